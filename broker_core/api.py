@@ -1,7 +1,7 @@
 """The door to `broker_core` for window and monitoring: worker client, filter language, settings, public errors.
 
-What may be asked of a worker, and what it reports, is imported from `broker_core.worker.questions`. Both import no engine code,
-so that the console process stays light: the engine runs in the worker process.
+`broker_core.worker.questions` holds the requests to a worker and its reports. Both modules import no engine code, so that the
+console process stays light: the engine runs in the worker process.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
 from broker_core.counted import counted
+from broker_core.delimited_text import csv_bytes, csv_text, open_csv, read_csv, tsv_text
 from broker_core.errors import (
     AccountRefusedError,
     BugError,
@@ -142,6 +143,8 @@ __all__ = [
     "WorkerLostError",
     "WorkerMessage",
     "counted",
+    "csv_bytes",
+    "csv_text",
     "error_from_wire",
     "first_topic_of_retry",
     "group_body",
@@ -149,12 +152,14 @@ __all__ = [
     "marks_of",
     "may_be_stored",
     "names",
+    "open_csv",
     "parse_field",
     "parse_filter",
     "read_all_topic_settings",
     "read_broker_settings",
     "read_consume_result",
     "read_consume_stats",
+    "read_csv",
     "read_group_settings",
     "read_imports",
     "read_offset",
@@ -168,4 +173,5 @@ __all__ = [
     "setting_specs",
     "state_of_topic",
     "topic_fields",
+    "tsv_text",
 ]

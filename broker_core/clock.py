@@ -1,4 +1,4 @@
-"""The clock that is passed to what needs the time. Knows nothing else, so that nobody imports an engine for it."""
+"""The clock that is passed to code that needs the time, in a module that imports no engine."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from broker_core.errors import UsageError
 
 FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 TlsMode = Literal["disabled", "permissive", "enforcing"]
+Switch = Literal["on", "off"]
 ClientAuth = Literal["none", "optional", "require"]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
@@ -26,10 +27,10 @@ def _setting(key: str, default: Any, *, secret: bool = False, live: bool | tuple
 
     Args:
         key: As in ``broker.conf``.
-        default: Its value where nothing is given.
-        secret: Never shown, logged or told.
-        live: Whether it may be changed while the broker runs, by UPDATE_BROKER_CONFIG: True, or the smallest and the largest
-            number that it takes. Only what is read at each use may be live; never a path, an address or a name.
+        default: Value of an absent setting.
+        secret: Never shown, logged or reported.
+        live: Whether UPDATE_BROKER_CONFIG may change it at run time: True, or the smallest and the largest number allowed.
+            A live setting must be read at each use; a path, an address or a name is never live.
     """
     return field(default=default, repr=not secret, metadata={"key": key, "secret": secret, "live": live})
 
@@ -85,6 +86,7 @@ class StoreConfig:
     timer_congest_messages: int = _setting("timerCongestNumEachSlot", (1 << 31) - 1)
     timer_flush_interval_ms: int = _setting("timerFlushIntervalMs", 1_000)
     timer_log_file_bytes: int = _setting("mappedFileSizeTimerLog", 100 * 1024 * 1024)
+    native: Switch = _setting("orbitNative", "on")
 
     @property
     def consume_queue_file_bytes_rounded(self) -> int:
@@ -167,7 +169,6 @@ class BrokerConfig:
 
     @property
     def has_tls(self) -> bool:
-        """Whether TLS is served."""
         return self.tls_mode != "disabled" and self.tls_certificate != Path()
 
 
@@ -187,7 +188,7 @@ def setting_keys(settings: type[Settings]) -> dict[str, str]:
 
 
 def live_settings() -> dict[str, bool | tuple[int, int]]:
-    """RocketMQ keys that may be changed while the broker runs; numbers with their smallest and largest value."""
+    """RocketMQ keys that may be changed while the broker runs, each with True or its smallest and largest number."""
     fields = (*dataclasses.fields(BrokerConfig), *dataclasses.fields(StoreConfig))
     return {f.metadata["key"]: f.metadata["live"] for f in fields if f.metadata.get("live")}
 
@@ -204,14 +205,9 @@ def setting_text(value: object) -> str:
 
 
 def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConfig:
-    """Return ``config`` with settings given under their RocketMQ keys.
+    """Return ``config`` with ``values`` applied: RocketMQ key → text, as in broker.conf or ``--set KEY=VALUE``.
 
-    Args:
-        config: What to start from.
-        values: RocketMQ key → text, as in broker.conf or ``--set KEY=VALUE``.
-
-    Raises:
-        UsageError: The key is not known or the value does not fit its type.
+    Raises `UsageError` when a key is unknown or a value does not fit its type.
     """
     broker_keys, store_keys = setting_keys(BrokerConfig), setting_keys(StoreConfig)
     broker: dict[str, object] = {}
@@ -255,30 +251,30 @@ def _parse_int(key: str, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RemotingLimits:
-    """Bounds of every remoting connection, served or made. Sizes in bytes, times in milliseconds.
+    """Bounds of every remoting connection, of servers and clients. Sizes in bytes, times in milliseconds.
 
-    A peer that means ill costs a mebibyte: what it begins and does not end (``partial_bytes_in_memory``, less what is held
-    for it, and a read of 64 KiB), what it does not read (``unsent_bytes_high``, and an answer; slices of files take no memory),
-    the pulls that are held for it (384 KiB, see `PullHolds`), and pops and notifications (192 KiB each, see `PopHolds`). Larger
-    frames are kept on the disk until they are complete, and share ``partial_bytes_max`` with all others on their way.
+    A hostile peer costs about a mebibyte of memory: its incomplete frame (``partial_bytes_in_memory``, less other memory of
+    the connection, and a read of 64 KiB), its unread answers (``unsent_bytes_high``, and an answer; slices of files take no
+    memory), its held pulls (384 KiB, see `PullHolds`), and its pops and notifications (192 KiB each, see `PopHolds`). Larger
+    frames are kept on the disk until they are complete, and share ``partial_bytes_max`` with all other incomplete frames.
 
     Attributes:
         frame_bytes_max: Largest frame accepted; the protocol's own bound.
         header_bytes_max: Largest header of a request that a server accepts.
-        connections_max: Connections a server keeps at once; further ones are closed at once.
-        idle_ms: A connection without a byte in or out for so long is closed.
+        connections_max: Connections a server keeps at once; it closes further ones immediately.
+        idle_ms: A connection without a byte in or out for this time is closed.
         frame_ms: A connection that has begun a frame and does not complete it within this time is closed.
-        partial_bytes_free: So much of an incomplete frame a connection keeps without asking; must be below the next.
-        partial_bytes_in_memory: Frames up to this, less what else is held for their connection, are kept in memory meanwhile.
-        partial_bytes_max: All incomplete frames of a server together, but for the smallest, in memory and on the disk; peers
-            that send more wait, and those that are too slow for ``frame_ms`` are closed then.
-        unsent_bytes_high: With more than this waiting to be sent, nothing more is read from that peer.
-        unsent_bytes_max: With more than this waiting the peer is given up and its connection closed.
-        pending_requests_max: Requests of ours on one connection that wait for their answer.
+        partial_bytes_free: Bytes of an incomplete frame that need no reservation; must be below the next.
+        partial_bytes_in_memory: Incomplete frames up to this size, less other memory of their connection, stay in memory.
+        partial_bytes_max: All reserved incomplete frames of a server together, in memory and on the disk; the server reads no
+            more from peers beyond it, and closes those that are too slow for ``frame_ms``.
+        unsent_bytes_high: With more unsent bytes than this, nothing more is read from the peer.
+        unsent_bytes_max: With more unsent bytes than this the connection is closed.
+        pending_requests_max: Unanswered requests of ours on one connection.
         connect_timeout_ms: For opening a connection.
-        request_timeout_ms: For an answer, where the caller gives no time of its own.
-        silence_ms: A connection on which nothing came for so long, though a request waited for its answer, is asked no more:
-            a way that is cut says nothing, and the system would notice after a quarter of an hour.
+        request_timeout_ms: For an answer, unless the caller passes a time.
+        silence_ms: A connection that received nothing for this time, while a request was unanswered, gets no further requests:
+            a cut line reports no error, and the system would notice it after a quarter of an hour.
     """
 
     frame_bytes_max: int = 16 * 1024 * 1024
@@ -302,40 +298,40 @@ class ClientConfig:
     """Times and bounds of Orbit's own clients; the defaults of the Java client (Source: docs/spec/remoting.md §1.6, §6).
 
     Attributes:
-        route_refresh_interval_ms: Between two looks at the routes of the topics in use.
+        route_refresh_interval_ms: Between two requests for the routes of the topics in use.
         heartbeat_interval_ms: Between two heartbeats to every broker in use.
         send_timeout_ms: For one send with all its retries.
         send_retries: Further attempts after a failed send.
-        repeats_unanswered: Whether they also follow where no answer came, so that a message may be there twice.
-        sends_in_flight_max: Sends of one producer that wait for their answer; further ones wait to be sent.
+        repeats_unanswered: Whether an unanswered send is retried too, so that a message may be stored twice.
+        sends_in_flight_max: Unanswered sends of one producer; further ones are queued.
         compress_body_bytes: Bodies from this size on are compressed.
         message_bytes_max: Largest body accepted for sending, before compression.
-        rebalance_interval_ms: Between two checks of who consumes which queue.
+        rebalance_interval_ms: Between two allocations of the queues.
         commit_interval_ms: Between two commits of changed offsets.
-        pull_batch_messages: Messages asked for in one pull.
+        pull_batch_messages: Messages requested in one pull.
         pull_suspend_ms: How long the broker may hold a pull that finds nothing.
         pull_timeout_ms: For the answer to a pull.
         pull_retry_ms: Pause after a pull that failed.
         flow_control_pause_ms: Pause of a queue's pulls while it has reached one of the bounds below.
-        queue_messages_max: Messages of one queue that are fetched and not consumed.
-        queue_bytes_max: Bytes of stored records of one queue that are fetched and not consumed.
-        queue_span_max: Distance of the first and the last offset of one queue that is fetched and not consumed.
+        queue_messages_max: Fetched, unconsumed messages of one queue.
+        queue_bytes_max: Bytes of stored records of the fetched, unconsumed messages of one queue.
+        queue_span_max: Distance of the first and the last fetched, unconsumed offset of one queue.
         consume_retry_ms: Pause before a failed batch is consumed again; doubles each time.
         consume_retry_max_ms: Longest such pause.
-        close_wait_ms: How long `close` waits for listeners that are at work.
-        send_back_timeout_ms: For giving a message back to its broker.
+        close_wait_ms: How long `close` waits for running listeners.
+        send_back_timeout_ms: For sending a message back to its broker.
         suspend_queue_ms: Pause of an orderly queue after a message that failed.
         lock_interval_ms: Between two renewals of the locks of an orderly consumer.
         lock_valid_ms: How long a lock is trusted after the broker confirmed it.
         lock_retry_ms: Pause of an orderly queue whose lock is not held.
-        give_up_wait_ms: How long an orderly queue that is given up waits for its listener before it is kept after all.
-        auto_commit_interval_ms: Between two commits of a lite pull consumer that commits by itself.
-        lite_pull_batch_messages: Messages that one poll gives at most, and that one of its pulls asks for.
+        give_up_wait_ms: How long the release of an orderly queue waits for its listener before the queue is kept after all.
+        auto_commit_interval_ms: Between two automatic commits of a lite pull consumer.
+        lite_pull_batch_messages: Most messages of one poll, and of one pull, of a lite pull consumer.
         lite_pull_suspend_ms: How long the broker may hold a pull of a lite pull consumer, or a blocking pull.
-        latency_fault_tolerance: Leave brokers alone for a while that were slow or failed.
-        retry_when_not_stored_ok: Send again elsewhere when a broker has a message but not yet on disk or at its slave.
+        latency_fault_tolerance: Avoid brokers for a while that were slow or failed.
+        retry_when_not_stored_ok: Send to another broker when a broker has a message but not yet on disk or at its slave.
         request_timeout_ms: For the reply to a request.
-        trace_flush_ms: Longest wait of a trace record before it is sent.
+        trace_flush_ms: Longest time from a trace record to its send.
     """
 
     route_refresh_interval_ms: int = 30_000

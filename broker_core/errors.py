@@ -1,10 +1,10 @@
 """Every error that Orbit raises on purpose, as one tree.
 
-    OrbitError                     anything Orbit says on purpose
+    OrbitError                     any error raised on purpose
     ├── BugError                   our own fault: an invariant does not hold
     ├── UsageError                 a wrong argument or setting
     │   ├── FilterError            a message filter that cannot be read
-    │   ├── ReadOnlyConnectionError  something was to be changed over a connection that may only look
+    │   ├── ReadOnlyConnectionError  a change over a read-only connection
     │   └── SecretError            the place where secrets of connections are kept
     ├── StoreError                 the store directory or its files
     │   ├── StoreLockedError       another process owns the directory
@@ -22,10 +22,10 @@
     │   └── ConnectionLostError
     ├── WorkerError                the worker process
     │   └── WorkerLostError        it ended, or never started
-    ├── CancelledByUserError       the user asked for it
+    ├── CancelledByUserError       the user cancelled
     ├── RemoteError                a peer answered with an error code (keeps the number)
-    │   ├── AccountRefusedError    it does not let the account in, or not do this
-    │   └── RequestRefusedError    we answer a peer's request so
+    │   ├── AccountRefusedError    it refuses the account, or this request of it
+    │   └── RequestRefusedError    the error code that we answer a peer's request with
     └── ReportError                a Spark report
         ├── UnknownReportError
         └── JavaError              no JVM, or it ran out of memory
@@ -45,12 +45,7 @@ ContextValue = str | int | float | bool | None
 
 
 class OrbitError(Exception):
-    """Base of all errors raised on purpose.
-
-    Args:
-        message: What happened, where, and what to do.
-        context: Figures and names behind the message, for details views.
-    """
+    """Base of all errors raised on purpose; ``context`` has figures and names for details views."""
 
     kinds: ClassVar[dict[str, type[OrbitError]]] = {}
     exit_code: ClassVar[int] = 1
@@ -71,7 +66,7 @@ class OrbitError(Exception):
 
 
 def error_from_wire(kind: str, message: str, context: Mapping[str, ContextValue]) -> OrbitError:
-    """Rebuild an error that came over the worker channel; an unknown kind becomes an `OrbitError`."""
+    """Rebuild an error received over the worker channel; an unknown kind becomes an `OrbitError`."""
     return OrbitError.kinds.get(kind, OrbitError)(message, **context)
 
 
@@ -92,7 +87,7 @@ class FilterError(UsageError):
 
 
 class ReadOnlyConnectionError(UsageError):
-    """Something was to be changed over a connection that may only look."""
+    """A change was requested over a read-only connection."""
 
 
 class SecretError(UsageError):
@@ -118,7 +113,7 @@ class StorePermissionError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """There is no room on the disk for what must be written."""
+    """The disk has no room for a write."""
 
 
 class StoreReadOnlyError(StoreError):
@@ -156,11 +151,11 @@ class PortInUseError(NetworkError):
 
 
 class ConnectionLostError(NetworkError):
-    """A connection ended before the answer came."""
+    """A connection ended before the answer arrived."""
 
 
 class WorkerError(OrbitError):
-    """The worker process cannot do what was asked."""
+    """The worker process cannot do a request."""
 
     exit_code = 5
 
@@ -170,8 +165,6 @@ class WorkerLostError(WorkerError):
 
 
 class CancelledByUserError(OrbitError):
-    """The user cancelled."""
-
     exit_code = 130
 
 
@@ -182,7 +175,7 @@ class RemoteError(OrbitError):
 
 
 class AccountRefusedError(RemoteError):
-    """A peer refuses the account that asks, or what it asks for; the message says what to do, and the peer's words."""
+    """A peer refuses the account or its request; the message says what to do and quotes the peer."""
 
 
 class RequestRefusedError(RemoteError):

@@ -1,8 +1,8 @@
-"""Errors of commands that print JSON: programs read on standard output what people read on the error output.
+"""Errors of commands with ``--json``: standard output gets the error as JSON, the error output gets it as text.
 
     {"error": "cannot connect to …", "kind": "NetworkError", "exit_code": 4}
 
-One line, the last one; results never have the key ``error``.
+It is the last line; results never have the key ``error``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,12 @@ from broker_core.errors import OrbitError, UsageError
 
 
 def error_line(error: OrbitError) -> str:
-    """An error as a line of JSON."""
     told = {"error": error.message, "kind": error.kind, "exit_code": error.exit_code}
     return json.dumps(told, ensure_ascii=False) + "\n"
 
 
 def fail(command: str, error: OrbitError, *, as_json: bool) -> int:
-    """Tell that a command failed; returns its exit code.
-
-    Args:
-        command: Such as ``orbit cluster``.
-        error: Why.
-        as_json: Whether programs are to be told too.
-    """
+    """Report the failure of a command, such as ``orbit cluster``; returns its exit code."""
     sys.stderr.write(f"{command}: {error.message}\n")
     if as_json:
         sys.stdout.write(error_line(error))
@@ -37,7 +30,7 @@ def fail(command: str, error: OrbitError, *, as_json: bool) -> int:
 
 
 class JsonParser(argparse.ArgumentParser):
-    """A parser of a command with ``--json``, for which wrong arguments are an error as any other."""
+    """A parser of a command with ``--json`` that reports wrong arguments as JSON too."""
 
     _is_json_wanted = False
 
@@ -47,7 +40,7 @@ class JsonParser(argparse.ArgumentParser):
         return self.parse_args(argv)
 
     def error(self, message: str) -> NoReturn:
-        """Tell that an argument is wrong, and end the program."""
+        """Report a wrong argument, and end the program."""
         if self._is_json_wanted:
             sys.stdout.write(error_line(UsageError(message)))
             sys.stdout.flush()

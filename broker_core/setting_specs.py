@@ -1,4 +1,4 @@
-"""What the console needs to know of each setting: its default, what it takes, whether it changes while the broker runs."""
+"""What the console needs to know of each setting: default, kind of value, whether it changes while the broker runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from broker_core.config import BrokerConfig, StoreConfig, live_settings, setting
 
 
 class SettingKind(Enum):
-    """What a setting takes."""
-
     SWITCH = "switch"
     NUMBER = "number"
     TEXT = "text"
@@ -22,11 +20,9 @@ class SettingSpec:
     """One setting under its RocketMQ key.
 
     Attributes:
-        key: As in ``broker.conf``.
-        kind: What it takes.
-        default: Its value where nothing is given, as RocketMQ writes it.
+        default: Value of an absent setting, as RocketMQ writes it.
         is_live: Whether it may be changed while the broker runs.
-        low, high: The smallest and the largest number that a live one takes; None for no bound.
+        low, high: Smallest and largest number of a live setting; None for no bound.
     """
 
     key: str

@@ -1,3 +1,3 @@
-"""The version of Orbit; the one in ``pyproject.toml`` is the same, which a test checks."""
+"""The version of Orbit; a test checks that ``pyproject.toml`` has the same."""
 
 ORBIT_VERSION = "0.1.0"

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import UsageError
+from monitoring.outside import read_json
 from monitoring.series import Floats, Ints
 from monitoring.state import MEMBERS_UNREAD, ClusterState
 
@@ -286,7 +287,7 @@ def rules_from_json(text: str) -> list[AlertRule]:
         UsageError: It is no such text, or a rule in it makes no sense.
     """
     try:
-        document = json.loads(text)
+        document = read_json(text)
         if document.get("version", FORMAT_VERSION) > FORMAT_VERSION:
             raise UsageError(f"these alert rules have format {document['version']}; this Orbit knows {FORMAT_VERSION}")
         rules = [_rule(entry) for entry in document["rules"][:RULES_MAX]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
+
+from monitoring.outside import read_json
 
 NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
 _NUMBER_MAX = 2**63 - 1
@@ -34,8 +35,8 @@ def notes_from_json(text: str) -> dict[str, LetterNote]:
         text: JSON: offset message id → fields of `LetterNote`. A text of another form holds no notes.
     """
     try:
-        notes = {str(key): LetterNote(**values) for key, values in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError, RecursionError):
+        notes = {str(key): LetterNote(**values) for key, values in read_json(text).items()}
+    except (ValueError, TypeError, AttributeError):
         return {}
     return {key: note for key, note in notes.items() if _is_sound(note)}
 

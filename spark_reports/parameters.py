@@ -17,7 +17,7 @@ from pathlib import Path
 from broker_core.errors import UsageError
 from spark_reports.catalog import TOPICS, Parameter, ParameterKind, ReportSpec
 
-_RELATIVE = re.compile(r"-(\d+)([smhd])")
+_RELATIVE = re.compile(r"-(\d{1,9})([smhd])")
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH_MS_MAX = 253_402_300_799_999  # the end of year 9999, the last that dates can show
 
@@ -141,7 +141,7 @@ def durations_ms(text: str) -> Sequence[int]:
     Raises:
         UsageError: One of them is none.
     """
-    found = [re.fullmatch(r"(\d+)([smhd])", word) for word in text.split()]
+    found = [re.fullmatch(r"(\d{1,9})([smhd])", word) for word in text.split()]
     if not found or not all(found):
         raise UsageError(f"“{text}” are not durations. Write them as messageDelayLevel does: 1s 5s 10s 1m 2h.", text=text)
     return [int(one[1]) * _UNIT_MS[one[2]] for one in found if one is not None]
@@ -163,7 +163,7 @@ def parse_time(text: str, *, now_ms: int) -> int:
     relative = _RELATIVE.fullmatch(text)
     if relative:
         return max(0, now_ms - int(relative[1]) * _UNIT_MS[relative[2]])
-    if re.fullmatch(r"\d{5,}", text) and int(text) <= _EPOCH_MS_MAX:
+    if re.fullmatch(r"\d{5,18}", text) and int(text) <= _EPOCH_MS_MAX:
         return int(text)
     try:
         return round(datetime.fromisoformat(text).astimezone().timestamp() * 1000)

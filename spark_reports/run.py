@@ -324,7 +324,7 @@ def _write(
 ) -> dict[str, object]:
     from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
     from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
-    from spark_reports.output.tables import write_table, write_workbook  # noqa: PLC0415  as above
+    from spark_reports.output.tables import WORKBOOK, write_table, write_workbook  # noqa: PLC0415  as above
 
     result, parameters, masked = _masked(run, gathered)
     if run.cluster is not None and not run.spec.needs_samples:
@@ -339,7 +339,8 @@ def _write(
     with result_folder(run.out) as folder:
         files = {table.name: write_table(table, folder, json_lines="jsonl" in run.also) for table in result.tables}
         if "xlsx" in run.also:
-            facts["workbook"] = write_workbook(result.tables, folder)
+            result = replace(result, notes=(*result.notes, *write_workbook(result.tables, folder)))
+            facts |= {"workbook": WORKBOOK, "notes": list(result.notes)}
         so_far = manifests.with_times(manifests.with_files(facts, result, files), progress.stages, progress.seconds)
         (folder / PAGE).write_text(render_page(result, so_far, run.spec.question, run.language), encoding="utf-8")
         if result.charts:

@@ -1,26 +1,17 @@
 """The admin client: topics, groups, offsets, messages and brokers of a cluster.
 
-Each call goes to a name server or to the brokers that its topic is on, and merges their answers.
+Each call asks a name server or the brokers of its topic, and merges their answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from broker_core.client.group_admin import GroupAdmin
-from broker_core.client.instance import ClientInstance, ClientSecurity
-from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message_admin import MessageAdmin
 from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.topic_admin import TopicAdmin
-from broker_core.clock import wall_clock_ms
-from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
-from broker_core.protocol.admin.brokers import read_brokers
 from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets, read_consume_stats, read_offset, read_queue_offsets
-from broker_core.protocol.admin.routes import MASTER_ID, Route
 from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicSettings, read_topic_names, topic_fields
-from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -30,71 +21,40 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import check_group, check_topic
 
 
-class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
-    """Questions and orders to a cluster. Use it as an async context manager, or call `start` and `close`.
+class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
+    """Requests to a cluster. Use it as an async context manager, or call `start` and `close`.
 
-    Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
-
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch.
+    Every method raises `NetworkError` when no server answers and `RemoteError` when the answer is an error code.
     """
-
-    def __init__(
-        self,
-        name_servers: str,
-        *,
-        config: ClientConfig | None = None,
-        limits: RemotingLimits | None = None,
-        security: ClientSecurity | None = None,
-        clock: Callable[[], int] = wall_clock_ms,
-    ) -> None:
-        self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
-        self._clock = clock
-
-    async def registered_brokers(self) -> dict[str, dict[int, str]]:
-        """Broker name → broker id → address, of all brokers that the name server knows now."""
-        body = await self._name_server_body(RequestCode.GET_BROKER_CLUSTER_INFO)
-        return {broker.name: broker.addresses for broker in read_brokers(body)}
-
-    async def master_addresses(self) -> dict[str, str]:
-        """Broker name → address of its master, over all clusters."""
-        brokers = await self.registered_brokers()
-        return {name: addresses[MASTER_ID] for name, addresses in brokers.items() if addresses.get(MASTER_ID)}
 
     async def topics(self) -> list[str]:
         """Names of all topics, sorted."""
         return read_topic_names(await self._name_server_body(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER))
 
     async def create_topic(self, topic: str, *, queues: int = 8, permission: int = READ_AND_WRITE) -> None:
-        """Create a topic on every master, or give it other queues."""
+        """Create a topic on every master, or change its number of queues."""
         fields = topic_fields(TopicSettings(check_topic(topic), queues, queues, permission))
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, dict(fields)))
+        await self._on_masters(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
 
     async def delete_topic(self, topic: str) -> None:
-        """Delete a topic and what it holds on every master, and forget its route."""
+        """Delete a topic with its messages on every master, and its route."""
         fields = {"topic": check_topic(topic)}
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.DELETE_TOPIC_IN_BROKER, dict(fields)))
+        await self._on_masters(RequestCode.DELETE_TOPIC_IN_BROKER, fields)
         await self._instance.call_name_server(RemotingCommand(RequestCode.DELETE_TOPIC_IN_NAMESRV, fields))
 
     async def topic_stats(self, topic: str) -> dict[MessageQueue, QueueOffsets]:
-        """What each queue of a topic holds."""
+        """Offsets of each queue of a topic."""
         found: dict[MessageQueue, QueueOffsets] = {}
         for address in await self._addresses(topic):
             found |= await self.topic_stats_of(address, topic)
         return found
 
     async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, QueueOffsets]:
-        """What each queue of a topic on one broker holds."""
+        """Offsets of each queue of a topic on one broker."""
         return read_queue_offsets(await self._body(address, RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic}))
 
     async def consume_stats(self, group: str, topic: str) -> dict[MessageQueue, ConsumeOffset]:
-        """How far a group is in each queue of a topic."""
+        """Offsets of a group in each queue of a topic."""
         found: dict[MessageQueue, ConsumeOffset] = {}
         fields = {"consumerGroup": check_group(group), "topic": topic}
         for address in await self._addresses(topic):
@@ -110,20 +70,20 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         return await self._offset(RequestCode.GET_MIN_OFFSET, queue)
 
     async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The first offset stored at or after a time, the max offset where there is none; 4.x brokers give the nearest."""
+        """The first offset stored at or after a time, the max offset if there is none; 4.x brokers return the nearest."""
         return await self.offset_by_time_of(await self._queue_address(queue), queue, timestamp_ms)
 
     async def offset_by_time_of(self, address: str, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The same, asked of the broker at an address."""
+        """As `offset_by_time`, at the broker of an address."""
         more = {"timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
         return await self._offset_of(address, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, **more)
 
     async def min_offset_of(self, address: str, queue: MessageQueue) -> int:
-        """As `min_offset`, asked of the broker at an address."""
+        """As `min_offset`, at the broker of an address."""
         return await self._offset_of(address, RequestCode.GET_MIN_OFFSET, queue)
 
     async def max_offset_of(self, address: str, queue: MessageQueue) -> int:
-        """As `max_offset`, asked of the broker at an address."""
+        """As `max_offset`, at the broker of an address."""
         return await self._offset_of(address, RequestCode.GET_MAX_OFFSET, queue)
 
     async def consumer_offset(self, group: str, queue: MessageQueue) -> int | None:
@@ -142,32 +102,22 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
         await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET, fields))
 
     async def message_by_offset_id(self, offset_message_id: str) -> StoredMessage:
-        """The message an offset message id points to, from the broker whose address is in it.
+        """The message of an offset message id, from the broker whose address is in it.
 
-        Raises:
-            CodecError: It is no such id, or the answer is no record.
+        Raises `CodecError` when it is no such id, or the answer is no record.
         """
         host, physical_offset = parse_offset_message_id(offset_message_id)
         command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
         response = await self._instance.call(str(host), command)
         return decode_record(response.body)
 
-    def _now_ms(self) -> int:
-        return self._clock()
-
-    async def _route(self, topic: str) -> Route:
-        route = await self._instance.route_once(check_topic(topic))
-        if route is None:
-            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
-        return route
-
     async def _addresses(self, topic: str) -> list[str]:
-        route = await self._route(topic)
+        route = await self.readable_route(topic)
         addresses = (route.address_of(name) for name in sorted(route.brokers))
         return [address for address in addresses if address is not None]
 
     async def _queue_address(self, queue: MessageQueue) -> str:
-        address = (await self._route(queue.topic)).address_of(queue.broker_name)
+        address = (await self.readable_route(queue.topic)).address_of(queue.broker_name)
         if address is None:
             text = f"topic {queue.topic} is not on broker {queue.broker_name}"
             raise RemoteError(text, code=int(ResponseCode.TOPIC_NOT_EXIST), topic=queue.topic)
@@ -179,12 +129,6 @@ class AdminClient(OpenedClient, GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmi
     async def _offset_of(self, address: str, code: RequestCode, queue: MessageQueue, **more: str) -> int:
         response = await self._instance.call(address, RemotingCommand(code, {**_queue_fields(queue), **more}))
         return read_offset(response.ext_fields)
-
-    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
-        return (await self._instance.call(address, RemotingCommand(code, dict(fields or {})))).body
-
-    async def _name_server_body(self, code: RequestCode) -> Body:
-        return (await self._instance.call_name_server(RemotingCommand(code))).body
 
 
 def _queue_fields(queue: MessageQueue) -> dict[str, str]:

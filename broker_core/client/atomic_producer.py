@@ -1,7 +1,7 @@
 """A producer whose messages are stored exactly once, and visible all together or never.
 
 Needs a broker of Orbit with ``orbitAtomicTransactions=true``, and topics that take part (`AtomicProducer.create_topic`).
-Several topics, several queues and the positions of a consumer group can be in one transaction:
+Several topics, several queues and the offsets of a consumer group can be in one transaction:
 
     async with AtomicProducer("127.0.0.1:9876", "shop-1") as producer:
         async with producer.transaction():
@@ -9,8 +9,8 @@ Several topics, several queues and the positions of a consumer group can be in o
             await producer.send(Message("audit", b"..."))
             await producer.send_offsets("shop", {queue: next_offset})
 
-A second instance with the same transactional id takes over: what the first one has open is aborted, and it can do no more.
-Asyncio; every method belongs to the loop it was started on, and one transaction is open at a time.
+A second instance with the same transactional id takes over: the broker aborts the first one's open transaction and refuses
+its further requests. Asyncio; every method belongs to the loop it was started on, and one transaction is open at a time.
 
 Source: docs/spec/kafka.md §1.16, §3.8.
 """
@@ -51,7 +51,7 @@ _BUSY = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE}
 
 
 class AtomicError(RemoteError):
-    """The broker refused something of an atomic transaction; ``context["code"]`` has the number."""
+    """The broker refused a request of an atomic transaction; ``context["code"]`` has the number."""
 
 
 class AbortNeededError(AtomicError):
@@ -66,15 +66,10 @@ class AtomicProducer(OpenedClient):
     """Sends messages exactly once. Use it as an async context manager, or call `start` and `close`.
 
     Args:
-        name_servers: ``host:port``, several with ``;`` between them.
         transactional_id: Names the logical producer over all its restarts; None for one that is only idempotent: its messages
             are stored once each, without transactions.
-        timeout_ms: A transaction that is open for longer is aborted by the broker.
+        timeout_ms: The broker aborts a transaction that is open for longer.
         group: Producer group, as records of the broker show it.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch.
     """
 
     def __init__(
@@ -108,7 +103,6 @@ class AtomicProducer(OpenedClient):
 
     @property
     def identity(self) -> Identity:
-        """Producer id and epoch."""
         return self._identity
 
     @property
@@ -118,15 +112,13 @@ class AtomicProducer(OpenedClient):
 
     @property
     def client_id(self) -> str:
-        """As brokers know this client."""
         return self._instance.client_id
 
     async def start(self) -> None:
         """Connect and take over the transactional id.
 
-        Raises:
-            NetworkError: No name server or no broker can be reached.
-            AtomicError: The broker refuses; it may have atomic transactions switched off.
+        Raises `NetworkError` when no name server or no broker can be reached, and `AtomicError` when the broker refuses; it may
+        have atomic transactions switched off.
         """
         await self._instance.start()
         self._unique_ids = UniqueIdGenerator(self._instance.ip, os.getpid(), random.getrandbits(31), self._clock)
@@ -137,7 +129,7 @@ class AtomicProducer(OpenedClient):
         self._adopt(await self._ask(RequestCode.INIT_ATOMIC_PRODUCER, fields))
 
     async def close(self) -> None:
-        """Abort what is open and end all connections. Safe to call again."""
+        """Abort the open transaction and end all connections. Safe to call again."""
         if self._is_open and self._fenced is None:
             try:
                 await self.abort()
@@ -146,11 +138,7 @@ class AtomicProducer(OpenedClient):
         await self._instance.close()
 
     async def create_topic(self, topic: str, *, queues: int = 4) -> None:
-        """Create a topic that takes part in atomic transactions, or let an existing one take part.
-
-        Raises:
-            AtomicError: The broker refuses.
-        """
+        """Create a topic for atomic transactions, or let an existing one take part; raises `AtomicError`."""
         await self._ask(RequestCode.LET_TOPIC_TAKE_PART, {"topic": topic, "queues": str(queues)})
 
     # ---- a transaction ----
@@ -168,11 +156,10 @@ class AtomicProducer(OpenedClient):
         await self.commit()
 
     def begin(self) -> None:
-        """Begin a transaction; the broker learns of it by the first message.
+        """Begin a transaction, of which the broker learns by the first message.
 
-        Raises:
-            UsageError: One is open already, or the producer has no transactional id.
-            FencedError: Another instance took over.
+        Raises `UsageError` when one is open already, or without a transactional id; `FencedError` when another instance took
+        over.
         """
         if self.transactional_id is None:
             raise UsageError("the producer has no transactional id: give one to have transactions")
@@ -183,12 +170,12 @@ class AtomicProducer(OpenedClient):
         self._needs_abort = None
 
     async def send(self, message: Message, *, queue: MessageQueue | None = None, sharding_key: str | None = None) -> SendResult:
-        """Store one message exactly once, whatever happens on the way.
+        """Store one message exactly once, also after lost answers.
 
         Args:
             message: What to send.
-            queue: Only to this queue; else any, in turn.
-            sharding_key: Messages with one key go to one queue.
+            queue: The queue to use; None: the queues in turn.
+            sharding_key: Messages with one key enter one queue.
 
         Raises:
             UsageError: No transaction is open, the message cannot be sent, or the queue is another broker's.
@@ -199,24 +186,17 @@ class AtomicProducer(OpenedClient):
         return await self._send([message], queue, sharding_key)
 
     async def send_batch(self, messages: Sequence[Message], *, queue: MessageQueue | None = None) -> SendResult:
-        """Store messages of one topic together in one queue; else as `send`."""
+        """Store messages of one topic together in one queue, otherwise as `send`."""
         topics = {message.topic for message in messages}
         if len(topics) != 1:
             raise UsageError("a batch needs messages of one topic")
         return await self._send(messages, queue, None)
 
     async def send_offsets(self, group: str, offsets: Mapping[MessageQueue, int], *, client_id: str | None = None) -> None:
-        """Let consumer positions join the transaction: they are set when it commits.
+        """Add offsets of a consumer group to the transaction, which sets them when it commits; raises as `send`.
 
-        Args:
-            group: The consumer group.
-            offsets: Queue → offset of the next message to consume.
-            client_id: The consumer that owns the queues; the broker refuses one that has lost them.
-
-        Raises:
-            UsageError: No transaction is open, or a queue is another broker's.
-            AbortNeededError: The transaction must be aborted.
-            FencedError: Another instance took over.
+        ``offsets`` are those of the next messages to consume. The broker refuses a consumer ``client_id`` that has lost the
+        queues.
         """
         self._check_open()
         if not offsets:
@@ -225,18 +205,14 @@ class AtomicProducer(OpenedClient):
             self._check_queue(queue)
         body = emit({"offsets": [[queue.topic, queue.queue_id, offset] for queue, offset in offsets.items()]})
         fields = {**self._shown(), "group": group, "clientId": client_id or self.client_id}
-        # Noted before the answer: positions that may have joined are to be decided, also without any message.
+        # Noted before the answer, because offsets that may have joined need a decision, also without any message.
         self._has_joined = True
         await self._ask(RequestCode.ADD_ATOMIC_OFFSETS, fields, body)
 
     async def commit(self) -> None:
-        """Make everything visible; returns when that is durable.
+        """Make everything visible; returns when that is durable. Raises as `send`.
 
-        Raises:
-            UsageError: No transaction is open.
-            AbortNeededError: The transaction must be aborted.
-            FencedError: Another instance took over.
-            NetworkError: The outcome is not known: call it again, or `start` a new instance.
+        After a `NetworkError` the outcome is not known: call it again, or `start` a new instance.
         """
         self._check_open()
         if not self._has_joined:
@@ -250,7 +226,7 @@ class AtomicProducer(OpenedClient):
         if not self._is_open:
             raise UsageError("no transaction is open")
         if self._needs_abort is not None and self._needs_abort.context.get("code") == Refusal.OLD_EPOCH:
-            # The broker has aborted it by itself: a new identity is all that is missing.
+            # The broker has aborted it by itself; only a new identity is missing.
             fields = {**self._shown(), "timeoutMs": str(self._timeout_ms)}
             self._adopt(await self._ask(RequestCode.INIT_ATOMIC_PRODUCER, fields))
         elif self._has_joined or self._needs_abort is not None:
@@ -281,7 +257,7 @@ class AtomicProducer(OpenedClient):
             command.ext_fields |= {"kp": str(self._identity.producer_id), "ke": str(self._identity.epoch), "ks": str(base)}
             if self.transactional_id is not None:
                 command.ext_fields["kt"] = self.transactional_id
-            # Noted before the answer: a transaction with a message that may be stored is to be ended.
+            # Noted before the answer, because a transaction with a message that may be stored must be ended.
             self._has_joined = True
             answer = await self._request(command)
             self._sequences[key] = (base + len(messages)) & SEQUENCE_MASK
@@ -323,7 +299,7 @@ class AtomicProducer(OpenedClient):
     # ---- requests ----
 
     async def _find_broker(self) -> None:
-        """The broker that keeps the transactions of this id: always the same one, as long as there are the same brokers."""
+        """Choose the broker that keeps the transactions of this id: the same one as long as the brokers stay the same."""
         answer = await self._instance.call_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
         masters = [(broker.name, broker.address) for broker in read_brokers(answer.body) if broker.has_master]
         if not masters:
@@ -335,7 +311,7 @@ class AtomicProducer(OpenedClient):
         return await self._request(RemotingCommand(code, dict(fields), body))
 
     async def _request(self, command: RemotingCommand) -> RemotingCommand:
-        """Ask until there is an answer that counts; the broker knows a repeated request again."""
+        """Repeat a request until its answer is final; the broker recognises a repeated request."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + REQUEST_SECONDS
         while True:
@@ -379,7 +355,7 @@ class AtomicProducer(OpenedClient):
         self._has_joined = False
 
     def _check_queue(self, queue: MessageQueue) -> None:
-        """Refuse a queue of another broker: one decision record in one log is what holds a transaction together."""
+        """Refuse a queue of another broker, because one decision record in one log holds a transaction together."""
         if queue.broker_name != self._broker_name:
             raise UsageError(
                 f"queue {queue.queue_id} of {queue.topic} is on broker {queue.broker_name}, this producer works with "

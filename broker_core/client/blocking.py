@@ -1,6 +1,6 @@
 """Clients for programs without asyncio: the same calls, each returning when it is done.
 
-A thread of its own runs the loop; every method may be called from any thread.
+A thread of their own runs the loop; every method may be called from any thread.
 """
 
 from __future__ import annotations
@@ -21,11 +21,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """A thread that runs an event loop.
-
-    Args:
-        name: Of the thread.
-    """
+    """A thread with this ``name`` that runs an event loop."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -34,15 +30,13 @@ class LoopThread:
 
     @property
     def is_open(self) -> bool:
-        """Whether it runs."""
         return not self._loop.is_closed()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end and return its result, or raise what it raised."""
         return self.begin(work).result()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start a coroutine; what it returns or raises is in the future."""
+        """Start a coroutine; the future has its result or error."""
         if self._loop.is_closed():
             work.close()
             raise UsageError("the client is closed")
@@ -61,14 +55,7 @@ class LoopThread:
 
 
 class SyncProducer:
-    """A `Producer` for programs without asyncio. Use it as a context manager, or call `start` and `close`.
-
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        group: Producer group.
-        config: Times and bounds.
-        options: Further ones of `Producer`.
-    """
+    """A `Producer` for programs without asyncio. Use it as a context manager, or call `start` and `close`."""
 
     def __init__(
         self,
@@ -105,7 +92,6 @@ class SyncProducer:
             raise
 
     def close(self) -> None:
-        """As `Producer.close`."""
         try:
             self._thread.run(self._producer.close())
         except UsageError:
@@ -121,24 +107,19 @@ class SyncProducer:
         selector: Selector | None = None,
         timeout_ms: int | None = None,
     ) -> SendResult:
-        """As `Producer.send`."""
         options = {"queue": queue, "sharding_key": sharding_key, "selector": selector, "timeout_ms": timeout_ms}
         return self._thread.run(self._producer.send(message, **options))  # type: ignore[arg-type]  # one dict of all
 
     def send_batch(
         self, messages: Sequence[Message], *, queue: MessageQueue | None = None, timeout_ms: int | None = None
     ) -> SendResult:
-        """As `Producer.send_batch`."""
         return self._thread.run(self._producer.send_batch(messages, queue=queue, timeout_ms=timeout_ms))
 
     def send_oneway(self, message: Message, *, queue: MessageQueue | None = None, selector: Selector | None = None) -> None:
-        """As `Producer.send_oneway`."""
         self._thread.run(self._producer.send_oneway(message, queue=queue, selector=selector))
 
     def request(self, message: Message, *, queue: MessageQueue | None = None, timeout_ms: int | None = None) -> bytes:
-        """As `Producer.request`."""
         return self._thread.run(self._producer.request(message, queue=queue, timeout_ms=timeout_ms))
 
     def queues(self, topic: str) -> list[MessageQueue]:
-        """As `Producer.queues`."""
         return self._thread.run(self._producer.queues(topic))

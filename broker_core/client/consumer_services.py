@@ -1,4 +1,4 @@
-"""What brokers ask of a consumer on behalf of administrators: its state, one message consumed now, other offsets.
+"""Requests of brokers to a consumer, sent for administrators: its state, one message to consume now, other offsets.
 
 Source: docs/spec/remoting.md §2.4, §4.8.
 """
@@ -7,113 +7,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+import sys
+import threading
+import traceback
+from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
-from broker_core.client.consuming import ListenerCaller
+from broker_core.client.consuming import ConsumerFigures, ListenerCaller
 from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.subscription import Subscription
-from broker_core.client.thread_stacks import stacks_text
 from broker_core.errors import OrbitError
 from broker_core.protocol.admin.offsets import read_reset_offsets
 from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.message.record import decode_record
-from broker_core.transport.connection import Connection
+from broker_core.transport.connection import Connection, Handler
 
 logger = logging.getLogger(__name__)
 
 _MIB = 1024 * 1024
-
-
-@dataclass(slots=True)
-class _TopicFigures:
-    consumed: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(slots=True)
-class ConsumerFigures:
-    """Counts what a listener does.
-
-    Attributes:
-        clock: Milliseconds since the epoch.
-        consumed_messages: Messages that the listener is done with.
-        failed_calls: Calls that raised, or asked for the messages again.
-    """
-
-    clock: Callable[[], int]
-    consumed_messages: int = 0
-    failed_calls: int = 0
-    topics: dict[str, _TopicFigures] = field(default_factory=dict)
-
-    def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:  # noqa: ARG002  no figure needs it
-        """A call begins."""
-        process_queue.last_consume_ms = self.clock()
-
-    def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
-        """A call ended."""
-        figures = self.topics.setdefault(messages[0].topic, _TopicFigures())
-        figures.seconds += seconds
-        if done:
-            self.consumed_messages += len(messages)
-            figures.consumed += len(messages)
-        else:
-            self.failed_calls += 1
-            figures.failed += len(messages)
-
-    def status(self, topic: str, seconds: float) -> dict[str, float]:
-        """ConsumeStatus of a topic; rates since the start ``seconds`` ago."""
-        figures = self.topics.get(topic, _TopicFigures())
-        handled = figures.consumed + figures.failed
-        return {
-            "consumeFailedMsgs": figures.failed,
-            "consumeFailedTPS": figures.failed / seconds,
-            "consumeOKTPS": figures.consumed / seconds,
-            "consumeRT": figures.seconds * 1000 / handled if handled else 0.0,
-            "pullRT": 0.0,
-            "pullTPS": handled / seconds,
-        }
+_FRAMES_MAX = 100
 
 
 class ServedConsumer(Protocol):
-    """The consumer, as far as its services look at it."""
+    """The part of a consumer that its services use."""
 
     group: str
 
     @property
-    def orderly(self) -> bool:
-        """Whether it consumes each queue in order."""
-
+    def orderly(self) -> bool: ...
     @property
-    def subscriptions(self) -> Mapping[str, Subscription]:
-        """What it wants, by topic."""
-
+    def subscriptions(self) -> Mapping[str, Subscription]: ...
     @property
-    def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """State of its queues."""
-
-    async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None:
-        """Forget a queue, and commit an offset for it."""
-
-    def wake_rebalance(self) -> None:
-        """Share the queues anew soon."""
+    def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]: ...
+    async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None: ...
+    def wake_rebalance(self) -> None: ...
 
 
 class ConsumerServices:
-    """Answers brokers.
-
-    Args:
-        consumer: Whom they ask about.
-        instance: Brings their requests.
-        call: Calls the listener.
-        figures: What the listener did.
-    """
+    """Answers brokers' requests about a consumer."""
 
     def __init__(
         self, consumer: ServedConsumer, instance: ClientInstance, call: ListenerCaller, figures: ConsumerFigures
@@ -123,13 +58,13 @@ class ConsumerServices:
         self._figures = figures
         self._started_ms = figures.clock()
         self._tasks: set[asyncio.Task[None]] = set()
-        instance.on_request(RequestCode.GET_CONSUMER_RUNNING_INFO, self._running_info)
-        instance.on_request(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._consume_directly)
-        instance.on_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._status)
-        instance.on_request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._reset_offsets)
+        instance.on_request(RequestCode.GET_CONSUMER_RUNNING_INFO, self._for_group("consumerGroup", self._running_info))
+        instance.on_request(RequestCode.CONSUME_MESSAGE_DIRECTLY, self._for_group("consumerGroup", self._consume_directly))
+        instance.on_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, self._for_group("group", self._status))
+        instance.on_request(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, self._for_group("group", self._reset_offsets))
 
     async def close(self) -> None:
-        """End what is still being answered."""
+        """Cancel pending answers."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -139,16 +74,16 @@ class ConsumerServices:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _other_group(self, command: RemotingCommand, name: str) -> RemotingCommand | None:
-        group = command.ext_fields.get(name, "")
-        if group == self._consumer.group:
-            return None
-        return command.reply(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+    def _for_group(self, name: str, serve: Handler) -> Handler:
+        def served(connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
+            group = command.ext_fields.get(name, "")
+            if group == self._consumer.group:
+                return serve(connection, command)
+            return command.reply(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+
+        return served
 
     def _running_info(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        refusal = self._other_group(command, "consumerGroup")
-        if refusal is not None:
-            return refusal
         consumer = self._consumer
         seconds = max(self._figures.clock() - self._started_ms, 1) / 1000
         body: dict[str, Any] = {
@@ -186,9 +121,6 @@ class ConsumerServices:
         }
 
     def _status(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        refusal = self._other_group(command, "group")
-        if refusal is not None:
-            return refusal
         topic = command.ext_fields.get("topic", "")
         table = {
             queue: item.committable_offset for queue, item in self._consumer.process_queues.items() if queue.topic == topic
@@ -196,9 +128,6 @@ class ConsumerServices:
         return command.reply(body=emit({"consumerTable": {}, "messageQueueTable": table}))
 
     def _consume_directly(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
-        refusal = self._other_group(command, "consumerGroup")
-        if refusal is not None:
-            return refusal
         stored = decode_record(command.body)
         queue = MessageQueue(stored.topic, command.ext_fields.get("brokerName", ""), stored.queue_id)
         self._spawn(self._consume_one(connection, command, ReceivedMessage(stored, queue)))
@@ -217,9 +146,6 @@ class ConsumerServices:
         connection.send(command.reply(body=emit(result)))
 
     def _reset_offsets(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        refusal = self._other_group(command, "group")
-        if refusal is not None:
-            return refusal
         self._spawn(self._reset(read_reset_offsets(command.body)))
         return command.reply()
 
@@ -233,3 +159,18 @@ class ConsumerServices:
             except OrbitError as error:
                 logger.warning("offset %d of %s is not set: %s", offset, queue, error)
         self._consumer.wake_rebalance()
+
+
+def stacks_text() -> str:
+    """Stacks of the threads of this process, as Java clients write them (Source: docs/spec/remoting.md §4.8, ``jstack``).
+
+    A block for each thread: ``name TID: 42 STATE: RUNNABLE``, then its frames, innermost first.
+    """
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    blocks = []
+    for identity, frame in sys._current_frames().items():  # noqa: SLF001  the only way to the frames of other threads
+        name = names.get(identity, "thread")
+        frames = reversed(traceback.extract_stack(frame)[-_FRAMES_MAX:])
+        lines = [f"{name:<40} {one.name}({one.filename.rpartition('/')[2]}:{one.lineno})" for one in frames]
+        blocks.append("\n".join([f"{name:<40} TID: {identity} STATE: RUNNABLE", *lines]))
+    return "\n\n".join(sorted(blocks)) + "\n"

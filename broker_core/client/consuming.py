@@ -1,7 +1,7 @@
-"""How messages reach a listener: many at once, or one after the other in each queue.
+"""How messages reach a listener: several calls at once, or one after the other in each queue.
 
-Both work on process queues that their consumer fills. A failed message goes to ``failed``, which says whether it is off this
-consumer's hands; if not it is consumed again here, after a pause.
+Both work on process queues that their consumer fills. ``failed`` gets a failed message and returns it unless it has moved it
+elsewhere; a returned message is consumed again here, after a pause.
 
 Source: docs/spec/broker.md §6.2, §6.3.
 """
@@ -13,8 +13,9 @@ import contextlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
@@ -33,41 +34,65 @@ class ConsumeResult(Enum):
 
 
 Listener = Callable[[Sequence[ReceivedMessage]], Awaitable[ConsumeResult | None] | ConsumeResult | None]
-"""Consumes messages of one queue. Returning means done; raising, or returning AGAIN_LATER, means again later."""
+"""Consumes messages of one queue. A return means consumed; an exception, or AGAIN_LATER, means again later."""
 
 Failed = Callable[[ProcessQueue, Sequence[ReceivedMessage]], Awaitable[Sequence[ReceivedMessage]]]
-"""Takes messages that failed; returns those that must be consumed again here."""
+"""Handles failed messages; returns those that must be consumed again here."""
 
 
-class Observer(Protocol):
-    """Told of each call of a listener."""
+@dataclass(slots=True)
+class _TopicFigures:
+    consumed: int = 0
+    failed: int = 0
+    seconds: float = 0.0
 
-    def called(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        """A call begins."""
+
+@dataclass(slots=True)
+class ConsumerFigures:
+    """Counts calls of a listener: consumed messages, and calls that raised or requested the messages again."""
+
+    clock: Callable[[], int]
+    consumed_messages: int = 0
+    failed_calls: int = 0
+    topics: dict[str, _TopicFigures] = field(default_factory=dict)
 
     def returned(self, messages: Sequence[ReceivedMessage], *, done: bool, seconds: float) -> None:
-        """A call ended."""
+        figures = self.topics.setdefault(messages[0].topic, _TopicFigures())
+        figures.seconds += seconds
+        if done:
+            self.consumed_messages += len(messages)
+            figures.consumed += len(messages)
+        else:
+            self.failed_calls += 1
+            figures.failed += len(messages)
+
+    def status(self, topic: str, seconds: float) -> dict[str, float]:
+        """ConsumeStatus of a topic; rates since the start ``seconds`` ago."""
+        figures = self.topics.get(topic, _TopicFigures())
+        handled = figures.consumed + figures.failed
+        return {
+            "consumeFailedMsgs": figures.failed,
+            "consumeFailedTPS": figures.failed / seconds,
+            "consumeOKTPS": figures.consumed / seconds,
+            "consumeRT": figures.seconds * 1000 / handled if handled else 0.0,
+            "pullRT": 0.0,
+            "pullTPS": handled / seconds,
+        }
 
 
 class ListenerCaller:
-    """Calls a listener, and says whether it is done.
+    """Calls a listener for a group and counts the calls."""
 
-    Args:
-        group: For the log.
-        listener: What to call.
-        observer: Told of each call.
-    """
-
-    def __init__(self, group: str, listener: Listener, observer: Observer) -> None:
+    def __init__(self, group: str, listener: Listener, figures: ConsumerFigures) -> None:
         self.group = group
         self._listener = listener
-        self._observer = observer
+        self._figures = figures
 
     async def __call__(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> bool:
-        """True when the messages are consumed."""
+        """Call the listener; True when the messages are consumed."""
         clock = asyncio.get_running_loop().time
         started = clock()
-        self._observer.called(process_queue, messages)
+        process_queue.last_consume_ms = self._figures.clock()
         done = False
         try:
             result = self._listener(messages)
@@ -79,36 +104,12 @@ class ListenerCaller:
                 "the listener of group %s failed on %d messages of %s from offset %d",
                 self.group, len(messages), process_queue.queue, messages[0].queue_offset,
             )  # fmt: skip
-        self._observer.returned(messages, done=done, seconds=clock() - started)
+        self._figures.returned(messages, done=done, seconds=clock() - started)
         return done
 
 
-class Consuming(Protocol):
-    """Consumes what process queues hold."""
-
-    def start(self) -> None:
-        """Begin."""
-
-    def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        """Take messages that were just added to a process queue."""
-
-    async def finish_queue(self, process_queue: ProcessQueue) -> bool:
-        """Wait until nothing of a queue is with the listener, as far as order asks for it; False when that takes too long."""
-
-    async def close(self) -> None:
-        """End; waits some time for listeners at work."""
-
-
 class Concurrently:
-    """Messages in slices, ``concurrency`` of them at once, in any order.
-
-    Args:
-        call: Calls the listener.
-        failed: Takes failed messages.
-        config: Times.
-        batch_messages: Most messages of one call.
-        concurrency: Calls at once.
-    """
+    """Messages in slices of ``batch_messages``, ``concurrency`` of them at once, in any order."""
 
     def __init__(
         self, call: ListenerCaller, failed: Failed, config: ClientConfig, *, batch_messages: int, concurrency: int
@@ -118,28 +119,24 @@ class Concurrently:
         self._config = config
         self._batch_messages = batch_messages
         self._concurrency = concurrency
-        # Not bounded here: flow control of each queue bounds what is fetched and thereby what waits.
+        # Not bounded here, because the flow control of each queue bounds the fetched messages and so the pending ones.
         self._work: asyncio.Queue[tuple[ProcessQueue, Sequence[ReceivedMessage]] | None] = asyncio.Queue()
         self._workers: list[asyncio.Task[None]] = []
         self._retries: set[asyncio.TimerHandle] = set()
         self._closing = False
 
     def start(self) -> None:
-        """As `Consuming.start`."""
         for _ in range(self._concurrency):
             self._workers.append(asyncio.create_task(self._run(), name=f"{self._call.group} consume"))
 
     def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        """As `Consuming.submit`."""
         for start in range(0, len(messages), self._batch_messages):
             self._work.put_nowait((process_queue, messages[start : start + self._batch_messages]))
 
     async def finish_queue(self, process_queue: ProcessQueue) -> bool:  # noqa: ARG002  order does not matter
-        """As `Consuming.finish_queue`."""
         return True
 
     async def close(self) -> None:
-        """As `Consuming.close`."""
         self._closing = True
         for timer in self._retries:
             timer.cancel()
@@ -157,7 +154,7 @@ class Concurrently:
             process_queue, messages = work
             if not process_queue.dropped:
                 await self._consume(process_queue, messages)
-            # A listener that never awaits must not keep the loop from everything else.
+            # Lets the loop run others, because a listener may never await.
             await asyncio.sleep(0)
 
     async def _consume(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
@@ -192,13 +189,7 @@ class Concurrently:
 class Orderly:
     """Each queue's messages one call after the other, lowest offset first; ``concurrency`` queues at once.
 
-    Args:
-        call: Calls the listener.
-        failed: Takes messages that failed too often; those it returns are tried on.
-        config: Times.
-        may_consume: Whether this member holds the lock of a queue now.
-        batch_messages: Most messages of one call.
-        concurrency: Queues at once.
+    ``may_consume`` says whether this member holds the lock of a queue now.
     """
 
     def __init__(
@@ -221,17 +212,16 @@ class Orderly:
         self._closing = False
 
     def start(self) -> None:
-        """As `Consuming.start`: work begins with the first message of a queue."""
+        """Do nothing: work begins with the first message of a queue."""
 
     def submit(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> None:
-        """As `Consuming.submit`."""
         if messages and process_queue not in self._lanes and not self._closing:
             name = f"{self._call.group} consume {process_queue.queue.topic} {process_queue.queue.queue_id}"
             stop = asyncio.Event()
             self._lanes[process_queue] = _Lane(asyncio.create_task(self._run(process_queue, stop), name=name), stop)
 
     async def finish_queue(self, process_queue: ProcessQueue) -> bool:
-        """As `Consuming.finish_queue`; no further call begins meanwhile."""
+        """Wait until the listener has no message of a queue, and begin no call; False when that takes too long."""
         lane = self._lanes.get(process_queue)
         if lane is None:
             return True
@@ -242,7 +232,6 @@ class Orderly:
         return lane.task.done()
 
     async def close(self) -> None:
-        """As `Consuming.close`."""
         self._closing = True
         lanes = list(self._lanes.values())
         for lane in lanes:
@@ -264,7 +253,7 @@ class Orderly:
             del self._lanes[process_queue]
 
     async def _consume(self, process_queue: ProcessQueue, messages: Sequence[ReceivedMessage]) -> int:
-        """Call the listener once; returns how long to wait before the next call."""
+        """Call the listener once; returns the pause before the next call in ms."""
         if await self._call(process_queue, messages):
             process_queue.remove(messages)
             return 0
@@ -275,15 +264,16 @@ class Orderly:
         return self._config.suspend_queue_ms if left else 0
 
 
-class _Lane(NamedTuple):
-    """The work on one queue of an orderly consumer."""
+Consuming = Concurrently | Orderly
 
+
+class _Lane(NamedTuple):
     task: asyncio.Task[None]
     stop: asyncio.Event
 
 
 async def _pause(pause_ms: int, stop: asyncio.Event) -> None:
-    """Wait, not longer than until ``stop``; others get their turn in any case."""
+    """Wait until the time has passed or ``stop`` is set; yield to the loop in any case."""
     await asyncio.sleep(0)
     if pause_ms:
         with contextlib.suppress(TimeoutError):

@@ -1,22 +1,20 @@
 """Demo traffic: a shop with a producer and the groups that consume its messages, as real clients on the real port.
 
-Nothing here reaches into a broker; it works against any RocketMQ 4.x.
+It uses no internals of a broker, so it works with any RocketMQ 4.x.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import sys
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.demo_flows import PAYING_GROUP, SideFlows
+from broker_core.client.demo_flows import PAYING_GROUP, DemoTotals, SideFlows
 from broker_core.client.demo_shop import (
     INVENTORY,
     ORDER_TIMEOUT,
@@ -37,6 +35,7 @@ from broker_core.client.transaction import TransactionProducer
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.message.tags import java_string_hash
+from broker_core.transport.event_loop import interrupts
 
 DEFAULT_RATE: Final = 1_200
 RATE_MAX: Final = 20_000
@@ -57,8 +56,6 @@ _PAYMENT_FAST_SHARE = 1.6
 
 @dataclass(frozen=True, slots=True)
 class DemoGroup:
-    """One consumer group of the shop."""
-
     name: str
     topic: str
     expression: str = "*"
@@ -79,16 +76,6 @@ GROUPS: Final = (
 )
 
 
-@dataclass(slots=True)
-class DemoTotals:
-    """What a demo has done so far."""
-
-    sent: int = 0
-    failed: int = 0
-    consumed: dict[str, int] = field(default_factory=lambda: {group.name: 0 for group in GROUPS})
-    last_failure: str = ""
-
-
 async def play(
     name_server: str,
     *,
@@ -98,15 +85,15 @@ async def play(
     parent_pipe: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> DemoTotals:
-    """Play the shop until ``seconds`` are over, SIGTERM or SIGINT comes, or the parent is gone.
+    """Play the shop until ``seconds`` have passed, SIGTERM or SIGINT arrives, or the parent ends.
 
     Args:
         name_server: ``host:port``, several with ``;`` between them.
         rate: Messages per second, 1 to 20,000.
-        seconds: How long; None goes on.
+        seconds: How long; None: no end.
         seed: Of all choices in the messages.
         parent_pipe: End when standard input ends; for a program that starts this one.
-        say: Takes one line of progress each second; default standard output.
+        say: Gets one line of progress each second; None: standard output.
 
     Raises:
         UsageError: The rate is out of range, or standard input is no pipe.
@@ -119,7 +106,7 @@ async def play(
         raise UsageError(f"{seconds} seconds cannot be played: give more than 0")
     demo = _Demo(name_server, rate, seed, say or _print_line)
     async with contextlib.AsyncExitStack() as stack:
-        stack.enter_context(_stopped_by_signals(demo.stop))
+        stack.enter_context(interrupts(demo.stop))
         if parent_pipe:
             stack.callback((await _watch_parent(demo.stop)).close)
         await demo.run(seconds)
@@ -128,7 +115,7 @@ async def play(
 
 class _Demo:
     def __init__(self, name_server: str, rate: int, seed: int, say: Callable[[str], None]) -> None:
-        self.totals = DemoTotals()
+        self.totals = DemoTotals({group.name: 0 for group in GROUPS})
         self._name_server = name_server
         self._rate = rate
         self._shop = Shop(seed, wall_clock_ms)
@@ -181,7 +168,7 @@ class _Demo:
                 return
             due = int(elapsed * rate) - made
             if due > rate * _CATCH_UP_SECONDS:
-                # The broker was away or the machine asleep: go on at the rate, not with all that was missed.
+                # The broker was down or the machine asleep: continue at the rate, without all the missed messages.
                 made += due - int(rate)
                 due = int(rate)
             made += due
@@ -209,7 +196,7 @@ class _Demo:
         except (NetworkError, RemoteError) as error:
             self.totals.failed += len(batch)
             self.totals.last_failure = error.message
-            # A broker that is away refuses at once; without a pause the failures would eat the processor.
+            # A broker that is down refuses at once; without a pause the failures would use all of the processor.
             await self._pause(_TICK_SECONDS)
         else:
             self.totals.sent += len(batch)
@@ -246,7 +233,7 @@ class _Demo:
         return {_PAYMENT_GROUP: settle, _STOCK_GROUP: reserve}.get(plan.name, count)
 
     def _settled_per_second(self) -> float:
-        """Payments settled: fewer than come at first, so that a backlog builds, then more, until the next wave."""
+        """Payments settled per second: first fewer than arrive, so that a backlog builds, then more, until the next wave."""
         payments_per_second = self._rate * TOPIC_SHARES[PAYMENTS] / 100
         in_wave = (self._loop.time() - self._began) % _PAYMENT_WAVE_SECONDS
         share = _PAYMENT_SLOW_SHARE if in_wave < _PAYMENT_SLOW_SECONDS else _PAYMENT_FAST_SHARE
@@ -268,14 +255,14 @@ class _Demo:
         return f"{elapsed:.0f} s: sent {totals.sent:,} ({note}); consumed {consumed}{failed}"
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, but not past the end of the demo."""
+        """Sleep, at most until the end of the demo."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._stopped.wait()
 
 
 def batches(messages: Sequence[Message]) -> list[list[Message]]:
-    """Put messages together that can travel together: one topic, for stock one article; long ones alone."""
+    """Group messages that can be sent together: one topic, for stock one article; long ones alone."""
     groups: dict[tuple[str, str], list[Message]] = defaultdict(list)
     result: list[list[Message]] = []
     for message in messages:
@@ -293,7 +280,7 @@ def _sku_hash(message: Message) -> int:
 
 
 async def _create_topics(name_server: str) -> None:
-    """Create the topics of the shop that do not exist, and wait until the name server knows them."""
+    """Create the missing topics of the shop, and wait until the name server knows them."""
     async with AdminClient(name_server) as admin:
         for topic in sorted(TOPIC_QUEUES.keys() - set(await admin.topics())):
             await admin.create_topic(topic, queues=TOPIC_QUEUES[topic])
@@ -305,21 +292,8 @@ async def _create_topics(name_server: str) -> None:
             await asyncio.sleep(_TICK_SECONDS)
 
 
-@contextlib.contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
-
-
 class _ParentWatch(asyncio.Protocol):
-    """Waits for the end of standard input, which comes when the parent closes it or dies."""
+    """Waits for the end of standard input: the parent closed it or died."""
 
     def __init__(self, gone: Callable[[], None]) -> None:
         self._gone = gone

@@ -1,7 +1,7 @@
-"""What the shop of the demo sends besides plain messages: orders that wait for their timeout, and payments in transactions.
+"""The demo shop's special messages: orders delayed until their timeout, and payments in transactions.
 
-Most local transactions end well, some badly; a few are not known when the broker should hear of them, so that it asks. One
-producer dies between its half messages and its decisions, as programs do: nobody can be asked about those.
+Most local transactions commit, some roll back; a few report no state, so that the broker checks them. One producer ends
+between its half messages and its decisions, as a crashed program does: the broker has no producer to check them with.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Final
 
 from broker_core.client.demo_shop import Shop
 from broker_core.client.message import Message, ReceivedMessage
@@ -33,30 +34,32 @@ _LOCAL_SECONDS_MAX = 0.3
 _FIRST_WEIGHTS = (90, 6, 4)
 """Commit, roll back, unknown; when the local transaction ends."""
 _CHECK_WEIGHTS = (45, 10, 45)
-"""When the broker asks."""
+"""The same for a check of the broker."""
 _STATES = (LocalState.COMMIT, LocalState.ROLLBACK, LocalState.UNKNOWN)
 
 
-class Totals(Protocol):
-    """What is counted."""
+@dataclass(slots=True)
+class DemoTotals:
+    """Counts of a demo so far; ``consumed`` by group."""
 
-    sent: int
-    failed: int
-    last_failure: str
+    consumed: dict[str, int]
+    sent: int = 0
+    failed: int = 0
+    last_failure: str = ""
 
 
 class SideFlows:
     """Sends delayed messages and transactions until it is stopped.
 
     Args:
-        shop: Makes the messages.
-        totals: Counts what was sent and what failed.
         rate: Messages a second of the whole shop; the flows take a small share.
-        seed: Of the fate of transactions.
-        pause: Sleeps, but not past the end of the demo.
+        seed: Of the outcome of transactions.
+        pause: Sleeps, at most until the end of the demo.
     """
 
-    def __init__(self, shop: Shop, totals: Totals, rate: int, seed: int, *, pause: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(
+        self, shop: Shop, totals: DemoTotals, rate: int, seed: int, *, pause: Callable[[float], Awaitable[None]]
+    ) -> None:
         self._shop = shop
         self._totals = totals
         self._delayed_per_second = min(rate * _DELAYED_SHARE, _DELAYED_PER_SECOND_MAX)
@@ -66,11 +69,10 @@ class SideFlows:
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """Begin nothing more; each flow ends when what it has begun is over."""
+        """Begin no more sends; each flow ends after its running ones."""
         self._stopped.set()
 
     def check(self, _message: ReceivedMessage) -> LocalState:
-        """What the shop says when the broker asks."""
         return self._random.choices(_STATES, _CHECK_WEIGHTS)[0]
 
     @property
@@ -79,18 +81,16 @@ class SideFlows:
         return self._delayed_per_second + self._transactions_per_second
 
     async def send_delayed(self, producer: Producer) -> None:
-        """Send orders that wait for their timeout."""
         await self._paced(self._delayed_per_second, lambda: self._counted(producer.send(self._shop.timeout())))
 
     async def send_transactions(self, producer: TransactionProducer) -> None:
-        """Send payments in transactions."""
         await self._paced(
             self._transactions_per_second,
             lambda: self._counted(producer.send_in_transaction(self._shop.pay_result(), self._execute)),
         )
 
     async def leave_open(self, name_server: str) -> None:
-        """Begin transactions with a producer that goes before it decides them."""
+        """Begin transactions with a producer that ends before it decides them."""
         async with TransactionProducer(name_server, DYING_GROUP, self.check) as producer:
             for _ in range(LEFT_OPEN):
                 await self._counted(producer.begin(self._shop.pay_result()))
@@ -100,7 +100,7 @@ class SideFlows:
         return self._random.choices(_STATES, _FIRST_WEIGHTS)[0]
 
     async def _paced(self, per_second: float, send: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Call ``send`` so often; calls overlap, but not more than `_AT_ONCE_MAX`. What could not be made is left out."""
+        """Call ``send`` at this rate; calls overlap, at most `_AT_ONCE_MAX`, and further ones are skipped."""
         loop = asyncio.get_running_loop()
         made, start = 0, loop.time()
         async with asyncio.TaskGroup() as group:

@@ -19,13 +19,13 @@ AUDIT: Final = "audit-log"
 ORDER_TIMEOUT: Final = "order-timeout"
 PAY_RESULT: Final = "pay-result"
 DELIVER_MS: Final = "TIMER_DELIVER_MS"
-"""Property with the moment a message is due, ms since the epoch (Source: docs/spec/broker.md §3.6)."""
+"""Property with the delivery time of a message, ms since the epoch (Source: docs/spec/broker.md §3.6)."""
 
 TOPIC_QUEUES: Final = {
     ORDERS: 8, PAYMENTS: 8, INVENTORY: 16, SHIPMENTS: 4, POINTS: 4, AUDIT: 2, ORDER_TIMEOUT: 4, PAY_RESULT: 4,
 }  # fmt: skip
 TOPIC_SHARES: Final = {ORDERS: 52, PAYMENTS: 26, INVENTORY: 10, SHIPMENTS: 7, POINTS: 4, AUDIT: 1}
-"""Percent of all plain messages that go to a topic; delayed ones and those in transactions come on top."""
+"""Percent of all plain messages per topic; delayed messages and those in transactions are additional."""
 assert sum(TOPIC_SHARES.values()) == 100
 
 _CITIES = ("杭州", "上海", "深圳", "成都", "Berlin", "São Paulo", "Nairobi", "Lisboa")
@@ -35,7 +35,7 @@ _GOODS = (
     ("SKU-10082", "E-ink reader", 109900), ("SKU-10095", "手冲咖啡壶", 19900),
 )  # fmt: skip
 _GOODS_WEIGHTS = (61, 8, 6, 7, 5, 6, 4, 3)
-"""One article sells far better than the rest, so that its queue stands out."""
+"""One article sells far better than the rest, so that its queue has more messages."""
 _NOTES = ("请放门口", "送礼,不要放价格单", "Ring twice", "工作日配送", "", "", "", "易碎品,轻拿轻放")
 _ORDER_TAGS = ("CREATED", "PAID", "CANCELLED", "REFUNDED")
 _ORDER_WEIGHTS = (55, 35, 7, 3)
@@ -43,23 +43,18 @@ _PAY_TAGS = ("ALIPAY", "WECHAT", "CARD", "REFUND")
 _PAY_WEIGHTS = (42, 38, 16, 4)
 _SHIP_TAGS = ("PAID", "SHIPPED", "DELIVERED")
 _SHORT_OF_STOCK, _NEVER_IN_STOCK = 125, 500
-"""One order of so many cannot be reserved at once, or not at all: retries, and dead letters."""
+"""One order of this many cannot be reserved at once, or not at all: retries, and dead letters."""
 _AUDIT_STEPS = 90
 _TIMER_SHARE = 0.15
 _TIMER_MS_MAX = 70 * 3_600_000
-"""Brokers take three days ahead."""
+"""Brokers accept delays up to three days."""
 _DELAY_LEVELS = tuple(range(1, 19))
 _DELAY_WEIGHTS = (2, 4, 6, 12, 14, 10, 6, 5, 8, 4, 4, 4, 3, 8, 6, 8, 4, 2)
-"""How often the timeouts of orders take which delay level, 1 s to 2 h."""
+"""Weights of the delay levels, 1 s to 2 h, for the timeouts of orders."""
 
 
 class Shop:
-    """Makes messages. Two shops with the same seed make the same, but for their times.
-
-    Args:
-        seed: Of all choices.
-        clock: Milliseconds since the epoch, for times inside the bodies.
-    """
+    """Makes messages. Two shops with the same seed make equal messages, except for their times, in ms since the epoch."""
 
     def __init__(self, seed: int, clock: Callable[[], int]) -> None:
         self._random = random.Random(seed)
@@ -77,12 +72,11 @@ class Shop:
         }
 
     def next_messages(self, count: int) -> list[Message]:
-        """Make the next ``count`` messages, of any topics."""
         topics = self._random.choices(self._topics, self._weights, k=count)
         return [self._makers[topic](self._order_id()) for topic in topics]
 
     def timeout(self) -> Message:
-        """Make an order that is looked at again after its timeout: most by a delay level, some at a time of their own."""
+        """Make an order to be checked after its timeout: most by a delay level, some at a delivery time."""
         order_id = self._order_id()
         if self._random.random() < _TIMER_SHARE:
             return self._reminder(order_id)
@@ -96,7 +90,6 @@ class Shop:
         return _message(ORDER_TIMEOUT, "REMIND", (order_id,), body, {DELIVER_MS: str(due_ms)})
 
     def pay_result(self) -> Message:
-        """Make the result of a payment, to be sent in a transaction."""
         order_id = self._order_id()
         payment_id = f"PAY-{self._random.randrange(1 << 40):010x}"
         body = {"payment": payment_id, "order": order_id, "amount": self._random.choice(_GOODS)[2], "at": self._clock()}
@@ -154,11 +147,9 @@ class Shop:
 
 
 def lacks_stock(keys: Sequence[str], times: int) -> bool:
-    """Whether the stock worker fails on a reservation: for some orders the first time, for a few at each time.
+    """Whether the stock worker fails on a reservation: for some orders the first time, for a few each time.
 
-    Args:
-        keys: Of the message; the last is the order's, unless somebody else sent it.
-        times: How often it was tried before.
+    The last of ``keys`` is the order's, unless another program sent the message; ``times`` counts earlier attempts.
     """
     text = keys[-1].removeprefix("ORD-") if keys else ""
     if not text.isdecimal():

@@ -1,6 +1,6 @@
-"""Answers of a name server that knows nobody: one that has just started, or that no broker registers with. Pure.
+"""Empty answers of a name server: one that has just started, or that no broker registers with. Pure.
 
-Name servers tell each other nothing, so such an answer is true of the one that gives it, and of no other.
+Name servers exchange no data, so an empty answer holds for the server that sent it, and for no other.
 
 Source: docs/spec/remoting.md §4 (routes), §2.5.1 (brokers and topics).
 """
@@ -15,11 +15,11 @@ _LISTS = {
     RequestCode.GET_BROKER_CLUSTER_INFO: "brokerAddrTable",
     RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: "topicList",
 }
-"""What lists all that a name server knows → the part of its body that does."""
+"""Requests for all that a name server knows → the member of the body that lists it."""
 
 
 def is_empty_answer(request_code: int, response: RemotingCommand) -> bool:
-    """Whether a name server knows nothing of what it was asked for; an answer that cannot be read is none of these."""
+    """Whether a name server knows nothing of the requested kind; False for an answer that cannot be read."""
     if request_code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
         return response.code == ResponseCode.TOPIC_NOT_EXIST
     if request_code not in _LISTS or response.code != ResponseCode.SUCCESS:
@@ -31,7 +31,7 @@ def is_empty_answer(request_code: int, response: RemotingCommand) -> bool:
 
 
 def body_fault(request_code: int, response: RemotingCommand) -> str:
-    """What is wrong with the body of a list or a route that is no JSON object; empty where nothing is."""
+    """Why the body of a list or a route is no JSON object; empty if it is one."""
     if request_code in _LISTS or request_code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
         try:
             parse_object(response.body)
@@ -41,5 +41,5 @@ def body_fault(request_code: int, response: RemotingCommand) -> str:
 
 
 def lists_all(request_code: int) -> bool:
-    """Whether a request asks for all that a name server knows: one whose list is empty is of no use for anything else."""
+    """Whether a request lists all that a name server knows; a server with an empty list is of no other use."""
     return request_code in _LISTS

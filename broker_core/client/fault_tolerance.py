@@ -1,7 +1,4 @@
-"""Brokers that were slow or failed are left alone for a while. Pure; the time is an argument.
-
-Source: docs/spec/broker.md §2.4.
-"""
+"""Avoids brokers for a while that were slow or failed. Pure; the time is an argument (Source: docs/spec/broker.md §2.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from broker_core.protocol.json_body import MessageQueue
 _LATENCY_MS = (50, 100, 550, 1_000, 2_000, 3_000, 15_000)
 _AVOIDED_MS = (0, 0, 30_000, 60_000, 120_000, 180_000, 600_000)
 _FAILED_MS = 30_000
-"""What a failure counts as, so that it means the longest time."""
+"""Latency that a failure counts as, so that it causes the longest time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +21,24 @@ class _Fault:
 
 
 class FaultTolerance:
-    """What is known of each broker."""
+    """Latency of each broker's last send, and until when the broker is avoided."""
 
     def __init__(self) -> None:
         self._brokers: dict[str, _Fault] = {}
 
     def sent(self, broker_name: str, latency_ms: float, now_ms: float, *, failed: bool = False) -> None:
-        """Note how long a send took, or that it failed."""
         counted = _FAILED_MS if failed else latency_ms
         index = bisect_right(_LATENCY_MS, counted) - 1
         avoided_ms = _AVOIDED_MS[index] if index >= 0 else 0
         self._brokers[broker_name] = _Fault(latency_ms, now_ms + avoided_ms)
 
     def is_available(self, broker_name: str, now_ms: float) -> bool:
-        """Whether a broker is not to be left alone."""
+        """Whether a broker is not avoided now."""
         fault = self._brokers.get(broker_name)
         return fault is None or now_ms >= fault.until_ms
 
     def choose(self, queues: Sequence[MessageQueue], index: int, now_ms: float) -> MessageQueue:
-        """Take the next queue in turn whose broker is available; where none is, one of the better half of the brokers."""
+        """The next queue in turn whose broker is available; if none is, one of the better half of the brokers."""
         for step in range(len(queues)):
             queue = queues[(index + step) % len(queues)]
             if self.is_available(queue.broker_name, now_ms):

@@ -1,14 +1,13 @@
-"""Administration of consumer groups: configs, members, what members disagree on.
+"""Administration of consumer groups: configs, members, differences between members' subscriptions.
 
 Source: docs/spec/remoting.md §2.5.4, §2.5.6; docs/spec/broker.md §10.4.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 
-from broker_core.client.instance import ClientInstance
+from broker_core.client.admin_requests import AdminRequests
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
 from broker_core.protocol.admin.groups import GroupSettings, read_all_group_settings, read_groups_of_topic
@@ -16,26 +15,15 @@ from broker_core.protocol.admin.running import RunningInfo, read_running_info
 from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Wanted
-from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.names import check_group, check_topic
 
 _ANALYZED_AFTER_MS = 120_000
-"""Members that started later are not compared: they may not have taken up everything."""
+"""Members that started later are not compared, because they may not have all their subscriptions yet."""
 
 
-class GroupAdmin:
-    """The part of the admin client that is about groups; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def master_addresses(self) -> dict[str, str]:
-        """Broker name → address of its master."""
-
-    @abstractmethod
-    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
-        """Body of a broker's answer."""
+class GroupAdmin(AdminRequests):
+    """Requests of the admin client about groups."""
 
     async def groups(self) -> dict[str, GroupSettings]:
         """Settings of all consumer groups; of the first broker that has one."""
@@ -48,20 +36,16 @@ class GroupAdmin:
     async def set_group(self, group: str, **settings: bool | int) -> None:
         """Create or change a group on every master.
 
-        Args:
-            group: Its name.
-            settings: With RocketMQ's keys, such as ``consumeEnable=False`` or ``retryMaxTimes=3``; others take their default.
+        ``settings`` have RocketMQ's keys, such as ``consumeEnable=False`` or ``retryMaxTimes=3``; others take their default.
         """
         body = emit({"groupName": check_group(group), **settings})
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body))
+        await self._on_masters(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
 
     async def delete_group(self, group: str, *, offsets_too: bool = False) -> None:
-        """Delete a group's config, and its offsets if wanted, on every master."""
+        """Delete a group's config, and its offsets if ``offsets_too``, on every master."""
         fields = {"groupName": check_group(group), "removeOffset": str(offsets_too).lower()}
         fields["cleanOffset"] = fields["removeOffset"]
-        for address in (await self.master_addresses()).values():
-            await self._instance.call(address, RemotingCommand(RequestCode.DELETE_SUBSCRIPTIONGROUP, dict(fields)))
+        await self._on_masters(RequestCode.DELETE_SUBSCRIPTIONGROUP, fields)
 
     async def groups_of_topic(self, topic: str) -> list[str]:
         """Names of the groups that consume a topic, or have offsets in it, sorted."""
@@ -77,14 +61,14 @@ class GroupAdmin:
         return [found[client_id] for client_id in sorted(found)]
 
     async def subscriptions(self, group: str) -> dict[str, Wanted] | None:
-        """What a group wants, by topic, as its members told the brokers; None where none of them is connected."""
+        """Subscriptions of a group, by topic, as its members report them; None when no member is connected."""
         found: dict[str, Wanted] | None = None
         for body in await self._connections(group):
             found = (found or {}) | read_subscriptions(body)
         return found
 
     async def _connections(self, group: str) -> list[Body]:
-        """What each broker knows of the members of a group; without the brokers that none is connected to."""
+        """The member lists of a group, from each broker that a member is connected to."""
         found: list[Body] = []
         for address in (await self.master_addresses()).values():
             try:
@@ -95,7 +79,7 @@ class GroupAdmin:
         return found
 
     async def running_info(self, group: str, client_id: str) -> RunningInfo:
-        """State of one member, asked through a broker."""
+        """State of one member, requested through a broker."""
         fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
         failure: RemoteError | None = None
         for address in (await self.master_addresses()).values():
@@ -108,28 +92,19 @@ class GroupAdmin:
         raise failure or RemoteError(f"no broker knows member {client_id} of group {group}", code=1)
 
     async def subscription_conflicts(self, group: str) -> list[str]:
-        """What the members of a group subscribe differently, a sentence each; nothing for a group of one mind.
+        """Differences between the subscriptions of a group's members, a sentence each; empty if they are equal.
 
-        All members must want the same topics and expressions, or messages stay or get lost. As the Java tools do, a group whose
-        first member is a pull consumer or started less than two minutes before is not compared.
+        All members must have the same topics and expressions, or messages stay unconsumed or get lost. As in the Java tools, a
+        group whose first member is a pull consumer or started less than two minutes before is not compared.
 
         Source: docs/spec/broker.md §10.3.
         """
         infos = {member.client_id: await self.running_info(group, member.client_id) for member in await self.members(group)}
-        return conflicts(infos, now_ms=self._now_ms())
-
-    @abstractmethod
-    def _now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        return conflicts(infos, now_ms=self._clock())
 
 
 def conflicts(infos: Mapping[str, RunningInfo], *, now_ms: int) -> list[str]:
-    """Compare what members subscribe (Source: docs/spec/broker.md §10.4).
-
-    Args:
-        infos: By client id.
-        now_ms: Milliseconds since the epoch.
-    """
+    """Differences between members' subscriptions, from their infos by client id (Source: docs/spec/broker.md §10.4)."""
     members = sorted(infos)
     if not members:
         return []

@@ -1,6 +1,6 @@
-"""What producers and consumers of one program share: connections, routes, heartbeats.
+"""Connections, routes and heartbeats of one client.
 
-Does not send or consume messages. One per producer or consumer here; brokers tell them apart by client id.
+It does not send or consume messages. Each producer or consumer has one; brokers distinguish them by client id.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from broker_core.protocol.json_body import JsonBodyError, MessageQueue, emit
 from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_topic
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import ConnectionPool, parse_address
-from broker_core.transport.connection import Connection, RequestTimeoutError
+from broker_core.transport.connection import Connection, Handler, RequestTimeoutError
 from broker_core.transport.way import Way
 
 logger = logging.getLogger(__name__)
@@ -35,22 +35,22 @@ logger = logging.getLogger(__name__)
 DEFAULT_TOPIC_QUEUES = 4
 _EVERY_NAME_SERVER_KNOWS = (RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO)
 _LEAVE_SECONDS = 1.0
-"""For telling a broker that a client leaves; it notices the end of the connection too."""
+"""For unregistering at a broker, which also notices the end of the connection."""
 _OTHERS_SECONDS = 2.0
-"""For the other name servers when one knows nothing; less than a person's question may take."""
+"""For the other name servers when one has an empty answer; shorter than a request of the console may take."""
 _MUTE_SECONDS = 30.0
-"""How long one that did not answer in that time is left out of such questions: each would take as long again."""
+"""How long a name server that did not answer in that time is skipped, because each request would take as long again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """How a client proves who it is and keeps its traffic to itself.
+    """Encryption, identity and route of a client's connections.
 
     Attributes:
-        tls: Encrypts every connection; None leaves them in plain text.
+        tls: Encrypts every connection; None: plain text.
         credentials: Sign every request; None signs none.
         addresses: Address that a broker registered → the one to use, for containers and NAT.
-        way: A proxy or tunnel that leads to all servers; None: they are connected to directly.
+        way: A proxy or tunnel to all servers; None: direct connections.
     """
 
     tls: SSLContext | None = None
@@ -70,7 +70,7 @@ class HeartbeatMember(Protocol):
         """ConsumerData of the heartbeat when it is a consumer."""
 
     def group_changed(self, group: str) -> None:
-        """Called when a broker says that members of ``group`` came or went."""
+        """Called when a broker reports that members of ``group`` joined or left."""
 
 
 class ClientInstance:
@@ -78,10 +78,7 @@ class ClientInstance:
 
     Args:
         name_servers: ``host:port``, several with ``;`` between them.
-        member: The producer or consumer that this serves; None for a client that is neither.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials; None for neither.
+        member: The producer or consumer of this client; None for a client that is neither.
         name: Makes the client id the same after a restart; None makes a new one each time.
     """
 
@@ -109,14 +106,14 @@ class ClientInstance:
             addresses=secured.addresses,
             way=secured.way,
         )
-        self._on_requests: dict[int, Callable[[Connection, RemotingCommand], RemotingCommand | None]] = {}
+        self._on_requests: dict[int, Handler] = {}
         self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
         if not self._name_servers:
             raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
         for address in self._name_servers:
             parse_address(address)
         self._mute_until: dict[str, float] = {}
-        """Name server that did not answer when another knew nothing → until when it is left out, in monotonic seconds."""
+        """Name server that did not answer after another's empty answer → until when it is skipped, in monotonic seconds."""
         self._routes: dict[str, Route] = {}
         self._route_locks: dict[str, asyncio.Lock] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -137,15 +134,11 @@ class ClientInstance:
         return self._ip.packed
 
     async def start(self) -> None:
-        """Connect to a name server and begin to refresh routes and send heartbeats.
-
-        Raises:
-            NetworkError: No name server can be reached.
-        """
+        """Connect to a name server and begin to refresh routes and send heartbeats; raises `NetworkError`."""
         _address, connection = await self._name_server_connection()
         host, _, _ = connection.local_address.rpartition(":")
         if host:
-            # The end of a tunnel has no address of its own.
+            # The local end of a tunnel has no address.
             self._ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
         self._client_id = f"{self._ip}@{self._name or f'{os.getpid()}#{time.monotonic_ns()}'}"
         self._every(self.config.route_refresh_interval_ms, self.refresh_routes)
@@ -160,21 +153,19 @@ class ClientInstance:
         await self._pool.close()
 
     def on_routes_changed(self, callback: Callable[[], None]) -> None:
-        """Have ``callback`` called whenever a refresh finds another route than before."""
+        """Have ``callback`` called whenever a refresh finds a changed route."""
         self._on_routes_changed.append(callback)
 
-    def on_request(self, code: int, serve: Callable[[Connection, RemotingCommand], RemotingCommand | None]) -> None:
-        """Have ``serve`` answer the requests of brokers with one code; None answers later or never."""
+    def on_request(self, code: int, serve: Handler) -> None:
+        """Have ``serve`` answer brokers' requests of one code; it returns None to answer later or never."""
         self._on_requests[code] = serve
 
     # ── requests ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def call(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
-        """Send a request and return its response if that is a success.
+        """Send a request and return its response; raises `RemoteError` for an error code, which is ``context["code"]``.
 
-        Raises:
-            RemoteError: The peer answered with another code; ``context["code"]`` has it.
-            NetworkError: Not reachable, lost, or no answer in time.
+        Raises `NetworkError` when the peer is not reachable, lost, or does not answer in time.
         """
         response = await self._pool.request(address, command, timeout_ms)
         if response.code != ResponseCode.SUCCESS:
@@ -190,9 +181,9 @@ class ClientInstance:
         await self._pool.send_oneway(address, command)
 
     async def call_name_server(self, command: RemotingCommand) -> RemotingCommand:
-        """As `call`, to the first name server that can be reached; one that does not answer is the last to be asked again.
+        """As `call`, to the first name server that can be reached; one that does not answer becomes the last.
 
-        Where it knows nothing of what is asked for, the others are asked before that is believed.
+        After an empty answer the other name servers are asked too, before it is believed.
         """
         address, connection = await self._name_server_connection()
         try:
@@ -224,27 +215,19 @@ class ClientInstance:
     async def route(self, topic: str, *, fresh: bool = False) -> Route | None:
         """Return the route of a topic, from memory unless ``fresh``; None when the name server has none.
 
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            JsonBodyError: It answers with something else.
+        Raises `NetworkError`, `RemoteError` or `JsonBodyError` without a usable answer of a name server.
         """
         known = self._routes.get(topic)
         if known is not None and not fresh:
             return known
         async with self._route_locks.setdefault(topic, asyncio.Lock()):
-            # Whoever waited for the lock may find the answer already there.
+            # Another caller may have fetched the route while this one waited for the lock.
             if self._routes.get(topic) is not known:
                 return self._routes.get(topic)
             return await self._fetch_route(topic)
 
     async def address_of(self, queue: MessageQueue) -> str:
-        """Address of the broker that a queue is on, its master's where there is one.
-
-        Raises:
-            RemoteError: The name server does not know the broker.
-            NetworkError: No name server answers.
-        """
+        """Address of a queue's broker: its master's, else a slave's; raises `RemoteError` for an unknown broker."""
         route = await self.route(queue.topic)
         address = route.address_of(queue.broker_name) if route else None
         if address is None:
@@ -255,9 +238,7 @@ class ClientInstance:
     async def publish_route(self, topic: str) -> Route:
         """Return a route with queues to send to; for an unknown topic, that of the default topic.
 
-        Raises:
-            RemoteError: No broker serves the topic or would create it.
-            NetworkError: No name server answers.
+        Raises as `route`, and `RemoteError` when no broker serves the topic or would create it.
         """
         route = await self.route(check_topic(topic))
         if route is None:
@@ -269,7 +250,7 @@ class ClientInstance:
         return route
 
     async def refresh_routes(self) -> None:
-        """Ask again for every route in memory; tells who asked for it when one differs."""
+        """Fetch every route in memory again, and call the callbacks of `on_routes_changed` if one differs."""
         before = dict(self._routes)
         for topic in before:
             await self.route(topic, fresh=True)
@@ -278,7 +259,7 @@ class ClientInstance:
                 callback()
 
     async def route_once(self, topic: str) -> Route | None:
-        """As `route`, asked anew and not remembered: all routes in memory are refreshed for ever, a thousand too."""
+        """As `route`, fetched and not stored, because all stored routes are refreshed for ever, even a thousand."""
         return await self._fetch_route(topic, is_kept=False)
 
     async def _fetch_route(self, topic: str, *, is_kept: bool = True) -> Route | None:
@@ -309,13 +290,13 @@ class ClientInstance:
         return sorted(found)
 
     async def heartbeat(self) -> None:
-        """Tell every broker in use that this client is there. A broker that is not reached is told next time."""
+        """Send a heartbeat to every broker in use; one that is not reached gets the next."""
         masters_only = self._member is None or self._member.consumer_data() is None
         for address in self.broker_addresses(masters_only=masters_only):
             await self.heartbeat_to(address)
 
     async def heartbeat_to(self, address: str) -> None:
-        """Tell one broker that this client is there; that it is not reached is only logged."""
+        """Send a heartbeat to one broker; a failure is only logged."""
         if self._member is None:
             return
         group, consumer = self._member.producer_group, self._member.consumer_data()
@@ -332,11 +313,11 @@ class ClientInstance:
             logger.warning("heartbeat to broker %s failed: %s", address, error)
 
     async def unregister(self) -> None:
-        """Tell every connected broker that this client leaves, all at once; one that says nothing will notice by itself."""
+        """Unregister at every connected broker, concurrently; a broker that does not answer notices the end by itself."""
         if self._member is None or self._client_id is None:
             return
         consumer = self._member.consumer_data()
-        # A group that is named, even as nothing, is created by brokers that create groups on their own.
+        # A named group, even an empty one, is created by brokers that create groups automatically.
         fields = {"clientID": self._client_id}
         if self._member.producer_group:
             fields["producerGroup"] = self._member.producer_group
@@ -355,7 +336,7 @@ class ClientInstance:
     # ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _name_server_connection(self) -> tuple[str, Connection]:
-        """Connect to the name server that worked last, else to the next that does; gives its address as it was given."""
+        """Connect to the name server that worked last, else to the next that does; returns its address as configured."""
         failures: list[str] = []
         for address in list(self._name_servers):
             try:
@@ -364,7 +345,7 @@ class ClientInstance:
                 failures.append(error.message)
                 continue
             except asyncio.CancelledError:
-                # Whoever asked waits no longer, and would wait as long the next time.
+                # The caller's time is over, and would be over at the next request too.
                 self._ask_last(address)
                 raise
             self._ask_first(address)
@@ -372,10 +353,9 @@ class ClientInstance:
         raise NetworkError("; ".join(failures), addresses=";".join(self._name_servers))
 
     async def _fuller_answer(self, command: RemotingCommand, emptied: str) -> tuple[str, RemotingCommand] | None:
-        """Another name server that knows what is asked for, and its answer; None where none does in a short time.
+        """Another name server with a non-empty answer, and the answer; None when there is none in a short time.
 
-        One that knows brokers is asked first from then on, by whoever changes something there too; that it knows one topic
-        more than the other says nothing about the rest.
+        A server that lists brokers is asked first from then on, for changes too. Knowing one topic more has no such effect.
         """
         now = time.monotonic()
         others = [one for one in self._name_servers if one != emptied and self._mute_until.get(one, now) <= now]
@@ -432,12 +412,9 @@ class ClientInstance:
 
 
 async def repeat(interval_ms: int, work: Callable[[], Any], *, rounds: int | None = None) -> None:
-    """Do ``work`` every ``interval_ms``; what the network does to one round is logged and not the end.
+    """Run the coroutine function ``work`` every ``interval_ms``, ``rounds`` times; None: until cancelled.
 
-    Args:
-        interval_ms: Pause before each round.
-        work: A coroutine function.
-        rounds: Stop after so many; None goes on until cancelled.
+    Errors of one round are logged and do not end the loop.
     """
     for _ in itertools.count() if rounds is None else range(rounds):
         await asyncio.sleep(interval_ms / 1000)
@@ -451,7 +428,7 @@ async def repeat(interval_ms: int, work: Callable[[], Any], *, rounds: int | Non
 
 
 def answer_error(address: str, request_code: int, response: RemotingCommand) -> RemoteError:
-    """The error for a response that is no success; keeps its number."""
+    """The error for a response that is no success, with its code."""
     refusal = account_refusal(address, response)
     if refusal:
         return AccountRefusedError(refusal, code=response.code, address=address)

@@ -1,4 +1,4 @@
-"""What every client does: open in a ``with`` block, close at its end."""
+"""Base of the clients: an async context manager around `start` and `close`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from broker_core.client.instance import ClientInstance
 
 
 class OpenedClient:
-    """Base of clients; a subclass sets ``_instance``, and extends `start` and `close` where it has more to do."""
+    """A subclass sets ``_instance``, and extends `start` and `close` if necessary.
+
+    Every client takes name servers as ``host:port``, several with ``;`` between them, and passes ``config``, ``limits`` and
+    ``security`` to its `ClientInstance`. ``clock`` returns milliseconds since the epoch.
+    """
 
     _instance: ClientInstance
 
@@ -20,11 +24,7 @@ class OpenedClient:
         await self.close()
 
     async def start(self) -> None:
-        """Connect to a name server.
-
-        Raises:
-            NetworkError: None can be reached.
-        """
+        """Connect to a name server; raises `NetworkError` when none can be reached."""
         await self._instance.start()
 
     async def close(self) -> None:

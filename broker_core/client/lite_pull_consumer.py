@@ -1,8 +1,8 @@
-"""The lite pull consumer: fetches ahead, and gives messages when they are polled for.
+"""The lite pull consumer: fetches ahead, and returns messages when polled.
 
-Its queues come from the group, shared as those of a push consumer (``subscriptions``), or are the caller's own (`assign`). What
-a poll gave counts as consumed at the next poll; offsets are committed now and then, or when the caller says so. One task at a
-time may poll. Asyncio.
+Its queues are allocated in the group, as those of a push consumer (``subscriptions``), or are the caller's own (`assign`). The
+messages of one poll count as consumed at the next; offsets are committed at an interval, or by the caller. One task at a time
+may poll. Asyncio.
 
 Source: docs/spec/broker.md §6.6.
 """
@@ -12,23 +12,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from broker_core.client.consuming import cancel
+from broker_core.client.group_consumer import GroupConsumer
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
-from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, first_offset
+from broker_core.client.offsets import ConsumeFrom
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.pull_consumer import queue_offset
+from broker_core.client.pull_consumer import QueueReads
 from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.rebalancing import Rebalancer
-from broker_core.client.subscription import ALL_TAGS, Subscription, Wanted, subscribe
+from broker_core.client.subscription import Subscription, Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
-from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.filter.rejection import ALL_TAGS
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic
 
@@ -37,22 +36,19 @@ logger = logging.getLogger(__name__)
 DEFAULT_POLL_MS = 5_000
 
 
-class LitePullConsumer(OpenedClient):
+class LitePullConsumer(GroupConsumer, QueueReads):
     """Polls topics as a member of a group, or queues of its own. Use it as an async context manager.
 
     Args:
-        name_servers: ``host:port``, several with ``;`` between them.
         group: Consumer group.
-        subscriptions: Topic → tags or a `Sql` filter; empty for a consumer that is given its queues with `assign`.
+        subscriptions: Topic → tags or a `Sql` filter; empty for a consumer that uses `assign`.
         auto_commit: Commit what was polled every ``auto_commit_interval_ms`` and at the end.
         consume_from: Where to begin in queues for which the group has no offset.
         consume_from_ms: The time for `ConsumeFrom.TIMESTAMP`.
-        strategy: Shares queues among members; must be the same in all of them.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch, for subscription versions.
+        strategy: Allocates queues to members; must be the same in all of them.
     """
+
+    _consume_type = "CONSUME_ACTIVELY"
 
     def __init__(
         self,
@@ -69,47 +65,38 @@ class LitePullConsumer(OpenedClient):
         security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        self.group = check_group(group)
-        self._auto_commit = auto_commit
-        self._consume_from = consume_from
-        self._consume_from_ms = consume_from_ms
-        self._clock = clock
-        wanted = {check_topic(topic): item for topic, item in (subscriptions or {}).items()}
+        check_group(group)
         version = clock()
-        self._subscribed = {topic: subscribe(topic, item, version) for topic, item in wanted.items()}
+        self._subscribed = {
+            topic: subscribe(check_topic(topic), item, version) for topic, item in (subscriptions or {}).items()
+        }
+        instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
+        rebalancer = Rebalancer(instance, group, self._subscribed, self, strategy=strategy, clock=clock)
+        super().__init__(group, instance, rebalancer, consume_from, consume_from_ms)
+        self._clock = clock
+        self._auto_commit = auto_commit
         self._assigned: dict[str, Subscription] = {}
-        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security)
-        self._config = self._instance.config
-        self._rebalancer = Rebalancer(self._instance, group, self._subscribed, self, strategy=strategy, clock=clock)
         self._puller = QueuePuller(self._instance, group, lite=True)
-        self._offsets = BrokerOffsets(self._instance, group)
-        self._process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}
         self._ready: list[tuple[ProcessQueue, ReceivedMessage]] = []
         self._polled: list[tuple[ProcessQueue, ReceivedMessage]] = []
         self._arrived = asyncio.Event()
         self._paused: set[MessageQueue] = set()
-        self._background: list[asyncio.Task[None]] = []
-        self._closing = False
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        return super().subscriptions if self._subscribed else self._assigned
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._polled = []  # what the caller failed on must come again
+            self._polled = []  # these messages failed and must be delivered again
         await self.close()
 
     async def start(self) -> None:
         """Connect, and with subscriptions join the group and begin to fetch.
 
-        Raises:
-            NetworkError: No name server can be reached.
-            RemoteError: A broker does not serve a SQL filter; it says why.
+        Raises `NetworkError` when no name server can be reached, and `RemoteError` when a broker does not serve a SQL filter.
         """
-        await self._instance.start()
-        try:
-            await self._rebalancer.check_filters()
-        except BaseException:
-            await self._instance.close()
-            raise
+        await self._connect()
         if self._subscribed:
             await self._rebalancer.rebalance()
             self._background.append(asyncio.create_task(self._rebalancer.run(), name=f"{self.group} rebalance"))
@@ -118,9 +105,9 @@ class LitePullConsumer(OpenedClient):
             self._background.append(asyncio.create_task(work, name=f"{self.group} commit"))
 
     async def close(self) -> None:
-        """Commit what was polled if it commits by itself, leave the group. Safe to call again.
+        """Commit what was polled if ``auto_commit``, and leave the group. Safe to call again.
 
-        Leaving ``async with`` by an error commits what was polled before the last poll only.
+        Leaving ``async with`` by an error commits only what was polled before the last poll.
         """
         if self._closing:
             return
@@ -132,31 +119,17 @@ class LitePullConsumer(OpenedClient):
         await self._instance.unregister()
         await self._instance.close()
 
-    # ── what there is ───────────────────────────────────────────────────────────────────────────────────────────────
+    # ── queues and polls ────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def assignment(self) -> list[MessageQueue]:
         """Queues it fetches from, sorted."""
         return sorted(self._process_queues)
 
-    async def queues(self, topic: str) -> list[MessageQueue]:
-        """Queues of a topic that can be read; raises as `assign`."""
-        route = await self._instance.route(check_topic(topic), fresh=True)
-        if route is None:
-            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
-        return route.subscribe_queues()
-
     async def assign(self, queues: Iterable[MessageQueue], wanted: Wanted = ALL_TAGS) -> None:
-        """Fetch from these queues and no others; where they are already fetched from, nothing changes.
+        """Fetch from these queues and no others; fetching continues in those that it fetches from already.
 
-        Args:
-            queues: The caller's own choice.
-            wanted: Tags or a `Sql` filter, for all of them.
-
-        Raises:
-            UsageError: The consumer has subscriptions.
-            RemoteError: A broker is not known or refuses.
-            NetworkError: Nobody answers.
+        Raises `UsageError` for a consumer with subscriptions, else as `seek`.
         """
         if self._subscribed:
             raise UsageError(f"the queues of group {self.group} come from its subscriptions: give none to assign queues")
@@ -170,9 +143,9 @@ class LitePullConsumer(OpenedClient):
         await self._instance.heartbeat()
 
     async def poll(self, timeout_ms: int = DEFAULT_POLL_MS) -> list[ReceivedMessage]:
-        """Give the next messages, oldest first within each queue; none when no message comes in time.
+        """Return the next messages, oldest first within each queue; none when no message arrives in time.
 
-        What the poll before gave counts as consumed now.
+        The messages of the poll before count as consumed now.
         """
         self._settle()
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
@@ -208,12 +181,10 @@ class LitePullConsumer(OpenedClient):
     # ── positions ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on at an offset of a queue; what was fetched of it is dropped.
+        """Continue at an offset of a queue; fetched messages of it are dropped.
 
-        Raises:
-            UsageError: The queue is not this consumer's, or the offset is outside the queue.
-            RemoteError: The broker is not known or refuses.
-            NetworkError: Nobody answers.
+        Raises `UsageError` when the queue is not this consumer's, or the offset is outside the queue, `RemoteError` when the
+        broker is not known or refuses, and `NetworkError` when no server answers.
         """
         if queue not in self._process_queues:
             raise UsageError(f"queue {queue} is not among the {len(self._process_queues)} queues of this consumer")
@@ -224,44 +195,26 @@ class LitePullConsumer(OpenedClient):
         self._begin(ProcessQueue(queue, offset))
 
     async def seek_to_begin(self, queue: MessageQueue) -> None:
-        """Go on at the lowest offset of a queue; raises as `seek`."""
+        """Continue at the lowest offset of a queue; raises as `seek`."""
         await self.seek(queue, await self.min_offset(queue))
 
     async def seek_to_end(self, queue: MessageQueue) -> None:
-        """Go on behind the last message of a queue; raises as `seek`."""
+        """Continue after the last message of a queue; raises as `seek`."""
         await self.seek(queue, await self.max_offset(queue))
 
-    async def min_offset(self, queue: MessageQueue) -> int:
-        """The lowest offset that can be read."""
-        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
-
-    async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset that the next message gets."""
-        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
-
-    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset stored nearest to a time."""
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
-
     def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """Give no messages of these queues until `resume`; they are fetched up to the bounds."""
+        """Return no messages of these queues until `resume`; they are fetched up to the bounds."""
         self._paused.update(queues)
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
-        """Give messages of these queues again."""
+        """Return messages of these queues again."""
         self._paused.difference_update(queues)
         self._arrived.set()
 
     async def commit(self, offsets: Mapping[MessageQueue, int] | None = None) -> None:
-        """Store offsets; they are stored when this returns.
+        """Store offsets by queue, and return when they are stored. Raises `RemoteError` and `NetworkError`.
 
-        Args:
-            offsets: Queue → offset; None counts all that was polled as consumed and stores how far each queue is.
-
-        Raises:
-            RemoteError: A broker is not known or refuses.
-            NetworkError: Nobody answers.
+        None counts all that was polled as consumed and stores the offset of each queue.
         """
         if offsets is not None:
             for queue, offset in offsets.items():
@@ -274,10 +227,6 @@ class LitePullConsumer(OpenedClient):
         for process_queue in list(self._process_queues.values()):
             await self._commit(process_queue)
 
-    async def committed(self, queue: MessageQueue) -> int | None:
-        """The group's offset in a queue; None when it has none."""
-        return await self._offsets.read(queue)
-
     async def _commit(self, process_queue: ProcessQueue) -> None:
         offset = process_queue.committable_offset
         if offset != process_queue.committed_offset:
@@ -286,42 +235,12 @@ class LitePullConsumer(OpenedClient):
 
     # ── membership ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def producer_group(self) -> str | None:
-        """None: it sends nothing."""
-        return None
-
-    def consumer_data(self) -> dict[str, Any] | None:
-        """ConsumerData of the heartbeat (Source: docs/spec/remoting.md §4.5)."""
-        subscriptions = self._rebalancer.subscriptions if self._subscribed else self._assigned
-        return {
-            "consumeFromWhere": str(self._consume_from),
-            "consumeType": "CONSUME_ACTIVELY",
-            "groupName": self.group,
-            "messageModel": "CLUSTERING",
-            "subscriptionDataSet": [item.to_json() for item in subscriptions.values()],
-            "unitMode": False,
-        }
-
-    def group_changed(self, group: str) -> None:
-        """Share the queues anew, as members came or went."""
-        if group == self.group and self._subscribed:
-            self._rebalancer.wake()
-
-    def owned_queues(self) -> set[MessageQueue]:
-        """Queues it fetches from."""
-        return set(self._process_queues)
-
     async def take_up(self, queue: MessageQueue) -> bool:
-        """Begin to fetch from a queue."""
-        stored = await self._offsets.read(queue)
-        if stored is None:
-            stored = await first_offset(self._instance, self.group, queue, self._consume_from, self._consume_from_ms)
-        self._begin(ProcessQueue(queue, stored))
+        self._begin(ProcessQueue(queue, await self._start_offset(queue)))
         return True
 
     async def give_up(self, queue: MessageQueue) -> bool:
-        """End with a queue; what was polled of it and is not settled comes again at whoever has it then."""
+        """End with a queue; its polled, unsettled messages are delivered again to its next owner."""
         process_queue = self._process_queues[queue]
         if self._auto_commit:
             try:
@@ -333,39 +252,16 @@ class LitePullConsumer(OpenedClient):
 
     # ── fetching ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _begin(self, process_queue: ProcessQueue) -> None:
-        queue = process_queue.queue
-        self._process_queues[queue] = process_queue
-        name = f"{self.group} pull {queue.topic} {queue.queue_id}"
-        self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
-
     async def _stop(self, queue: MessageQueue) -> None:
         self._process_queues.pop(queue).dropped = True
         await cancel([self._pulls.pop(queue)])
 
-    async def _pull_loop(self, process_queue: ProcessQueue) -> None:
-        while not process_queue.dropped:
-            if not process_queue.has_room(self._config):
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-                continue
-            before = process_queue.next_offset
-            try:
-                await self._pull(process_queue)
-            except (NetworkError, RemoteError, CodecError) as error:
-                logger.warning("pull from %s is tried again: %s", process_queue.queue, error)
-                await asyncio.sleep(self._config.pull_retry_ms / 1000)
-                continue
-            if process_queue.next_offset == before:
-                # A broker that does not hold pulls must not be asked in a tight loop.
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-
-    async def _pull(self, process_queue: ProcessQueue) -> None:
+    async def _pull(self, process_queue: ProcessQueue) -> ProcessQueue:
         queue = process_queue.queue
-        known = self._rebalancer.subscriptions if self._subscribed else self._assigned
         result = await self._puller.pull(
             queue,
             process_queue.next_offset,
-            known[queue.topic],
+            self.subscriptions[queue.topic],
             messages_max=self._config.lite_pull_batch_messages,
             suspend_ms=self._config.lite_pull_suspend_ms,
         )
@@ -377,3 +273,4 @@ class LitePullConsumer(OpenedClient):
         if result.messages:
             self._ready.extend((process_queue, message) for message in result.messages)
             self._arrived.set()
+        return process_queue

@@ -1,4 +1,4 @@
-"""Messages as users of the client see them, and what comes back from sending one."""
+"""Messages as users of the client see them, and the result of a send."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ class Message:
     """A message to send.
 
     Attributes:
-        topic: Where to.
         body: 1 byte to ``message_bytes_max``.
         tags: One tag, for filters of consumers; empty for none.
         keys: Words to find the message by; a text is one word, or several with spaces between them.
-        properties: Further properties.
         flag: Any 32-bit number for the application.
     """
 
@@ -38,16 +36,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawMessage:
-    """A message, or a batch of them, that goes out as it is: nothing is added, compressed or checked.
+    """A message or a batch that is sent unchanged: no addition, compression or check.
 
     Attributes:
-        topic: Where to.
         body: As it will be stored; of a batch, `broker_core.protocol.message.batch.encode_batch` of its members.
         properties: In RocketMQ's encoding; of a batch, what all members get besides their own.
         flag: Of a single message.
         sys_flag: Says how the body is compressed.
         born_timestamp_ms: When it was made; None for the time of the send.
-        is_batch: Whether the body holds several messages.
     """
 
     topic: str
@@ -60,7 +56,7 @@ class RawMessage:
 
 
 class SendStatus(StrEnum):
-    """All mean that the broker has the message; others than SEND_OK say what it is still waiting for."""
+    """In all states the broker has the message; the others than SEND_OK name what is pending."""
 
     SEND_OK = "SEND_OK"
     FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
@@ -73,11 +69,10 @@ class SendResult:
     """Where a message was stored.
 
     Attributes:
-        status: Whether it waits for disk or slave.
-        message_id: The unique id given by this client; of a batch, comma-joined.
-        offset_message_id: The id that says where the record lies; of a batch, comma-joined.
-        queue: The queue.
-        queue_offset: Position in it; of a batch, that of the first.
+        status: Whether disk or slave are pending.
+        message_id: The unique id of this client; of a batch, comma-joined.
+        offset_message_id: The id with the place of the record; of a batch, comma-joined.
+        queue_offset: Of a batch, that of the first.
         attempts: How often it was sent; more than 1 may mean duplicates.
     """
 
@@ -94,8 +89,8 @@ class ReceivedMessage:
 
     Attributes:
         stored: The record, its body as stored.
-        queue: The queue it was read from; differs in topic from `topic` for messages that come back after a failure.
-        attempts: How often a listener of this consumer has had it before.
+        queue: The queue it was read from; its topic differs from `topic` for messages delivered again after a failure.
+        attempts: Earlier calls of this consumer's listener with it.
     """
 
     __slots__ = ("attempts", "queue", "stored")
@@ -107,27 +102,23 @@ class ReceivedMessage:
 
     @property
     def topic(self) -> str:
-        """The topic it was sent to."""
         return self.stored.properties.get(names.RETRY_TOPIC, self.stored.topic)
 
     @property
     def tags(self) -> str | None:
-        """Its tag, if any."""
         return self.stored.properties.get(names.TAGS)
 
     @property
     def keys(self) -> list[str]:
-        """Its key words."""
         return self.stored.properties.get(names.KEYS, "").split()
 
     @property
     def message_id(self) -> str:
-        """The unique id its producer gave it; empty if it gave none."""
+        """The unique id of its producer; empty without one."""
         return self.stored.properties.get(names.UNIQUE_KEY, "")
 
     @property
     def queue_offset(self) -> int:
-        """Its position in `queue`."""
         return self.stored.queue_offset
 
     @property
@@ -137,29 +128,24 @@ class ReceivedMessage:
 
     @property
     def reconsume_times(self) -> int:
-        """How often it was consumed before without success, by any member of the group."""
+        """Earlier attempts to consume it, by any member of the group."""
         return self.stored.reconsume_times + self.attempts
 
     @property
     def offset_message_id(self) -> str:
-        """The id that says where its record lies."""
+        """The id with the place of its record."""
         return offset_message_id(self.stored.store_host, self.stored.physical_offset)
 
     @property
     def body(self) -> bytes:
-        """The body as it was sent; decompressed at each call.
-
-        Raises:
-            CodecError: The stored bytes do not decompress.
-        """
+        """The body as it was sent, decompressed at each call; raises `CodecError` when it does not decompress."""
         return decompress_body(self.stored.sys_flag, self.stored.body)
 
 
 def message_properties(message: Message, unique_key: str) -> bytes:
     """Properties of a message to send, in RocketMQ's encoding.
 
-    Raises:
-        UsageError: A name or value cannot be encoded, or all together are too long.
+    Raises `UsageError` when a name or value cannot be encoded, or all together are too long.
     """
     check_topic(message.topic)
     values = {**message.properties, names.UNIQUE_KEY: unique_key, names.WAIT: "true"}

@@ -5,19 +5,18 @@ Source: docs/spec/remoting.md §2.2.6, §2.4, §2.5.2, §2.5.3.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 
-from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.admin_requests import AdminRequests
+from broker_core.client.instance import answer_error
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
-from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.admin.running import DirectConsumeResult, read_consume_result
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message import properties as names
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import decode_records
 
 QUERY_MESSAGES = 32
 _TIME_MAX_MS = (1 << 63) - 1
@@ -25,41 +24,30 @@ _QUERY_TIMEOUT_MS = 18_000
 _DIRECT_TIMEOUT_MS = 12_000
 
 
-class MessageAdmin:
-    """The part of the admin client that is about messages and brokers; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def _route(self, topic: str) -> Route:
-        """Route of a topic that must exist."""
+class MessageAdmin(AdminRequests):
+    """Requests of the admin client about messages and brokers."""
 
     async def messages_by_key(
         self, topic: str, key: str, *, messages_max: int = QUERY_MESSAGES, begin_ms: int = 0, end_ms: int = _TIME_MAX_MS
     ) -> list[StoredMessage]:
-        """Messages of a topic with a key word, oldest first.
+        """Messages of a topic with ``key`` among their KEYS, stored from ``begin_ms`` to ``end_ms``, oldest first.
 
-        Args:
-            topic: Topic.
-            key: One of the words given as keys.
-            messages_max: Of each broker.
-            begin_ms: Earliest store time.
-            end_ms: Latest store time.
+        At most ``messages_max`` come from each broker.
         """
         fields = {"maxNum": str(messages_max), "beginTimestamp": str(begin_ms), "endTimestamp": str(end_ms)}
         found = await self._query(topic, key, fields)
-        # The index knows hashes only.
+        # The index has only hashes.
         return [item for item in found if item.topic == topic and key in item.properties.get(names.KEYS, "").split()]
 
     async def messages_by_id(self, topic: str, message_id: str) -> list[StoredMessage]:
-        """Messages of a topic with a unique id, oldest first: more than one where a producer sent it again."""
+        """Messages of a topic with a unique id, oldest first: several when a producer repeated the send."""
         fields = {"maxNum": str(QUERY_MESSAGES), "beginTimestamp": "0", "endTimestamp": str(_TIME_MAX_MS)}
         found = await self._query(topic, message_id, fields)
         return [item for item in found if item.topic == topic and item.properties.get(names.UNIQUE_KEY) == message_id]
 
     async def _query(self, topic: str, key: str, fields: Mapping[str, str]) -> list[StoredMessage]:
         found: list[StoredMessage] = []
-        route = await self._route(topic)
+        route = await self.readable_route(topic)
         for name in sorted(route.brokers):
             address = route.address_of(name)
             if address is None:
@@ -71,15 +59,10 @@ class MessageAdmin:
                 continue
             if response.code != ResponseCode.SUCCESS:
                 raise answer_error(address, command.code, response)
-            body, position = bytes(response.body), 0
-            while position < len(body):
-                message = decode_record(body, position)
-                position += message.store_size
-                found.append(message)
+            found.extend(decode_records(response.body))
         return sorted(found, key=lambda message: message.store_timestamp_ms)
 
     async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> DirectConsumeResult:
-        """Have one member of a group consume one message now."""
         host, _ = parse_offset_message_id(offset_message_id)
         fields = {"consumerGroup": group, "clientId": client_id, "msgId": offset_message_id}
         command = RemotingCommand(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields)

@@ -1,38 +1,30 @@
-"""Where a group stands: offsets at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
+"""Offsets of a group: at the broker, or in a file for broadcasting (Source: docs/spec/broker.md §6.4, §6.5)."""
 
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.pulling import number
 from broker_core.errors import CodecError, UsageError
+from broker_core.kept_file import KeptFile
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.protocol.names import retry_topic
 
+logger = logging.getLogger(__name__)
+
 
 class ConsumeFrom(StrEnum):
-    """Where a group begins that has no offset yet, by its names in a heartbeat."""
+    """Where a group without an offset begins; the values are RocketMQ's names in a heartbeat."""
 
     LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     FIRST_OFFSET = "CONSUME_FROM_FIRST_OFFSET"
     TIMESTAMP = "CONSUME_FROM_TIMESTAMP"
-
-
-class OffsetStore(Protocol):
-    """Keeps the offsets of one group."""
-
-    async def read(self, queue: MessageQueue) -> int | None:
-        """The offset of the group in a queue; None when it has none."""
-
-    async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """Store an offset; with ``confirmed`` return when it is stored, else when it is on its way."""
 
 
 class BrokerOffsets:
@@ -43,11 +35,9 @@ class BrokerOffsets:
         self._group = group
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`; a broker answers 0 for a new group on a young queue.
+        """The offset of the group in a queue; None when it has none. A broker answers 0 for a new group on a young queue.
 
-        Raises:
-            RemoteError: The broker refuses.
-            NetworkError: Nobody answers.
+        Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
         """
         address = await self._instance.address_of(queue)
         command = RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, self._fields(queue))
@@ -59,7 +49,7 @@ class BrokerOffsets:
         return None
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:
-        """As `OffsetStore.write`; raises as `read`."""
+        """Store an offset; with ``confirmed`` return when it is stored, else when it is sent. Raises as `read`."""
         command = RemotingCommand(RequestCode.UPDATE_CONSUMER_OFFSET, {**self._fields(queue), "commitOffset": str(offset)})
         address = await self._instance.address_of(queue)
         if confirmed:
@@ -72,35 +62,23 @@ class BrokerOffsets:
 
 
 class LocalOffsets:
-    """Offsets in a file of this machine, written as the Java client writes it, with the state before in ``.bak``.
-
-    Args:
-        path: ``offsets.json``; its directory is created.
-    """
+    """Offsets in ``path`` on this machine, in the Java client's form, with the previous state in ``.bak``."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._file = KeptFile(path, _parse_offsets)
         self._offsets: dict[MessageQueue, int] | None = None
         self._lock = asyncio.Lock()
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """As `OffsetStore.read`.
-
-        Raises:
-            UsageError: Neither the file nor its backup can be read.
-        """
+        """As `BrokerOffsets.read`; raises `UsageError` when neither the file nor its backup can be read."""
         return (await self._loaded()).get(queue)
 
     async def write(self, queue: MessageQueue, offset: int, *, confirmed: bool = False) -> None:  # noqa: ARG002  it always is
-        """As `OffsetStore.write`; on disk when it returns.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """As `BrokerOffsets.write`; on disk when it returns. Raises `OSError` when it cannot be written."""
         offsets = await self._loaded()
         offsets[queue] = offset
         async with self._lock:
-            await asyncio.to_thread(self._save, emit({"offsetTable": dict(offsets)}))
+            await asyncio.to_thread(self._file.write, emit({"offsetTable": dict(offsets)}))
 
     async def _loaded(self) -> dict[MessageQueue, int]:
         async with self._lock:
@@ -109,58 +87,43 @@ class LocalOffsets:
             return self._offsets
 
     def _load(self) -> dict[MessageQueue, int]:
-        failure: Exception | None = None
-        for path in (self._path, self._backup):
-            try:
-                return _parse_offsets(path.read_bytes())
-            except FileNotFoundError:
-                continue
-            except (OSError, CodecError) as error:
-                failure = failure or error
-        if failure is not None:
-            text = f"the offsets of a broadcasting group in {self._path} cannot be read: remove the file to begin anew"
-            raise UsageError(text) from failure
-        return {}
+        try:
+            found = self._file.read()
+            if found.value is None and found.faults:
+                raise UsageError(
+                    f"the offsets of a broadcasting group in {self._file.path} cannot be read ({found.faults_text}): restore "
+                    "the file, or remove it and its .bak to begin like a new group"
+                )
+            if found.is_backup:
+                kept = self._file.mend(found)
+                logger.warning("%s is damaged (%s), its backup is used; kept as %s", self._file.path, found.faults_text, kept)
+        except OSError as error:
+            raise UsageError(
+                f"the offsets in {self._file.path} cannot be read: {error.strerror}. Check its permissions"
+            ) from error
+        return found.value or {}
 
-    @property
-    def _backup(self) -> Path:
-        return self._path.with_name(self._path.name + ".bak")
 
-    def _save(self, content: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(self._path.name + ".tmp")
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if self._path.exists():
-            self._path.replace(self._backup)
-        fresh.replace(self._path)
+OffsetStore = BrokerOffsets | LocalOffsets
 
 
 def _parse_offsets(content: bytes) -> dict[MessageQueue, int]:
-    if not content:
-        raise CodecError("the file of offsets is empty")
-    table = parse_object(content).get("offsetTable") or {}
+    table = parse_object(content).get("offsetTable")
+    if not isinstance(table, dict):
+        raise CodecError("it has no object “offsetTable”")
     offsets = {}
     for key, value in table.items():
         queue = as_message_queue(key)
         # A newer Java client writes a counter object instead of the plain number.
         figure = value.get("offset") if isinstance(value, dict) else value
-        if queue is None or not isinstance(figure, int):
+        if queue is None or isinstance(figure, bool) or not isinstance(figure, int):
             raise CodecError(f"an entry of the offsets is none: {key!r}: {value!r}")
         offsets[queue] = figure
     return offsets
 
 
 def local_offsets_path(directory: Path | None, client_id: str, group: str) -> Path:
-    """Where the Java client keeps the offsets of a broadcasting group.
-
-    Args:
-        directory: Instead of ``~/.rocketmq_offsets``.
-        client_id: Of the consumer.
-        group: Consumer group.
-    """
+    """The Java client's file for the offsets of a broadcasting group; ``directory`` replaces ``~/.rocketmq_offsets``."""
     root = Path.home() / ".rocketmq_offsets" if directory is None else directory
     return root / client_id.replace("/", "_") / group / "offsets.json"
 
@@ -170,17 +133,19 @@ async def first_offset(
 ) -> int:
     """Where a group without an offset begins in a queue (Source: docs/spec/broker.md §6.4).
 
-    Raises:
-        RemoteError: The broker refuses.
-        NetworkError: Nobody answers.
+    Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
     """
     is_retry = queue.topic == retry_topic(group)
-    fields = {"topic": queue.topic, "queueId": str(queue.queue_id)}
-    code = RequestCode.GET_MAX_OFFSET
+    code, more = RequestCode.GET_MAX_OFFSET, {}
     if consume_from is ConsumeFrom.FIRST_OFFSET or (is_retry and consume_from is ConsumeFrom.LAST_OFFSET):
         code = RequestCode.GET_MIN_OFFSET
     elif consume_from is ConsumeFrom.TIMESTAMP and not is_retry:
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        fields["timestamp"] = str(consume_from_ms)
+        code, more = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, {"timestamp": str(consume_from_ms)}
+    return await queue_offset(instance, code, queue, **more)
+
+
+async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
+    """One of the offsets of a queue, from its broker; raises as `ClientInstance.call`."""
+    fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
     address = await instance.address_of(queue)
     return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

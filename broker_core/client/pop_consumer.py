@@ -1,7 +1,7 @@
-"""A consumer that asks for messages, gets them for a time, and says of each that it is done: POP over remoting.
+"""A consumer that requests messages, owns them for a time, and acks each of them: POP over remoting.
 
-No queues are divided and no offsets are kept: the broker hands each message to one consumer of the group and brings it again
-when it is not acked in time. Needs a broker that serves POP_MESSAGE: Orbit's, or RocketMQ 5. Asyncio; all on one loop.
+No queues are allocated and no offsets are stored: the broker delivers each message to one consumer of the group and delivers it
+again when it is not acked in time. Needs a broker that serves POP_MESSAGE: Orbit's, or RocketMQ 5. Asyncio; all on one loop.
 
 Source: docs/spec/remoting.md §2.6.1, §2.6.2.
 """
@@ -23,7 +23,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import decode_records
 from broker_core.protocol.names import check_group, check_topic
 
 ANY_QUEUE = -1
@@ -36,11 +36,7 @@ _NOTHING = (ResponseCode.POLLING_TIMEOUT, ResponseCode.POLLING_FULL, ResponseCod
 
 
 class PoppedMessage(ReceivedMessage):
-    """A message that is this consumer's for a time.
-
-    Attributes:
-        handle: Names this delivery; a change of the invisible time replaces it.
-    """
+    """A message that this consumer owns for a time; ``handle`` names the delivery, and changes with the invisible time."""
 
     __slots__ = ("_topic", "handle")
 
@@ -52,21 +48,14 @@ class PoppedMessage(ReceivedMessage):
 
     @property
     def topic(self) -> str:
-        """The topic it was asked for."""
         return self._topic
 
 
 class PopConsumer(OpenedClient):
     """Pops messages for a group. Use it as an async context manager, or call `start` and `close`.
 
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        group: Consumer group.
-        from_first: A group without an offset begins with the oldest message, else with the newest.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch.
+    A group without an offset begins with the oldest message if ``from_first``, else with the newest. Every method raises
+    `RemoteError` when the broker refuses, and `NetworkError` when it is not reachable, lost, or does not answer in time.
     """
 
     def __init__(
@@ -95,22 +84,14 @@ class PopConsumer(OpenedClient):
         wait_ms: int = 15_000,
         expression: str = "*",
     ) -> list[PoppedMessage]:
-        """Ask for messages; they are this consumer's until they are acked or ``invisible_ms`` is over.
+        """Request messages, owned until they are acked or ``invisible_ms`` has passed; none when none arrives in time.
 
         Args:
             topic: Where from.
-            max_messages: 1 to 32.
-            invisible_ms: For how long nobody else gets them.
-            wait_ms: How long the broker waits for a first message; 0 for not at all.
+            max_messages: 1 to 32; raises `UsageError` for other numbers.
+            invisible_ms: For how long no other consumer gets them.
+            wait_ms: How long the broker waits for a first message; 0: not at all.
             expression: Tags with ``||`` between them, or ``*``.
-
-        Returns:
-            The messages, none when none came in time.
-
-        Raises:
-            RemoteError: The topic is unknown, or the broker refuses.
-            NetworkError: Not reachable, lost, or no answer in time.
-            UsageError: ``max_messages`` is not 1 to 32.
         """
         if not 1 <= max_messages <= MESSAGES_MAX:
             raise UsageError(f"a pop gets 1 to {MESSAGES_MAX} messages, asked for are {max_messages}")
@@ -137,20 +118,13 @@ class PopConsumer(OpenedClient):
         return _messages(response, topic, broker)
 
     async def ack(self, message: PoppedMessage) -> None:
-        """Say that a message is consumed; it does not come again.
-
-        Raises:
-            RemoteError: The broker refuses.
-            NetworkError: Not reachable, lost, or no answer in time.
-        """
+        """Acknowledge a message, so that it is not delivered again."""
         await self._settle(RequestCode.ACK_MESSAGE, message, {})
 
     async def change_invisible(self, message: PoppedMessage, invisible_ms: int) -> None:
-        """Have a message come again after ``invisible_ms`` from now; 0 gives it back at once.
+        """Have a message delivered again ``invisible_ms`` from now; 0: at once.
 
-        Raises:
-            RemoteError: The broker refuses; NO_MESSAGE when the message is not this consumer's any more.
-            NetworkError: Not reachable, lost, or no answer in time.
+        Raises `RemoteError` with NO_MESSAGE when this consumer does not own the message any more.
         """
         more = {"invisibleTime": str(invisible_ms)}
         response = await self._settle(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, message, more)
@@ -180,7 +154,7 @@ class PopConsumer(OpenedClient):
         return await self._instance.call(address, RemotingCommand(code, fields | more))
 
     async def _next_broker(self, topic: str) -> tuple[str, str]:
-        """The brokers of a topic in turn: name and address."""
+        """Name and address of a topic's next broker in turn."""
         route = await self._instance.route(topic) or await self._instance.route(topic, fresh=True)
         names = [] if route is None else sorted(d.broker_name for d in route.queues if d.permission & PERMISSION_READ)
         if route is None or not names:
@@ -194,15 +168,11 @@ class PopConsumer(OpenedClient):
 
 
 def _messages(response: RemotingCommand, topic: str, broker: str) -> list[PoppedMessage]:
-    """Messages of an answer with their handles: those that come again carry theirs, others follow from the lists."""
+    """Messages of an answer with their handles: repeated ones carry theirs, others follow from the lists."""
     fields = response.ext_fields
     starts = _starts(fields.get("startOffsetInfo", ""))
-    body = bytes(response.body)
     found: list[PoppedMessage] = []
-    position = 0
-    while position < len(body):
-        stored = decode_record(body, position)
-        position += stored.store_size
+    for stored in decode_records(response.body):
         text = stored.properties.get(_HANDLE_PROPERTY)
         if text is not None:
             handle = parse_handle(text)

@@ -1,7 +1,4 @@
-"""The messages of one queue that a consumer has fetched and not yet consumed. Sans-I/O.
-
-Source: docs/spec/broker.md §6.1, §6.2.
-"""
+"""The fetched, unconsumed messages of one queue. Sans-I/O (Source: docs/spec/broker.md §6.1, §6.2)."""
 
 from __future__ import annotations
 
@@ -16,16 +13,12 @@ from broker_core.protocol.json_body import MessageQueue
 class ProcessQueue:
     """Fetched messages of one queue, and the offset up to which all are consumed.
 
-    Args:
-        queue: The queue.
-        start_offset: Where fetching begins.
-
     Attributes:
         next_offset: Where the next pull begins.
-        dropped: The queue belongs to someone else now; what is still being consumed counts no more.
-        committed_offset: The offset the broker was told last; None before the first time.
-        last_pull_ms: When the last pull was answered; 0 before the first.
-        last_consume_ms: When a listener was called last; 0 before the first time.
+        dropped: Another member owns the queue now; running calls of the listener no longer count.
+        committed_offset: The last offset sent to the broker; None before the first time.
+        last_pull_ms: Time of the last answer to a pull; 0 before the first.
+        last_consume_ms: Time of the last call of a listener; 0 before the first.
     """
 
     __slots__ = (
@@ -54,33 +47,33 @@ class ProcessQueue:
 
     @property
     def committable_offset(self) -> int:
-        """The lowest offset that is not consumed: one slow message holds it, so none is lost by a crash."""
-        # Messages come in order of their offset, so the first that is left is the lowest.
+        """The lowest unconsumed offset: one slow message holds it, so that a crash loses none."""
+        # Messages are in the order of their offset, so the first one left is the lowest.
         return next(iter(self._waiting), self.next_offset)
 
     @property
     def waiting_bytes(self) -> int:
-        """Size of the records fetched and not consumed."""
+        """Size of the fetched, unconsumed records."""
         return self._bytes
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """First and last offset fetched and not consumed; zeros when there is none."""
+        """First and last fetched, unconsumed offset; zeros when there is none."""
         return (next(iter(self._waiting)), next(reversed(self._waiting))) if self._waiting else (0, 0)
 
     def add(self, messages: Sequence[ReceivedMessage], next_offset: int) -> None:
-        """Take what one pull brought, in order, and where the next one begins."""
+        """Add the messages of one pull, in order, and set where the next pull begins."""
         for message in messages:
             self._waiting[message.queue_offset] = message
             self._bytes += message.stored.store_size
         self.next_offset = next_offset
 
     def first(self, count: int) -> list[ReceivedMessage]:
-        """The messages with the lowest offsets that are not consumed."""
+        """The unconsumed messages with the lowest offsets."""
         return list(islice(self._waiting.values(), count))
 
     def remove(self, messages: Sequence[ReceivedMessage]) -> None:
-        """Forget consumed messages; those already gone do not matter."""
+        """Forget consumed messages; unknown ones are ignored."""
         for message in messages:
             if self._waiting.pop(message.queue_offset, None) is not None:
                 self._bytes -= message.stored.store_size

@@ -53,14 +53,12 @@ Selector = Callable[[Sequence[MessageQueue]], MessageQueue]
 
 
 def by_key(key: str) -> Selector:
-    """The selector that gives messages with one key to one queue, the same as the Java client's for that text."""
+    """The selector of one queue for all messages with a key, the same queue as the Java client's for that text."""
     return lambda queues: queues[abs(java_string_hash(key)) % len(queues)]
 
 
 @dataclass(slots=True)
 class _Sending:
-    """One send through all its attempts."""
-
     topic: str
     command: RemotingCommand
     message_id: str
@@ -73,13 +71,8 @@ class Producer(OpenedClient):
     """Sends messages. Use it as an async context manager, or call `start` and `close`.
 
     Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        group: Producer group.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
         clock: Milliseconds since the epoch, for born timestamps and unique ids.
-        seed: For the first queue used; None takes any.
+        seed: For the first queue used; None: random.
         creates_topics: Whether a send to an unknown topic may make brokers create it.
     """
 
@@ -116,7 +109,7 @@ class Producer(OpenedClient):
         self._unique_ids = UniqueIdGenerator(self._instance.ip, os.getpid(), number, self._clock)
 
     async def close(self) -> None:
-        """Tell brokers and end all connections; sends and requests under way fail. Safe to call again."""
+        """Unregister at the brokers and end all connections; running sends and requests fail. Safe to call again."""
         self._requests.close()
         await self._instance.unregister()
         await self._instance.close()
@@ -130,19 +123,16 @@ class Producer(OpenedClient):
         selector: Selector | None = None,
         timeout_ms: int | None = None,
     ) -> SendResult:
-        """Send one message and wait until the broker has it.
+        """Send one message and wait until the broker has it. After more than one attempt it may be stored twice.
 
         Run many at once for throughput: they are pipelined on one connection, up to ``sends_in_flight_max``.
 
         Args:
             message: What to send.
-            queue: Only to this queue; else any, in turn.
-            sharding_key: Messages with one key go to one queue; send the next when the one before is answered.
-            selector: Chooses the queue otherwise; it is asked once, and no other queue is tried after a failure.
+            queue: The queue to use; None: the queues in turn.
+            sharding_key: Messages with one key enter one queue; send the next after the answer to the one before.
+            selector: Chooses the queue otherwise, once, and no other queue is tried after a failure.
             timeout_ms: For all attempts together; default ``send_timeout_ms``.
-
-        Returns:
-            Where it is. After more than one attempt it may be there twice.
 
         Raises:
             UsageError: The message cannot be sent.
@@ -158,10 +148,9 @@ class Producer(OpenedClient):
     async def send_batch(
         self, messages: Sequence[Message], *, queue: MessageQueue | None = None, timeout_ms: int | None = None
     ) -> SendResult:
-        """Send messages of one topic together to one queue, in order; else as `send`.
+        """Send messages of one topic together to one queue, in order; otherwise as `send`.
 
-        Raises:
-            UsageError: None at all, several topics, or a member with a delay.
+        Raises `UsageError` for no message, several topics, or a member with a delay.
         """
         if not messages:
             raise UsageError("a batch needs at least one message")
@@ -171,11 +160,9 @@ class Producer(OpenedClient):
             return await self._send(_Sending(messages[0].topic, command, ",".join(keys), queue), timeout_ms)
 
     async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
-        """Send once to one queue what is encoded already; its unique ids are those in its properties.
+        """Send an encoded message once to one queue; its unique ids are those in its properties.
 
-        Raises:
-            RemoteError: The broker refused it, or there is no route.
-            NetworkError: Not reachable, or no answer in time: it may be stored all the same.
+        Raises as `send`; without an answer in time it may be stored nevertheless.
         """
         batch = message.is_batch
         fields = self._fields(message.topic, message.properties, flag=message.flag, sys_flag=message.sys_flag, batch=batch)
@@ -188,12 +175,7 @@ class Producer(OpenedClient):
     async def send_oneway(
         self, message: Message, *, queue: MessageQueue | None = None, selector: Selector | None = None
     ) -> None:
-        """Send one message without waiting for an answer: it may be lost unnoticed.
-
-        Raises:
-            UsageError: The message cannot be sent.
-            NetworkError: The broker cannot be reached.
-        """
+        """Send one message without waiting for an answer, so that it may be lost unnoticed. Raises as `send`."""
         command = self._single(message, self._new_id())
         route = await self._route(message.topic)
         chosen = queue or self._choose(route, selector, avoid=None)
@@ -208,22 +190,10 @@ class Producer(OpenedClient):
         selector: Selector | None = None,
         timeout_ms: int | None = None,
     ) -> bytes:
-        """Send one message and wait for the reply of a consumer.
+        """Send one message and return the body of a consumer's reply; queue and selector are as in `send`.
 
-        Args:
-            message: What to ask.
-            queue: As in `send`.
-            selector: As in `send`.
-            timeout_ms: For the send and the reply together; default ``request_timeout_ms``.
-
-        Returns:
-            The body of the reply.
-
-        Raises:
-            RequestTimeoutError: No reply came in time; the message may be consumed all the same.
-            UsageError: The message cannot be sent.
-            RemoteError: The broker refused it, or there is no route.
-            NetworkError: Not reachable.
+        ``timeout_ms`` is for the send and the reply together, by default ``request_timeout_ms``. Raises as `send`, and
+        `RequestTimeoutError` when no reply arrives in time; the message may be consumed nevertheless.
         """
         limit_ms = self._config.request_timeout_ms if timeout_ms is None else timeout_ms
         prepared, reply = self._requests.prepare(message, self._instance.client_id, limit_ms)
@@ -238,12 +208,7 @@ class Producer(OpenedClient):
             self._requests.forget(prepared)
 
     async def send_reply(self, reply: Message, *, timeout_ms: int | None = None) -> SendResult:
-        """Send what `reply_to` made of a request.
-
-        Raises:
-            RemoteError: The broker refused it, or whoever asked is not connected any more.
-            NetworkError: Not reachable, or no answer in time.
-        """
+        """Send a reply made by `reply_to`; raises as `send`, and `RemoteError` when the requester is disconnected."""
         unique_key = self._new_id()
         command = self._single(reply, unique_key)
         command.code = RequestCode.SEND_REPLY_MESSAGE_V2
@@ -251,20 +216,19 @@ class Producer(OpenedClient):
             return await self._send(_Sending(reply.topic, command, unique_key), timeout_ms)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """Return the queues that messages of ``topic`` can go to; raises as `send`."""
+        """Return the queues for messages of ``topic``; raises as `send`."""
         return (await self._instance.publish_route(topic)).publish_queues()
 
     @property
     def producer_group(self) -> str | None:
-        """Its group, for heartbeats."""
         return self.group
 
     def consumer_data(self) -> dict[str, Any] | None:
-        """Nothing: it consumes nothing."""
+        """None: it consumes nothing."""
         return None
 
     def group_changed(self, group: str) -> None:
-        """Nothing: it owns no queues."""
+        """Do nothing: it owns no queues."""
 
     async def _send(self, sending: _Sending, timeout_ms: int | None) -> SendResult:
         loop = asyncio.get_running_loop()
@@ -283,7 +247,6 @@ class Producer(OpenedClient):
         raise AssertionError("the loop returns or raises")
 
     def _is_repeated(self, error: RemoteError | NetworkError) -> bool:
-        """Whether another attempt may follow this failure."""
         if isinstance(error, RemoteError) and error.context.get("code") not in RETRYABLE_SEND_CODES:
             return False
         return self._config.repeats_unanswered or not may_be_stored(error)
@@ -303,7 +266,7 @@ class Producer(OpenedClient):
         return _result(response, address, sending, queue, attempt)
 
     async def _timed(self, address: str, broker_name: str, command: RemotingCommand, timeout_ms: int) -> RemotingCommand:
-        """Send a request, and note for the choice of later queues how its broker did."""
+        """Send a request, and record its latency and outcome for the choice of later queues."""
         if self._faults is None:
             return await self._instance.request(address, command, timeout_ms)
         clock = asyncio.get_running_loop().time
@@ -363,11 +326,11 @@ class Producer(OpenedClient):
         return RemotingCommand(RequestCode.SEND_BATCH_MESSAGE, fields, body)
 
     def _fields(self, topic: str, properties: bytes, *, flag: int, sys_flag: int, batch: bool) -> dict[str, str]:
-        """Header of a send, short names (Source: docs/spec/remoting.md §2.2.1); queue and broker come with each attempt."""
+        """Header of a send, short names (Source: docs/spec/remoting.md §2.2.1); each attempt adds queue and broker."""
         return {
             "a": self.group,
             "b": topic,
-            # A topic that is its own template is never made: brokers then answer that there is none.
+            # Brokers do not create a topic that is its own template; they answer that it does not exist.
             "c": AUTO_CREATE_TOPIC if self._creates_topics else topic,
             "d": str(DEFAULT_TOPIC_QUEUES),
             "f": str(sys_flag),

@@ -1,8 +1,6 @@
-"""The pull consumer: one pull at a time, from where the caller says; it keeps no offsets but those it is told to.
+"""The pull consumer: one pull at a time, at an offset of the caller; it stores only the offsets that the caller commits.
 
-It joins no group, shares no queues and starts no tasks of its own. Asyncio.
-
-Source: docs/spec/broker.md §6.6.
+It joins no group, has no allocated queues and starts no tasks. Asyncio (Source: docs/spec/broker.md §6.6).
 """
 
 from __future__ import annotations
@@ -11,13 +9,14 @@ import asyncio
 
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
-from broker_core.client.offsets import BrokerOffsets
+from broker_core.client.offsets import BrokerOffsets, OffsetStore, queue_offset
 from broker_core.client.pulling import PullResult, QueuePuller, number
-from broker_core.client.subscription import ALL_TAGS, Wanted, subscribe
+from broker_core.client.subscription import Wanted, subscribe
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
 from broker_core.protocol.atomic import Refusal
 from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.filter.rejection import ALL_TAGS
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic
@@ -27,17 +26,40 @@ _PLAIN_PULL_TIMEOUT_MS = 10_000
 _UNSTABLE_SECONDS = 0.02
 
 
-class PullConsumer(OpenedClient):
+class QueueReads(OpenedClient):
+    """Reads of a consumer about single queues; a subclass sets ``_offsets``."""
+
+    _offsets: OffsetStore
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Queues of a topic that can be read."""
+        route = await self._instance.route(check_topic(topic), fresh=True)
+        if route is None:
+            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
+        return route.subscribe_queues()
+
+    async def committed(self, queue: MessageQueue) -> int | None:
+        """The group's offset in a queue; None when it has none."""
+        return await self._offsets.read(queue)
+
+    async def min_offset(self, queue: MessageQueue) -> int:
+        """The lowest offset that can be read."""
+        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
+
+    async def max_offset(self, queue: MessageQueue) -> int:
+        """The offset that the next message gets."""
+        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
+
+    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset stored nearest to a time."""
+        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
+        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
+
+
+class PullConsumer(QueueReads):
     """Pulls from queues. Use it as an async context manager, or call `start` and `close`.
 
-    Every method raises `NetworkError` when nobody answers and `RemoteError` when the answer is an error code.
-
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        group: Consumer group, for offsets and the broker's checks.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
+    Every method raises `NetworkError` when no server answers and `RemoteError` when the answer is an error code.
     """
 
     def __init__(
@@ -54,13 +76,6 @@ class PullConsumer(OpenedClient):
         self._puller = QueuePuller(self._instance, group)
         self._offsets = BrokerOffsets(self._instance, group)
 
-    async def queues(self, topic: str) -> list[MessageQueue]:
-        """Queues of a topic that can be read."""
-        route = await self._instance.route(check_topic(topic), fresh=True)
-        if route is None:
-            raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
-        return route.subscribe_queues()
-
     async def pull(
         self,
         queue: MessageQueue,
@@ -71,18 +86,15 @@ class PullConsumer(OpenedClient):
         block: bool = False,
         uncommitted: bool = False,
     ) -> PullResult:
-        """Pull once.
+        """Pull once; raises `CodecError` when the answer holds no records.
 
         Args:
             queue: Where from.
-            offset: The first offset wanted.
+            offset: The first offset to read.
             wanted: Tags, or a `Sql` filter.
             messages_max: Most messages.
             block: Wait up to ``lite_pull_suspend_ms`` for a message when there is none.
             uncommitted: Get messages of open and aborted atomic transactions as well; does not wait. Orbit's broker only.
-
-        Raises:
-            CodecError: The answer holds no records.
         """
         subscription = subscribe(queue.topic, wanted, 0)
         if not block or uncommitted:
@@ -97,12 +109,8 @@ class PullConsumer(OpenedClient):
         suspend_ms = self._instance.config.lite_pull_suspend_ms
         return await self._puller.pull(queue, offset, subscription, messages_max=messages_max, suspend_ms=suspend_ms)
 
-    async def committed(self, queue: MessageQueue) -> int | None:
-        """The group's offset in a queue; None when it has none."""
-        return await self._offsets.read(queue)
-
     async def stable(self, queue: MessageQueue) -> int | None:
-        """As `committed`, once no open atomic transaction can change it any more: waits for that. Orbit's broker only."""
+        """As `committed`, after all open atomic transactions that can change it have ended. Orbit's broker only."""
         fields = {"consumerGroup": self.group, "topic": queue.topic, "queueId": str(queue.queue_id)}
         address = await self._instance.address_of(queue)
         while True:
@@ -116,25 +124,5 @@ class PullConsumer(OpenedClient):
             await asyncio.sleep(_UNSTABLE_SECONDS)
 
     async def commit(self, queue: MessageQueue, offset: int) -> None:
-        """Store the group's offset in a queue; it is stored when this returns."""
+        """Store the group's offset in a queue, and return when it is stored."""
         await self._offsets.write(queue, offset, confirmed=True)
-
-    async def min_offset(self, queue: MessageQueue) -> int:
-        """The lowest offset that can be read."""
-        return await queue_offset(self._instance, RequestCode.GET_MIN_OFFSET, queue)
-
-    async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset that the next message gets."""
-        return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
-
-    async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset stored nearest to a time."""
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
-
-
-async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:
-    """Ask the broker of a queue for one of its offsets; raises as `ClientInstance.call`."""
-    fields = {"topic": queue.topic, "queueId": str(queue.queue_id), **more}
-    address = await instance.address_of(queue)
-    return number(await instance.call(address, RemotingCommand(code, fields)), "offset", address)

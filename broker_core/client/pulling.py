@@ -1,4 +1,4 @@
-"""One pull from one queue: request, answer, decoded messages. All consumers use it (Source: docs/spec/remoting.md §2.2.3)."""
+"""One pull from one queue, used by all consumers: request, answer, decoded messages (Source: docs/spec/remoting.md §2.2.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from broker_core.errors import RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import Buffer, decode_records
 
 FLAG_COMMIT_OFFSET = 1
 FLAG_SUSPEND = 2
@@ -21,8 +21,6 @@ FLAG_LITE_PULL = 16
 
 
 class PullStatus(StrEnum):
-    """How a pull ended."""
-
     FOUND = "FOUND"
     NO_NEW_MESSAGE = "NO_NEW_MSG"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MSG"
@@ -39,14 +37,12 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class PullResult:
-    """What a pull brought.
+    """Result of a pull.
 
     Attributes:
-        status: With `PullStatus.OFFSET_ILLEGAL` the offset does not exist; go on at ``next_offset``.
-        messages: In order; tags that only hash like a wanted one are left out, so it may be empty.
-        next_offset: Where the next pull begins.
-        min_offset: Of the queue; -1 where the broker does not say.
-        max_offset: Of the queue; -1 where the broker does not say.
+        status: With `PullStatus.OFFSET_ILLEGAL` the offset does not exist; continue at ``next_offset``.
+        messages: In order, possibly empty: tags that only have the hash of a wanted one are left out.
+        min_offset, max_offset: Of the queue; -1 when the broker does not report it.
     """
 
     status: PullStatus
@@ -57,13 +53,7 @@ class PullResult:
 
 
 class QueuePuller:
-    """Pulls for one group.
-
-    Args:
-        instance: Connections and routes.
-        group: Consumer group.
-        lite: Says so in its pulls, as lite pull consumers do.
-    """
+    """Pulls for one group; ``lite`` marks the pulls as those of a lite pull consumer."""
 
     def __init__(self, instance: ClientInstance, group: str, *, lite: bool = False) -> None:
         self._instance = instance
@@ -86,8 +76,8 @@ class QueuePuller:
 
         Args:
             queue: Where from.
-            offset: The first offset wanted.
-            subscription: What is wanted.
+            offset: The first offset to read.
+            subscription: Filter of the pull.
             messages_max: Most messages.
             suspend_ms: How long the broker may wait for a message when there is none.
             commit_offset: The group's offset to store with the pull, if greater than 0.
@@ -120,7 +110,7 @@ class QueuePuller:
         status = _STATUS.get(ResponseCode(response.code)) if response.code in _STATUS else None
         if status is None:
             raise answer_error(address, command.code, response)
-        found = _decode(bytes(response.body), queue, subscription) if status is PullStatus.FOUND else []
+        found = _decode(response.body, queue, subscription) if status is PullStatus.FOUND else []
         return PullResult(
             status,
             found,
@@ -130,20 +120,13 @@ class QueuePuller:
         )
 
 
-def _decode(body: bytes, queue: MessageQueue, subscription: Subscription) -> list[ReceivedMessage]:
-    messages: list[ReceivedMessage] = []
-    position = 0
-    while position < len(body):
-        stored = decode_record(body, position)
-        position += stored.store_size
-        message = ReceivedMessage(stored, queue)
-        if subscription.accepts(message.tags):
-            messages.append(message)
-    return messages
+def _decode(body: Buffer, queue: MessageQueue, subscription: Subscription) -> list[ReceivedMessage]:
+    messages = [ReceivedMessage(stored, queue) for stored in decode_records(body)]
+    return [message for message in messages if subscription.accepts(message.tags)]
 
 
 def number(response: RemotingCommand, name: str, address: str) -> int:
-    """A number of a response's header; raises `RemoteError` where there is none."""
+    """A number in a response's header; raises `RemoteError` without one."""
     text = response.ext_fields.get(name, "")
     try:
         return int(text)

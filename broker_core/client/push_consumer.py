@@ -1,9 +1,9 @@
-"""The push consumer: a pull loop per queue that hands messages to a listener.
+"""The push consumer: a pull loop per queue that passes messages to a listener.
 
-Messages that fail go back to their broker, which brings them again after a pause and buries them in the end; where the broker
-does not take them they are consumed again here, and the offset of their queue waits for them. An orderly consumer keeps them
-and tries on. In broadcasting mode, where every member has every queue and its offsets in a file, a failed message is dropped.
-Pulls go to the master. Asyncio; all on one loop.
+A failed message returns to its broker, which delivers it again after a pause and at last makes it a dead letter; if the broker
+refuses it, it is consumed again here, and the offset of its queue does not pass it. An orderly consumer keeps it and retries.
+In broadcasting mode, where every member has every queue and its offsets in a file, a failed message is dropped. Pulls go to the
+master. Asyncio; all on one loop.
 
 Source: docs/spec/broker.md §6.
 """
@@ -15,14 +15,22 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from broker_core.client.consumer_services import ConsumerFigures, ConsumerServices
-from broker_core.client.consuming import Concurrently, ConsumeResult, Consuming, Listener, ListenerCaller, Orderly, cancel
+from broker_core.client.consumer_services import ConsumerServices
+from broker_core.client.consuming import (
+    Concurrently,
+    ConsumeResult,
+    ConsumerFigures,
+    Consuming,
+    Listener,
+    ListenerCaller,
+    Orderly,
+    cancel,
+)
+from broker_core.client.group_consumer import GroupConsumer
 from broker_core.client.instance import ClientInstance, ClientSecurity, repeat
-from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, LocalOffsets, OffsetStore, first_offset, local_offsets_path
+from broker_core.client.offsets import ConsumeFrom, LocalOffsets, local_offsets_path
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.queue_locks import HeldLocks
@@ -31,7 +39,7 @@ from broker_core.client.send_back import DEFAULT_RECONSUME_TIMES, SendBack
 from broker_core.client.subscription import Subscription, Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic, retry_topic
@@ -42,39 +50,32 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_CONCURRENCY = 20
 BROADCASTING_NAME = "DEFAULT"
-"""Instance name of broadcasting consumers, so that their offsets are found again."""
+"""Instance name of broadcasting consumers, so that they find their offsets after a restart."""
 
 
 class MessageModel(StrEnum):
-    """Whether members share the messages or each has all of them."""
+    """Whether members share the messages or each gets all of them."""
 
     CLUSTERING = "CLUSTERING"
     BROADCASTING = "BROADCASTING"
 
 
-class PushConsumer(OpenedClient):
+class PushConsumer(GroupConsumer):
     """Consumes topics as a member of a group. Use it as an async context manager, or call `start` and `close`.
 
     Args:
-        name_servers: ``host:port``, several with ``;`` between them.
         group: Consumer group; its members share the queues.
         subscriptions: Topic → tag expression (``*``, or tags with ``||`` between them), or a `Sql` filter.
         listener: Called with 1 to ``batch_messages`` messages of one queue; a coroutine function or a quick function.
         orderly: One call at a time for each queue, in the order of its messages, under a lock at the broker.
-        model: Whether members share the messages or each has all of them.
-        batch_messages: Most messages of one call.
         concurrency: Calls of a coroutine listener that run at once.
         consume_from: Where to begin in queues for which the group has no offset.
         consume_from_ms: The time for `ConsumeFrom.TIMESTAMP`.
-        reconsume_times_max: How often a message is tried again before it becomes a dead letter; None means 16, and without end
-            for an orderly consumer.
-        strategy: Shares queues among members; must be the same in all of them.
+        reconsume_times_max: Retries of a message before it becomes a dead letter; None means 16, and no limit for an orderly
+            consumer.
+        strategy: Allocates queues to members; must be the same in all of them.
         instance_name: Makes the client id the same after a restart; broadcasting consumers have one anyway.
         offsets_directory: For the offsets of a broadcasting consumer, instead of ``~/.rocketmq_offsets``.
-        config: Times and bounds.
-        limits: Bounds of each connection.
-        security: TLS and credentials.
-        clock: Milliseconds since the epoch, for subscription versions.
     """
 
     def __init__(
@@ -99,32 +100,24 @@ class PushConsumer(OpenedClient):
         security: ClientSecurity | None = None,
         clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        self.group = check_group(group)
+        check_group(group)
         if not subscriptions:
             raise UsageError(f"group {group} subscribes to no topic: give at least one")
         if batch_messages < 1 or concurrency < 1:
             raise UsageError(f"batch_messages and concurrency start at 1, given are {batch_messages} and {concurrency}")
         self._broadcasting = model is MessageModel.BROADCASTING
         self._model = model
+        name = instance_name or (BROADCASTING_NAME if self._broadcasting else None)
+        instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security, name=name)
+        wanted = self._all_subscriptions(group, subscriptions, clock())
+        shared_by = None if self._broadcasting else strategy
+        rebalancer = Rebalancer(instance, group, wanted, self, strategy=shared_by, clock=clock)
+        super().__init__(group, instance, rebalancer, consume_from, consume_from_ms)
+        self._clock = clock
         self._orderly = orderly
-        self._consume_from = consume_from
-        self._consume_from_ms = consume_from_ms
         self._reconsume_times_max = reconsume_times_max
         self._offsets_directory = offsets_directory
-        self._clock = clock
-        name = instance_name or (BROADCASTING_NAME if self._broadcasting else None)
-        self._instance = ClientInstance(name_servers, member=self, config=config, limits=limits, security=security, name=name)
-        self._config = self._instance.config
-        self._rebalancer = Rebalancer(
-            self._instance,
-            group,
-            self._all_subscriptions(subscriptions, clock()),
-            self,
-            strategy=None if self._broadcasting else strategy,
-            clock=clock,
-        )
         self._puller = QueuePuller(self._instance, group)
-        self._offsets: OffsetStore = BrokerOffsets(self._instance, group)
         limit = DEFAULT_RECONSUME_TIMES if reconsume_times_max is None else reconsume_times_max
         self._send_back = SendBack(self._instance, group, reconsume_times_max=limit)
         self._locks = HeldLocks(self._instance, group) if orderly and not self._broadcasting else None
@@ -132,19 +125,13 @@ class PushConsumer(OpenedClient):
         self._caller = ListenerCaller(group, listener, self._figures)
         self._consuming = self._consuming_with(batch_messages, concurrency)
         self._services = ConsumerServices(self, self._instance, self._caller, self._figures)
-        self._process_queues: dict[MessageQueue, ProcessQueue] = {}
-        self._pulls: dict[MessageQueue, asyncio.Task[None]] = {}
-        self._background: list[asyncio.Task[None]] = []
-        self._closing = False
 
     @property
     def client_id(self) -> str:
-        """Its id in the group."""
         return self._instance.client_id
 
     @property
     def orderly(self) -> bool:
-        """Whether it consumes each queue in order."""
         return self._orderly
 
     @property
@@ -154,44 +141,29 @@ class PushConsumer(OpenedClient):
 
     @property
     def process_queues(self) -> Mapping[MessageQueue, ProcessQueue]:
-        """State of the queues it consumes now."""
         return self._process_queues
 
     @property
-    def subscriptions(self) -> Mapping[str, Subscription]:
-        """What it wants, by topic."""
-        return self._rebalancer.subscriptions
-
-    @property
     def waiting_messages(self) -> int:
-        """Messages fetched and not consumed."""
+        """Fetched, unconsumed messages."""
         return sum(map(len, self._process_queues.values()))
 
     @property
     def consumed_messages(self) -> int:
-        """Messages that the listener is done with."""
+        """Messages that the listener consumed."""
         return self._figures.consumed_messages
 
     @property
     def failed_calls(self) -> int:
-        """Calls of the listener that raised, or asked for the messages again."""
+        """Calls of the listener that raised, or requested the messages again."""
         return self._figures.failed_calls
 
     async def start(self) -> None:
-        """Join the group and begin to consume.
+        """Join the group and begin to consume; a topic that does not exist yet is consumed when it appears.
 
-        A topic that does not exist yet is taken up when it appears.
-
-        Raises:
-            NetworkError: No name server can be reached.
-            RemoteError: A broker does not serve a SQL filter; it says why.
+        Raises `NetworkError` when no name server can be reached, and `RemoteError` when a broker does not serve a SQL filter.
         """
-        await self._instance.start()
-        try:
-            await self._rebalancer.check_filters()
-        except BaseException:
-            await self._instance.close()
-            raise
+        await self._connect()
         if self._broadcasting:
             self._offsets = LocalOffsets(local_offsets_path(self._offsets_directory, self.client_id, self.group))
         self._consuming.start()
@@ -205,7 +177,7 @@ class PushConsumer(OpenedClient):
             self._background.append(asyncio.create_task(renew, name=f"{self.group} locks"))
 
     async def close(self) -> None:
-        """Finish what the listener has in hand, commit offsets, leave the group. Safe to call again."""
+        """Finish running calls of the listener, commit offsets, leave the group. Safe to call again."""
         if self._closing:
             return
         self._closing = True
@@ -221,34 +193,9 @@ class PushConsumer(OpenedClient):
 
     # ── membership ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def producer_group(self) -> str | None:
-        """None: it sends nothing."""
-        return None
-
-    def consumer_data(self) -> dict[str, Any] | None:
-        """ConsumerData of the heartbeat (Source: docs/spec/remoting.md §4.5)."""
-        return {
-            "consumeFromWhere": str(self._consume_from),
-            "consumeType": "CONSUME_PASSIVELY",
-            "groupName": self.group,
-            "messageModel": str(self._model),
-            "subscriptionDataSet": [item.to_json() for item in self.subscriptions.values()],
-            "unitMode": False,
-        }
-
-    def group_changed(self, group: str) -> None:
-        """Share the queues anew, as members came or went."""
-        if group == self.group:
-            self._rebalancer.wake()
-
     async def rebalance(self) -> None:
-        """Find out which queues are this member's, give up others, take up new ones."""
+        """Allocate the queues, give up those of others, take up new ones."""
         await self._rebalancer.rebalance()
-
-    def owned_queues(self) -> set[MessageQueue]:
-        """Queues it consumes now."""
-        return set(self._process_queues)
 
     async def take_up(self, queue: MessageQueue) -> bool:
         """Begin to consume a queue; False when another member still has its lock."""
@@ -261,7 +208,7 @@ class PushConsumer(OpenedClient):
         return True
 
     async def give_up(self, queue: MessageQueue) -> bool:
-        """End with a queue; False while an orderly listener is at work on it."""
+        """End with a queue; False while an orderly listener uses it."""
         process_queue = self._process_queues[queue]
         if not await self._consuming.finish_queue(process_queue):
             return False
@@ -271,12 +218,7 @@ class PushConsumer(OpenedClient):
         return True
 
     async def drop(self, queue: MessageQueue, *, offset: int | None = None) -> None:
-        """Forget a queue; the next rebalance takes it up again.
-
-        Args:
-            queue: One that it consumes.
-            offset: To commit; None commits where it is.
-        """
+        """Forget a queue, which the next rebalance takes up again, and commit ``offset``; None: the offset it has reached."""
         process_queue = self._process_queues.pop(queue)
         await cancel([self._pulls.pop(queue)])
         if offset is None:
@@ -286,20 +228,14 @@ class PushConsumer(OpenedClient):
         process_queue.dropped = True
 
     def wake_rebalance(self) -> None:
-        """Share the queues anew soon."""
+        """Have the queues allocated again soon."""
         self._rebalancer.wake()
 
-    def _all_subscriptions(self, wanted: Mapping[str, Wanted], version: int) -> dict[str, Subscription]:
+    def _all_subscriptions(self, group: str, wanted: Mapping[str, Wanted], version: int) -> dict[str, Subscription]:
         topics: dict[str, Wanted] = {check_topic(topic): item for topic, item in wanted.items()}
         if not self._broadcasting:
-            topics[retry_topic(self.group)] = "*"
+            topics[retry_topic(group)] = "*"
         return {topic: subscribe(topic, item, version) for topic, item in topics.items()}
-
-    def _begin(self, process_queue: ProcessQueue) -> None:
-        queue = process_queue.queue
-        self._process_queues[queue] = process_queue
-        name = f"{self.group} pull {queue.topic} {queue.queue_id}"
-        self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
 
     async def _renew_locks(self) -> None:
         if self._locks is None:
@@ -313,7 +249,7 @@ class PushConsumer(OpenedClient):
     # ── offsets ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def commit(self) -> None:
-        """Store the offsets that changed since the last time."""
+        """Store the offsets that changed since the last commit."""
         for process_queue in list(self._process_queues.values()):
             await self._commit(process_queue)
 
@@ -328,33 +264,9 @@ class PushConsumer(OpenedClient):
             return
         process_queue.committed_offset = offset
 
-    async def _start_offset(self, queue: MessageQueue) -> int:
-        """The group's offset, or where it begins (Source: docs/spec/broker.md §6.4)."""
-        stored = await self._offsets.read(queue)
-        if stored is not None:
-            return stored
-        return await first_offset(self._instance, self.group, queue, self._consume_from, self._consume_from_ms)
-
     # ── pulling ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _pull_loop(self, process_queue: ProcessQueue) -> None:
-        while not process_queue.dropped:
-            if not process_queue.has_room(self._config):
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-                continue
-            before = process_queue.next_offset
-            try:
-                process_queue = await self._pull(process_queue)
-            except (NetworkError, RemoteError, CodecError) as error:
-                logger.warning("pull from %s is tried again: %s", process_queue.queue, error)
-                await asyncio.sleep(self._config.pull_retry_ms / 1000)
-                continue
-            if process_queue.next_offset == before:
-                # A broker that does not hold pulls must not be asked in a tight loop.
-                await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
-
     async def _pull(self, process_queue: ProcessQueue) -> ProcessQueue:
-        """Pull once; returns what to pull into next: another one after the broker has moved the offset."""
         queue = process_queue.queue
         result = await self._puller.pull(
             queue,
@@ -373,7 +285,7 @@ class PushConsumer(OpenedClient):
         return process_queue
 
     async def _move(self, process_queue: ProcessQueue, offset: int) -> ProcessQueue:
-        """Go on at the offset the broker gave; what was fetched before counts no more for commits."""
+        """Continue at the offset of the broker; earlier fetched messages no longer count for commits."""
         queue = process_queue.queue
         logger.warning(
             "offset %d of %s in group %s does not exist at the broker, it goes on at %d",

@@ -1,6 +1,6 @@
-"""Locks that an orderly consumer holds on its queues at the brokers (Source: docs/spec/broker.md §6.3, §7.5).
+"""Locks of an orderly consumer on its queues at the brokers (Source: docs/spec/broker.md §6.3, §7.5).
 
-A lock is trusted for ``lock_valid_ms`` after the broker confirmed it, half of what the broker keeps it for.
+A lock is trusted for ``lock_valid_ms`` after the broker confirmed it, half of the time that the broker keeps it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,19 @@ logger = logging.getLogger(__name__)
 
 
 class HeldLocks:
-    """Locks of one consumer."""
-
     def __init__(self, instance: ClientInstance, group: str) -> None:
         self._instance = instance
         self._group = group
         self._confirmed: dict[MessageQueue, float] = {}
 
     def holds(self, queue: MessageQueue) -> bool:
-        """Whether the lock of a queue was confirmed lately."""
+        """Whether the lock of a queue was confirmed within ``lock_valid_ms``."""
         confirmed = self._confirmed.get(queue)
         valid_s = self._instance.config.lock_valid_ms / 1000
         return confirmed is not None and asyncio.get_running_loop().time() - confirmed < valid_s
 
     async def lock(self, queues: Iterable[MessageQueue]) -> set[MessageQueue]:
-        """Take or renew locks; returns the queues that someone else holds. A broker that is not reached says nothing."""
+        """Take or renew locks; returns the queues locked by others. A broker that is not reached changes nothing."""
         lost: set[MessageQueue] = set()
         for address, asked in (await self._by_broker(queues)).items():
             now = asyncio.get_running_loop().time()
@@ -53,7 +51,7 @@ class HeldLocks:
         return lost
 
     async def unlock(self, queues: Iterable[MessageQueue]) -> None:
-        """Give locks up; one whose broker is not reached ends by itself."""
+        """Release locks; one whose broker is not reached expires."""
         gone = list(queues)
         for queue in gone:
             self._confirmed.pop(queue, None)

@@ -1,6 +1,6 @@
-"""Which queues a member of a group has: shares them anew when members, routes or subscriptions change.
+"""Allocation of the queues of a group member, repeated when members, routes or subscriptions change.
 
-It decides and tells its owner, who takes queues up and gives them up; it pulls nothing and stores no offsets.
+The owner takes queues up and gives them up; this module pulls nothing and stores no offsets.
 
 Source: docs/spec/broker.md §7.1, §7.2.
 """
@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, repeat
-from broker_core.client.subscription import SQL92, Subscription
+from broker_core.client.subscription import Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.admin.connections import read_member_ids
 from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.allocation import Strategy
 from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.filter.rejection import SQL92
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
 
@@ -26,31 +27,26 @@ logger = logging.getLogger(__name__)
 
 
 class QueueOwner(Protocol):
-    """The consumer."""
+    """The consumer that owns the queues."""
 
     def owned_queues(self) -> set[MessageQueue]:
         """Queues it consumes now."""
 
     async def take_up(self, queue: MessageQueue) -> bool:
-        """Begin with a queue; False when that cannot be yet, then it is asked again."""
+        """Begin with a queue; False when it is not possible yet, then it is called again."""
 
     async def give_up(self, queue: MessageQueue) -> bool:
-        """End with a queue; False to keep it until it is asked again."""
+        """End with a queue; False to keep it until the next call."""
 
 
 class Rebalancer:
-    """Shares queues for one consumer.
+    """Allocates queues for one consumer.
 
     Args:
-        instance: Connections and routes.
-        group: Consumer group.
-        subscriptions: What is wanted, by topic.
+        subscriptions: By topic; as an attribute in their newest version.
         owner: Takes queues up and gives them up.
-        strategy: Shares queues among members; None gives every queue to every member, as in broadcasting.
+        strategy: Allocates queues to members; None: every member gets every queue, as in broadcasting.
         clock: Milliseconds since the epoch, for subscription versions.
-
-    Attributes:
-        subscriptions: What is wanted, by topic, in its newest version.
     """
 
     def __init__(
@@ -75,11 +71,11 @@ class Rebalancer:
         instance.on_routes_changed(self.wake)
 
     def wake(self) -> None:
-        """Share the queues anew soon."""
+        """Allocate the queues again soon."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Share the queues whenever woken, and now and then; until cancelled."""
+        """Allocate the queues when woken and at an interval, until cancelled."""
         while True:
             try:
                 async with asyncio.timeout(self._instance.config.rebalance_interval_ms / 1000):
@@ -90,7 +86,7 @@ class Rebalancer:
             await repeat(0, self.rebalance, rounds=1)
 
     async def rebalance(self) -> None:
-        """Find out which queues are this member's, give up others, take up new ones."""
+        """Allocate the queues, give up those of others, take up new ones."""
         async with self._one_at_a_time:
             changed = False
             for topic in list(self.subscriptions):
@@ -99,7 +95,7 @@ class Rebalancer:
                     if mine is not None:
                         changed |= await self._assign(topic, mine)
                 except (NetworkError, RemoteError, CodecError, UsageError) as error:
-                    # Its queues stay as they are; the next round tries again.
+                    # Its queues stay unchanged; the next round tries again.
                     logger.warning("queues of topic %s cannot be shared in group %s: %s", topic, self._group, error)
             if changed:
                 version = self._clock()
@@ -107,12 +103,7 @@ class Rebalancer:
                 await self._instance.heartbeat()
 
     async def check_filters(self) -> None:
-        """Ask a broker of each topic whether it serves the SQL filter on it.
-
-        Raises:
-            RemoteError: It does not, or cannot read the filter; the remark says why.
-            NetworkError: Nobody answers.
-        """
+        """Check at a broker of each topic that it serves the SQL filter on it; raises `RemoteError` if it does not."""
         for topic, subscription in self.subscriptions.items():
             route = await self._instance.route(topic) if subscription.expression_type == SQL92 else None
             addresses = [] if route is None else [route.address_of(name) for name in sorted(route.brokers)]
@@ -125,7 +116,7 @@ class Rebalancer:
                 await self._instance.call(addresses[0], RemotingCommand(RequestCode.CHECK_CLIENT_CONFIG, body=emit(body)))
 
     async def _allocation(self, topic: str) -> list[MessageQueue] | None:
-        """Queues of ``topic`` for this member; None when it cannot be told now."""
+        """Queues of ``topic`` for this member; None when it cannot be decided now."""
         route = await self._instance.route(topic)
         if route is None:
             return None
@@ -142,7 +133,7 @@ class Rebalancer:
         return self._strategy(self._instance.client_id, queues, sorted(client_ids))
 
     async def _client_ids(self, route: Route) -> list[str]:
-        """Members of the group, as the first broker that answers knows them."""
+        """Members of the group, from the first broker that answers."""
         failure: NetworkError | RemoteError | None = None
         for broker_name in route.brokers:
             address = route.address_of(broker_name)

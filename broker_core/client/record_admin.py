@@ -1,4 +1,4 @@
-"""Records as brokers store them, for whoever reads a cluster through: raw bytes, one behind the other. Moves no group's offset.
+"""Records as brokers store them, for readers of a whole cluster: raw bytes, concatenated. No group's offset changes.
 
 Source: docs/spec/remoting.md §2.2.3 (PULL_MESSAGE), §2.2.6 (QUERY_MESSAGE, VIEW_MESSAGE_BY_ID);
 docs/spec/broker.md §0.3 (the group of tools).
@@ -6,9 +6,8 @@ docs/spec/broker.md §0.3 (the group of tools).
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
-from broker_core.client.instance import ClientInstance, answer_error
+from broker_core.client.admin_requests import AdminRequests
+from broker_core.client.instance import answer_error
 from broker_core.errors import CodecError, RemoteError
 from broker_core.protocol.admin.offsets import read_queue_units
 from broker_core.protocol.admin.routes import Route
@@ -19,36 +18,26 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.queue_unit import QueueUnit
 
 _TOOLS_GROUP = "TOOLS_CONSUMER"
-"""The group that brokers keep for tools; it needs no subscription."""
+"""The brokers' group for tools, which needs no subscription."""
 _PULL_FLAG_SUBSCRIPTION = 4
 _REJECTED = "[REJECTREQUEST]"
-"""So a slave of 5.x begins its refusal of pulls, as a 5.3.3 was seen to; masters refuse none so."""
+"""First words of a 5.x slave's refusal of pulls, observed with 5.3.3; masters send no such refusal."""
 _PULL_NOTHING = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)
 
 
-class RecordAdmin:
-    """The part of the admin client that reads records; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def _route(self, topic: str) -> Route:
-        """Route of a topic that must exist."""
-
-    async def readable_route(self, topic: str) -> Route:
-        """Where the queues of a topic are."""
-        return await self._route(topic)
+class RecordAdmin(AdminRequests):
+    """Requests of the admin client for records."""
 
     async def listed_route(self, topic: str) -> Route | None:
-        """Where the queues of a topic are that a name server listed, whatever its name; None where it is gone."""
+        """Route of a topic that a name server listed, whatever its name; None when it was deleted."""
         return await self._instance.route_once(topic)
 
     async def route_of(self, topic: str) -> Route:
-        """As `readable_route`, from memory where it was asked for before."""
-        return await self._instance.route(topic) or await self._route(topic)
+        """As `readable_route`, from memory if possible."""
+        return await self._instance.route(topic) or await self.readable_route(topic)
 
     async def record_by_offset_id(self, offset_message_id: str) -> bytes:
-        """The record an offset message id points to, from the broker whose address is in it."""
+        """The record of an offset message id, from the broker whose address is in it."""
         host, physical_offset = parse_offset_message_id(offset_message_id)
         return await self.record_at(str(host), physical_offset)
 
@@ -58,23 +47,16 @@ class RecordAdmin:
         return bytes((await self._instance.call(address, command)).body)
 
     async def queue_units_of(self, address: str, queue: MessageQueue, offset: int, count: int) -> list[QueueUnit]:
-        """Entries of a consume queue from an offset on."""
+        """Entries of a consume queue from ``offset`` on."""
         fields = {"topic": queue.topic, "queueId": str(queue.queue_id), "index": str(offset), "count": str(count)}
         command = RemotingCommand(RequestCode.QUERY_CONSUME_QUEUE, fields)
         return read_queue_units((await self._instance.call(address, command)).body)
 
     async def records_by_key(self, address: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
-        """Records that one broker finds in its index, unchecked; it may give fewer than asked for.
+        """Records with ``key``, a word of KEYS or a unique id, in one broker's index, unchecked; maybe fewer than ``count``.
 
-        The flag of Java clients that says whether the key is a unique id is not sent: brokers of 4.9 leave it out of what is
-        signed and those of 5.x do not, and it changes nothing but the count (Source: docs/spec/remoting.md §7.1).
-
-        Args:
-            address: Of the broker.
-            topic: Name as stored.
-            key: One word of KEYS, or a client's unique id.
-            count: Messages at most.
-            until_ms: Latest store time.
+        Java clients' flag for unique ids is not sent: brokers of 4.9 leave it out of the signature and those of 5.x do not, and
+        it changes only the count (Source: docs/spec/remoting.md §7.1).
         """
         fields = {"topic": topic, "key": key, "maxNum": str(count), "beginTimestamp": "0", "endTimestamp": str(until_ms)}
         command = RemotingCommand(RequestCode.QUERY_MESSAGE, fields)
@@ -86,7 +68,7 @@ class RecordAdmin:
         return bytes(response.body)
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
-        """Records of a queue from an offset on, and the offset to go on at."""
+        """Records of a queue from ``offset`` on, and the next offset."""
         fields = {
             "topic": queue.topic,
             "queueId": str(queue.queue_id),

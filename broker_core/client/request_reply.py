@@ -1,6 +1,4 @@
-"""Requests that a consumer answers: the reply comes back over the broker.
-
-Keeps the requests that wait; who sends and receives is the producer.
+"""Requests that a consumer answers with a reply through the broker; the producer sends and receives them.
 
 Source: docs/spec/broker.md §2.7, docs/spec/remoting.md §2.2.11, §2.4.
 """
@@ -28,13 +26,13 @@ REPLY_TOPIC_SUFFIX = "_REPLY_TOPIC"
 
 
 class Requests:
-    """Requests of one producer that wait for their reply."""
+    """Pending requests of one producer."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[bytes]] = {}
 
     def prepare(self, message: Message, client_id: str, timeout_ms: int) -> tuple[Message, asyncio.Future[bytes]]:
-        """The message with what a reply needs, and the future of its reply; `forget` it at the end."""
+        """The message with the properties that a reply needs, and the future of its reply; `forget` it at the end."""
         correlation_id = uuid.uuid4().hex
         properties = {
             **message.properties,
@@ -47,17 +45,17 @@ class Requests:
         return replace(message, properties=properties), reply
 
     def forget(self, message: Message) -> None:
-        """No reply to this message is waited for any more."""
+        """Expect no reply to this message any more."""
         self._waiting.pop(message.properties[CORRELATION_ID], None)
 
     def close(self) -> None:
-        """Fail all that wait."""
+        """Fail all pending requests."""
         for reply in self._waiting.values():
             if not reply.done():
                 reply.set_exception(NetworkError("the producer was closed before the reply came"))
 
     def arrived(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
-        """Serve PUSH_REPLY_MESSAGE_TO_CLIENT; a reply that comes too late is answered and dropped."""
+        """Serve PUSH_REPLY_MESSAGE_TO_CLIENT; a late reply is answered and dropped."""
         fields = command.ext_fields
         properties = decode_properties(fields.get("properties", "").encode())
         reply = self._waiting.get(properties.get(CORRELATION_ID, ""))
@@ -70,11 +68,7 @@ class Requests:
 
 
 def reply_to(request: ReceivedMessage, body: bytes) -> Message:
-    """The message that answers a request; send it with `Producer.send_reply`.
-
-    Raises:
-        UsageError: The message is no request.
-    """
+    """The message that answers a request, to be sent with `Producer.send_reply`; raises `UsageError` when it is no request."""
     properties = request.properties
     missing = [name for name in (names.CLUSTER, CORRELATION_ID, REPLY_TO_CLIENT) if not properties.get(name)]
     if missing:

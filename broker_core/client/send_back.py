@@ -1,7 +1,4 @@
-"""Messages that a consumer could not consume: back to the broker, which brings them again later.
-
-Source: docs/spec/broker.md §8.
-"""
+"""Return of failed messages to the broker, which delivers them again later (Source: docs/spec/broker.md §8)."""
 
 from __future__ import annotations
 
@@ -22,13 +19,7 @@ DEFAULT_RECONSUME_TIMES = 16
 
 
 class SendBack:
-    """Gives messages of one group back.
-
-    Args:
-        instance: Connections and routes.
-        group: Consumer group.
-        reconsume_times_max: After so many times a message becomes a dead letter.
-    """
+    """Sends failed messages of one group back; after ``reconsume_times_max`` retries a message becomes a dead letter."""
 
     def __init__(self, instance: ClientInstance, group: str, *, reconsume_times_max: int) -> None:
         self._instance = instance
@@ -36,11 +27,9 @@ class SendBack:
         self._reconsume_times_max = reconsume_times_max
 
     async def later(self, message: ReceivedMessage, delay_level: int = 0) -> bool:
-        """Have a message come again after a pause; True when the broker has taken it.
+        """Have a message delivered again after a pause; True when the broker has stored it.
 
-        Args:
-            message: The message.
-            delay_level: 0 lets the broker choose by how often it came, -1 makes it a dead letter.
+        With ``delay_level`` 0 the broker chooses the pause by the number of retries; -1 makes it a dead letter.
         """
         stored = message.stored
         fields = {
@@ -62,7 +51,7 @@ class SendBack:
         return True
 
     async def bury(self, message: ReceivedMessage) -> bool:
-        """Have an orderly message, which was tried here as often as allowed, made a dead letter; True when it is stored."""
+        """Have an orderly message, which used up its retries here, made a dead letter; True when it is stored."""
         stored = message.stored
         origin = offset_message_id(stored.store_host, stored.physical_offset)
         properties = {

@@ -1,4 +1,4 @@
-"""Whether a send that failed may have put its message into the queue all the same."""
+"""Whether a failed send may have stored its message."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from broker_core.transport.connection import RequestTimeoutError
 
 
 def may_be_stored(error: OrbitError) -> bool:
-    """Whether the message may be there: it was sent, and no answer came that says it is not.
+    """Whether the message may be stored: it was sent, and no answer denies it.
 
-    A connection that was not made, and a refusal, are no such cases. A worker process that ended may have sent it.
+    A failed connect, and a refusal, deny it. A worker process that ended may have sent it.
     """
     if isinstance(error, RemoteError):
         return error.context.get("code") in STORED_CODES

@@ -1,4 +1,4 @@
-"""What a consumer wants of a topic, as it tells brokers and as it checks itself (Source: docs/spec/remoting.md §4.5, §5.5)."""
+"""Subscriptions, for the heartbeat and for the consumer's own check (Source: docs/spec/remoting.md §4.5, §5.5)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broker_core.errors import UsageError
+from broker_core.protocol.filter.rejection import ALL_TAGS, SQL92, TAG
 from broker_core.protocol.message.tags import java_string_hash
-
-ALL_TAGS = "*"
-TAG = "TAG"
-SQL92 = "SQL92"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,7 @@ Wanted = str | Sql
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One topic and what is wanted of it; no tags means all that the broker gives."""
+    """Subscription to one topic; without tags the consumer accepts all that the broker returns."""
 
     topic: str
     expression: str
@@ -35,11 +32,11 @@ class Subscription:
     expression_type: str = TAG
 
     def accepts(self, tag: str | None) -> bool:
-        """Whether a message with this tag is wanted; brokers compare hashes only, so clients check again."""
+        """Whether a message with this tag matches; brokers compare only hashes, so clients check again."""
         return not self.tags or tag in self.tags
 
     def renewed(self, version: int) -> Subscription:
-        """The same with a newer version, which brokers take over."""
+        """The same with a newer version, which brokers adopt."""
         return replace(self, version=version)
 
     def to_json(self) -> dict[str, Any]:
@@ -56,11 +53,7 @@ class Subscription:
 
 
 def subscribe(topic: str, wanted: Wanted, version: int) -> Subscription:
-    """Read what is wanted of a topic.
-
-    Raises:
-        UsageError: A tag expression names no tag, or a SQL filter is empty.
-    """
+    """The subscription of tags or a SQL filter to a topic; raises `UsageError` when it names no tag, or is empty."""
     if isinstance(wanted, Sql):
         if not wanted.expression.strip():
             raise UsageError(f"the SQL filter on {topic} is empty: give a condition such as price > 5")

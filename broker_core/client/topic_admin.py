@@ -1,20 +1,18 @@
-"""Settings of topics and offsets of groups as whole tables, broker by broker: for whoever copies them elsewhere.
+"""Settings of topics and offsets of groups as whole tables of one broker, for copies to another.
 
 Source: docs/spec/remoting.md §2.5.1 (topics), §2.5.5 (offsets).
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from broker_core.client.instance import ClientInstance
+from broker_core.client.admin_requests import AdminRequests
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.groups import read_group_configs
 from broker_core.protocol.admin.offsets import read_consumer_offsets
 from broker_core.protocol.admin.topics import read_topic_configs, settings_of_config, topic_fields
-from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.names import check_topic
@@ -22,14 +20,8 @@ from broker_core.protocol.names import check_topic
 _NO_OFFSETS = "No consumer offset in this broker"
 
 
-class TopicAdmin:
-    """The part of the admin client that is about tables of one broker; every method raises as those of `AdminClient`."""
-
-    _instance: ClientInstance
-
-    @abstractmethod
-    async def _body(self, address: str, code: RequestCode, fields: Mapping[str, str] | None = None) -> Body:
-        """Body of a broker's answer."""
+class TopicAdmin(AdminRequests):
+    """Requests of the admin client for tables of one broker."""
 
     async def topic_configs(self, address: str) -> dict[str, dict[str, Any]]:
         """Settings of all topics of one broker, with RocketMQ's keys."""
@@ -38,10 +30,7 @@ class TopicAdmin:
     async def put_topic_config(self, address: str, topic: str, config: Mapping[str, Any]) -> None:
         """Create or change a topic on one broker.
 
-        Args:
-            address: Of the broker.
-            topic: Its name there.
-            config: As `topic_configs` gives it; a missing part takes its default. Attributes are added, 5.x brokers only.
+        ``config`` is as `topic_configs` returns it; a missing member takes its default. Attributes are added, 5.x brokers only.
         """
         settings = settings_of_config({**config, "topicName": check_topic(topic)})
         attributes = ",".join(f"+{name}={value}" for name, value in sorted(settings.attributes.items()))
@@ -53,11 +42,11 @@ class TopicAdmin:
         return read_group_configs(await self._body(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
 
     async def offsets_of_groups(self, address: str) -> dict[tuple[str, str], dict[int, int]]:
-        """(group, topic) → queue → offset of one broker; only what groups have committed."""
+        """(group, topic) → queue → committed offset, of one broker."""
         try:
             return read_consumer_offsets(await self._body(address, RequestCode.GET_ALL_CONSUMER_OFFSET))
         except RemoteError as error:
-            # Brokers refuse, instead of answering with an empty table.
+            # Brokers refuse, instead of sending an empty table.
             if _NO_OFFSETS not in error.message:
                 raise
             return {}

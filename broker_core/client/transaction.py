@@ -1,13 +1,13 @@
-"""The transactional producer: a message that comes to consumers when a local transaction is committed, and only then.
+"""The transactional producer: consumers get a message only after its local transaction is committed.
 
     begin     the half message is stored; consumers do not see it
     execute   the program's own transaction, for example in its database
     end       commit, roll back, or nothing when that is not known yet
-    check     the broker asks later about half messages without an end, any producer of the group that is connected
+    check     the broker checks half messages without an end later, at any connected producer of the group
 
-So an end that is lost, or a producer that dies between the steps, decides nothing: the checker does, which must look the state
-up where the local transaction wrote it, for another instance of the group may be asked. A message may come twice in rare cases;
-consumers must be able to take that.
+A lost end, or a producer that dies between the steps, decides nothing: the checker does. It must read the state where the local
+transaction wrote it, because the broker may check at another instance of the group. In rare cases a message is delivered
+twice; consumers must accept that.
 
 `TransactionProducer` is for asyncio, `BlockingTransactionProducer` for programs without it:
 
@@ -27,13 +27,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Self, TypeVar
 
+from broker_core.client.blocking import LoopThread
 from broker_core.client.message import Message, ReceivedMessage, SendResult, SendStatus
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
@@ -50,14 +50,14 @@ from broker_core.transport.connection import Connection
 logger = logging.getLogger(__name__)
 
 CHECKS_WAITING_MAX = 2_000
-"""Questions of brokers that wait for the checker; further ones are dropped, the broker asks again."""
+"""Pending checks of brokers; further ones are dropped, because the broker repeats them."""
 CALL_SECONDS_MAX = 60.0
 
 _T = TypeVar("_T")
 
 
 class LocalState(Enum):
-    """How a local transaction stands; the value is what END_TRANSACTION says."""
+    """State of a local transaction; the value is the one in END_TRANSACTION."""
 
     COMMIT = 8
     ROLLBACK = 12
@@ -65,21 +65,17 @@ class LocalState(Enum):
 
 
 Execute = Callable[[Message], LocalState | Awaitable[LocalState | None] | None]
-"""Carries out the local transaction. A plain function runs on a thread, a coroutine function on the loop. None means unknown,
-and so does an exception."""
+"""Carries out the local transaction: a plain function on a thread, a coroutine function on the loop. None and an exception mean
+unknown.
+"""
 
 Check = Callable[[ReceivedMessage], LocalState | Awaitable[LocalState | None] | None]
-"""Says how the local transaction of a half message stands; as `Execute` otherwise."""
+"""Returns the state of a half message's local transaction; otherwise as `Execute`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """A half message that is stored.
-
-    Attributes:
-        message: What was sent.
-        sent: Where the half message is; its queue is the one that was asked for.
-    """
+    """A stored half message; the queue in ``sent`` is the requested one."""
 
     message: Message
     sent: SendResult
@@ -87,12 +83,9 @@ class OpenTransaction:
 
 @dataclass(frozen=True, slots=True)
 class TransactionResult:
-    """How a transaction went here; what the broker makes of an unknown one comes out later.
+    """How a transaction ended here; the broker decides an unknown one later.
 
-    Attributes:
-        sent: Where the half message is.
-        state: What the broker was told.
-        remark: Why the state is unknown or a rollback, where the program did not say so.
+    ``remark`` says why the state is unknown or a rollback, when the program gave no reason.
     """
 
     sent: SendResult
@@ -104,10 +97,8 @@ class TransactionProducer(Producer):
     """Sends messages in transactions, and ordinary ones as well.
 
     Args:
-        name_servers: As for `Producer`.
         group: Producer group; all its instances must have the same checker.
-        check: Answers the broker's questions, on a thread of its own unless it is a coroutine function.
-        options: As for `Producer`.
+        check: Answers the broker's checks, on a thread of its own unless it is a coroutine function.
     """
 
     def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
@@ -119,7 +110,7 @@ class TransactionProducer(Producer):
         self._instance.on_request(RequestCode.CHECK_TRANSACTION_STATE, self._asked)
 
     async def close(self) -> None:
-        """As `Producer.close`; questions that are not answered yet go to another instance of the group."""
+        """As `Producer.close`; the broker repeats pending checks at another instance of the group."""
         for task in self._checks:
             task.cancel()
         await asyncio.gather(*self._checks, return_exceptions=True)
@@ -129,19 +120,10 @@ class TransactionProducer(Producer):
     async def send_in_transaction(
         self, message: Message, execute: Execute, *, queue: MessageQueue | None = None, timeout_ms: int | None = None
     ) -> TransactionResult:
-        """Store a half message, carry out the local transaction, and tell the broker how it ended.
+        """Store a half message, carry out the local transaction, and send its outcome to the broker.
 
-        Args:
-            message: What consumers get after a commit. A delay level is left out.
-            execute: The local transaction.
-            queue: As for `send`.
-            timeout_ms: As for `send`; the local transaction is not counted.
-
-        Raises:
-            UsageError: The message cannot be sent.
-            RemoteError: The broker refused it, or there is no route. The local transaction was not begun.
-            NetworkError: Not reachable, or no answer in time. Likewise; a half message that was stored all the same is
-                asked about later.
+        A delay level of the message is left out. ``timeout_ms`` does not include the local transaction. Raises as `send`; the
+        local transaction then was not begun, and the broker checks a half message that was stored nevertheless.
         """
         transaction = await self.begin(message, queue=queue, timeout_ms=timeout_ms)
         if transaction.sent.status is not SendStatus.SEND_OK:
@@ -150,13 +132,9 @@ class TransactionProducer(Producer):
         return await self.end(transaction, state, remark)
 
     async def answer_checks(self, topic: str) -> None:
-        """Make this producer known to the brokers of a topic, so that it is asked about half messages of its group.
+        """Register this producer with the brokers of a topic, so that they send it checks of its group. Raises as `send`.
 
-        A program that was restarted calls this for its topics; `begin` does it by itself.
-
-        Raises:
-            RemoteError: There is no route.
-            NetworkError: No name server answers.
+        A restarted program calls this for its topics; `begin` does it by itself.
         """
         route = await self._instance.publish_route(topic)
         for broker_name in route.brokers:
@@ -176,7 +154,7 @@ class TransactionProducer(Producer):
         return OpenTransaction(message, await self._send_prepared(half, queue, timeout_ms))
 
     async def end(self, transaction: OpenTransaction, state: LocalState, remark: str = "") -> TransactionResult:
-        """Tell the broker how a transaction ended. That it may not hear it is no fault: it asks then."""
+        """Send the outcome of a transaction to the broker. A lost outcome is no error, because the broker checks then."""
         sent = transaction.sent
         _host, physical_offset = parse_offset_message_id(sent.offset_message_id)
         fields = {
@@ -204,7 +182,7 @@ class TransactionProducer(Producer):
     # ---- checks ----
 
     def _asked(self, connection: Connection, command: RemotingCommand) -> None:
-        """A broker asks about a half message; answered by a one-way END_TRANSACTION on the same connection."""
+        """Start the answer to a broker's check: a one-way END_TRANSACTION on the same connection."""
         if len(self._checks) >= CHECKS_WAITING_MAX:
             logger.warning("%d questions about transactions wait already; one more is left to a later round", len(self._checks))
             return
@@ -235,7 +213,7 @@ class TransactionProducer(Producer):
 
     @staticmethod
     async def _run(work: Callable[[Any], Any], argument: object, pool: ThreadPoolExecutor | None) -> tuple[LocalState, str]:
-        """Call the program; what it raises means that it does not know."""
+        """Call the program; an exception means an unknown state."""
         try:
             if inspect.iscoroutinefunction(work):
                 state = await work(argument)
@@ -265,19 +243,10 @@ class TransactionProducer(Producer):
 
 
 class BlockingTransactionProducer:
-    """`TransactionProducer` for programs without asyncio. Its loop runs on a thread; calls may come from any thread.
-
-    Args:
-        name_servers: As for `Producer`.
-        group: As for `TransactionProducer`.
-        check: Likewise.
-        options: As for `Producer`.
-    """
+    """`TransactionProducer` for programs without asyncio. Its loop runs on a thread; calls may come from any thread."""
 
     def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
         self._made = (name_servers, group, check, options)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"producer {group}", daemon=True)
         self._producer: TransactionProducer | None = None
 
     def __enter__(self) -> Self:
@@ -289,11 +258,11 @@ class BlockingTransactionProducer:
 
     def start(self) -> None:
         """Connect to a name server; raises `NetworkError` when there is none."""
-        self._thread.start()
+        self._thread = LoopThread(f"producer {self._made[1]}")
         try:
             self._producer = self._call(self._start())
         except BaseException:
-            self._end_loop()
+            self._thread.close()
             raise
 
     async def _start(self) -> TransactionProducer:
@@ -307,11 +276,11 @@ class BlockingTransactionProducer:
         return producer
 
     def close(self) -> None:
-        """Tell brokers and end all connections. Safe to call again."""
+        """Unregister at the brokers and end all connections. Safe to call again."""
         producer, self._producer = self._producer, None
         if producer is not None:
             self._call(producer.close())
-            self._end_loop()
+            self._thread.close()
 
     def send_in_transaction(
         self,
@@ -329,17 +298,15 @@ class BlockingTransactionProducer:
             try:
                 state, remark = execute(message) or LocalState.UNKNOWN, ""
             except Exception as error:
-                # The root of a call into the program; the checker will know how it ended.
+                # The root of a call into the program; a check finds out how it ended.
                 logger.exception("the state of a transaction is unknown, because the program failed")
                 state, remark = LocalState.UNKNOWN, repr(error)[:500]
         return self._call(producer.end(transaction, state, remark))
 
     def answer_checks(self, topic: str) -> None:
-        """As `TransactionProducer.answer_checks`."""
         self._call(self._started().answer_checks(topic))
 
     def send(self, message: Message, *, timeout_ms: int | None = None) -> SendResult:
-        """Send an ordinary message, as `Producer.send`."""
         return self._call(self._started().send(message, timeout_ms=timeout_ms))
 
     def _started(self) -> TransactionProducer:
@@ -348,12 +315,7 @@ class BlockingTransactionProducer:
         return self._producer
 
     def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(CALL_SECONDS_MAX)
-
-    def _end_loop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        return self._thread.begin(work).result(CALL_SECONDS_MAX)
 
 
 def _not_safe(sent: SendResult) -> str:

@@ -1,12 +1,12 @@
-"""`ClusterAccess`: how a command reaches a cluster, and the clients that are made of it.
+"""`ClusterAccess`: where a cluster is, with keys, TLS and route, and the clients made of it.
 
     --ns HOST:PORT            its name servers; keys by ORBIT_ACCESS_KEY and ORBIT_SECRET_KEY of the environment
-    --connection NAME         a connection that the window keeps, with its keys, TLS, address map, proxy or tunnel
+    --connection NAME         a saved connection of the window, with its keys, TLS, address map, proxy or tunnel
     --connection-file FILE    the same from a file of this user's alone: see `worker.attached.details`
-    --connection-details      for the window: a line of JSON from the input goes with --ns
+    --connection-details      for the window: a line of JSON from the input belongs to --ns
 
-Never by the command line, which every user of the machine can read. What a client needs is imported where a cluster is meant:
-the same commands read directories, and refuse wrong arguments at once.
+Keys never come from the command line, because every user of the machine can read it. Client modules are imported only where a
+cluster is named, because the same commands read directories, and refuse wrong arguments at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN = "ORBIT_ACCESS_KEY", "ORBIT_SECRET_KEY",
 OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
 
 FindSaved = Callable[[str], bytes]
-"""Name of a saved connection → its line of details; raises `UsageError` where there is none."""
+"""Name of a saved connection → its line of details; raises `UsageError` when there is none."""
 
 HELP = """\
 keys: of a saved connection (--connection), of a file (--connection-file, readable by its owner alone), or of the environment:
@@ -46,14 +46,13 @@ def _plain() -> ClientSecurity:
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Where a cluster is and what it takes to reach it.
+    """Where a cluster is, and how to connect to it.
 
     Attributes:
         name_servers: ``host:port``, several with ``;`` between them.
-        security: Keys, TLS, address map, proxy or tunnel.
-        saved_as: Name of the saved connection that this is; empty for none.
-        kept_as: Under which name servers its history lies; empty: under those it has.
+        saved_as: Name of the saved connection; empty without one.
         read_only: Whether nothing may be sent there.
+        kept_as: Name servers under which its history is stored; empty: ``name_servers``.
     """
 
     name_servers: str
@@ -63,7 +62,7 @@ class ClusterAccess:
     kept_as: str = ""
 
     def check_sendable(self) -> None:
-        """Refuse to send over a connection that may only look; raises `ReadOnlyConnectionError`."""
+        """Raise `ReadOnlyConnectionError` for a read-only connection."""
         if self.read_only:
             name = self.saved_as or self.name_servers
             raise ReadOnlyConnectionError(
@@ -71,29 +70,25 @@ class ClusterAccess:
             )
 
     def admin(self) -> AdminClient:
-        """A client that asks and orders; to be opened."""
+        """An admin client, not opened yet."""
         from broker_core.client.admin import AdminClient  # noqa: PLC0415  see above
 
         return AdminClient(self.name_servers, security=self.security)
 
     def producer(self, group: str) -> Producer:
-        """A client that sends; to be opened."""
+        """A producer, not opened yet."""
         from broker_core.client.producer import Producer  # noqa: PLC0415  see above
 
         return Producer(self.name_servers, group, security=self.security)
 
 
 def no_saved(name: str) -> bytes:
-    """A `FindSaved` of a program that keeps no connections."""
+    """The `FindSaved` of a program without saved connections."""
     raise UsageError(f"this command knows no saved connections: give --ns or --connection-file in place of “{name}”")
 
 
 def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
-    """What a line of details with name servers means.
-
-    Raises:
-        UsageError: It is none, or names no name servers.
-    """
+    """The access of a line of details; raises `UsageError` when it is none, or has no name servers."""
     from broker_core.cluster.details import details_of_line, security_of  # noqa: PLC0415  see above
 
     details = details_of_line(line)
@@ -105,11 +100,7 @@ def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
 
 
 def line_of_file(path: Path) -> bytes:
-    """What a file of a connection holds.
-
-    Raises:
-        UsageError: It cannot be read, or others may read it too.
-    """
+    """The content of a connection's file; raises `UsageError` when it cannot be read, or others may read it too."""
     from broker_core.cluster.details import LINE_BYTES_MAX  # noqa: PLC0415  see above
 
     try:
@@ -127,11 +118,7 @@ def line_of_file(path: Path) -> bytes:
 
 
 def access_of_file(path: Path) -> ClusterAccess:
-    """What a file of a connection means.
-
-    Raises:
-        UsageError: It cannot be read, is none, or others may read it too.
-    """
+    """The access of a connection's file; raises `UsageError` when it cannot be read, is none, or others may read it too."""
     line = line_of_file(path)
     try:
         return access_of_line(line)
@@ -140,11 +127,7 @@ def access_of_file(path: Path) -> ClusterAccess:
 
 
 def access_of_environment(name_servers: str, environment: Mapping[str, str]) -> ClusterAccess:
-    """Name servers, with the keys of the environment if it has any.
-
-    Raises:
-        UsageError: It has one key without the other.
-    """
+    """Name servers, with the keys of the environment if it has any; raises `UsageError` for one key without the other."""
     access, secret = environment.get(ACCESS_KEY, ""), environment.get(SECRET_KEY, "")
     if bool(access) != bool(secret):
         missing = SECRET_KEY if access else ACCESS_KEY
@@ -159,21 +142,18 @@ def access_of_environment(name_servers: str, environment: Mapping[str, str]) -> 
 
 
 def target_environment(environment: Mapping[str, str] = os.environ, *, alone: bool) -> dict[str, str]:
-    """The environment as a target sees it: ``ORBIT_TO_ACCESS_KEY`` and so on are its keys.
+    """The environment of a target: ``ORBIT_TO_ACCESS_KEY`` and so on become its keys.
 
-    Those of a source are not shown to it, as it could use what they sign; ``alone``: there is no source that they belong to.
+    A source's keys are withheld, because the target could use their signatures; ``alone``: there is no source.
     """
     own = {name.replace("ORBIT_TO_", "ORBIT_", 1): text for name, text in environment.items() if name.startswith("ORBIT_TO_")}
     return own if own or not alone else dict(environment)
 
 
 def add_access(group: argparse._ArgumentGroup, *, prefix: str = "", of: str = "a cluster") -> None:
-    """Add the three ways to name a cluster to a group whose members exclude each other.
+    """Add the three ways to name a cluster to a group of mutually exclusive arguments.
 
-    Args:
-        group: Of a parser.
-        prefix: Before the names, such as ``to-``.
-        of: What cluster it is, in the help.
+    ``prefix``, such as ``to-``, precedes their names; ``of`` names the cluster in the help.
     """
     group.add_argument(f"--{prefix}ns", metavar="HOST:PORT", help=f"name server of {of}; several with ; between them")
     group.add_argument(f"--{prefix}connection", metavar="NAME", help=f"{of} by the name of a connection that the window keeps")
@@ -181,13 +161,13 @@ def add_access(group: argparse._ArgumentGroup, *, prefix: str = "", of: str = "a
 
 
 def add_details_flag(parser: argparse.ArgumentParser) -> None:
-    """Add what the window starts its children with."""
+    """Add the flag that the window starts its children with."""
     text = "first read a line of JSON from the input: keys, TLS and address map that go with --ns; for the window"
     parser.add_argument("--connection-details", action="store_true", help=text)
 
 
 def given_details(arguments: argparse.Namespace) -> ClusterAccess | None:
-    """The access that the input holds, if it is to be read; once, before anything else reads the input."""
+    """The access in the input, if arguments request it; call it once, before any other read of the input."""
     if not arguments.connection_details:
         return None
     from broker_core.cluster.details import read_line  # noqa: PLC0415  see above
@@ -203,17 +183,14 @@ def access_of(
     prefix: str = "",
     environment: Mapping[str, str] = os.environ,
 ) -> ClusterAccess | None:
-    """The cluster that arguments name; None where they name none.
+    """The cluster that arguments name, or None; raises `UsageError` when there is no such connection, or it cannot be used.
 
     Args:
         arguments: Of a parser that `add_access` extended.
         find_saved: Reads saved connections.
-        details: From the input; meant where ``--ns`` names the same name servers.
+        details: From the input; used when ``--ns`` has the same name servers.
         prefix: As for `add_access`, with ``_``.
-        environment: Holds the keys that go with ``--ns``.
-
-    Raises:
-        UsageError: There is no such connection, or it cannot be used.
+        environment: Holds the keys for ``--ns``.
     """
     name, path = getattr(arguments, f"{prefix}connection"), getattr(arguments, f"{prefix}connection_file")
     name_servers = getattr(arguments, f"{prefix}ns")

@@ -1,4 +1,4 @@
-"""How brokers are asked by one that reads much of them: again while they do not answer, and not faster than allowed."""
+"""Pacing and retries of a reader's requests to brokers."""
 
 from __future__ import annotations
 
@@ -18,36 +18,30 @@ _PAUSE_SECONDS = 0.5
 
 
 class Asking(Protocol):
-    """Sends the questions of a puller."""
+    """Sends the requests of a puller."""
 
     async def ask(self, part: QueueSlice, question: Question[_T]) -> _T:
-        """The answer of the broker that has a queue; raises as the question, when it is not asked again."""
+        """The answer of a queue's broker to ``question``; raises its last error."""
 
     def took(self, part: QueueSlice, messages: int, byte_count: int) -> None:
-        """Count what an answer brought."""
+        """Count the messages and bytes of an answer."""
 
 
 class AskOnce:
-    """Asks at once, and once."""
+    """Sends each request at once, and once."""
 
     async def ask(self, _part: QueueSlice, question: Question[_T]) -> _T:
-        """As `Asking.ask`."""
         return await question()
 
     def took(self, part: QueueSlice, messages: int, byte_count: int) -> None:
-        """As `Asking.took`: nothing is counted."""
+        """Count nothing."""
 
 
 class AskAgain:
-    """Asks again while a broker does not answer, and keeps to the limits for each broker. On one event loop.
+    """Repeats requests that a broker does not answer, and keeps to the limits of each broker. On one event loop.
 
-    A broker that did not come back in time is not asked any more. Nothing is saved up: a reader that rested goes on at the same
-    rate. Answers to requests in flight still come when the allowance is used up, so one answer of each may be taken ahead.
-
-    Args:
-        limits: What may be taken of each broker, and how long it is asked again.
-        monotonic: Seconds.
-        sleep: Waits for so many seconds.
+    A broker that did not answer in time gets no further requests. Unused allowance is not saved: a reader that rested
+    continues at the same rate. Answers to running requests may exceed the allowance, by one answer each.
     """
 
     def __init__(
@@ -64,12 +58,7 @@ class AskAgain:
         self._paid_at: dict[str, float] = {}
 
     async def ask(self, part: QueueSlice, question: Question[_T]) -> _T:
-        """As `Asking.ask`.
-
-        Raises:
-            NetworkError: The broker does not answer, now or since an earlier question.
-            RemoteError: It refuses.
-        """
+        """As `Asking.ask`; a broker that did not answer in time gets no further requests."""
         while (left := self._paid_at.get(part.address, 0.0) - self._monotonic()) > 0:
             await self._sleep(left)
         if part.address in self._lost:
@@ -87,7 +76,7 @@ class AskAgain:
             await self._sleep(_PAUSE_SECONDS)
 
     def took(self, part: QueueSlice, messages: int, byte_count: int) -> None:
-        """As `Asking.took`: what was taken is paid for in time before the next question."""
+        """Count an answer, and delay the broker's next request accordingly."""
         limits = self._limits
         seconds = max(
             messages / limits.messages_per_second if limits.messages_per_second else 0.0,
@@ -98,5 +87,5 @@ class AskAgain:
 
 
 def may_answer_later(error: NetworkError | RemoteError) -> bool:
-    """Whether a broker may answer the same question later: it was not reached, or is too busy."""
+    """Whether a repeated request may be answered: the broker was not reached, or is too busy."""
     return isinstance(error, NetworkError) or error.context.get("code") in BUSY_CODES

@@ -1,4 +1,4 @@
-"""How much may be asked of one broker: requests and bytes a second, with at most one second's worth saved up."""
+"""The budget of one broker: requests and bytes a second, of which at most one second's amount is saved up."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Callable
 
 
 class Budget:
-    """Two allowances that fill with time. Knows no sockets and does not wait itself.
+    """Two allowances a second that fill with time. It has no sockets and does not wait itself.
 
-    Args:
-        requests_per_second: Requests allowed a second.
-        bytes_per_second: Bytes of answers allowed a second; how many come is known afterwards, so they may be overdrawn.
-        monotonic: Seconds.
+    The bytes of an answer are known only afterwards, so they may be overdrawn.
     """
 
     def __init__(self, *, requests_per_second: int, bytes_per_second: int, monotonic: Callable[[], float]) -> None:
@@ -29,12 +26,10 @@ class Budget:
         return max(requests, max(-self._bytes, 0.0) / self._bytes_per_second)
 
     def spend_request(self) -> None:
-        """Count a request that is sent now."""
         self._fill()
         self._requests -= 1.0
 
     def spend_bytes(self, count: int) -> None:
-        """Count the bytes of an answer."""
         self._fill()
         self._bytes -= count
 

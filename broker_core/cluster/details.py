@@ -9,8 +9,8 @@ The window writes it to the input of a worker before the channel begins, and of 
      "socks": "HOST:PORT", "socksUser": …, "socksPassword": …,
      "ssh": "HOST:PORT", "sshUser": …, "sshKey": FILE, "sshPassphrase": …, "sshKnownHosts": FILE}
 
-Every part may be missing; ``keptAs`` says under which name servers its history lies where that is not those of now.
-Input and files, not the command line, which every user of the machine can read.
+Every member may be missing; ``keptAs`` has the name servers under which its history is stored, if they differ from today's.
+The command line never has it, because every user of the machine can read that.
 """
 
 from __future__ import annotations
@@ -29,35 +29,17 @@ from broker_core.transport.tls import client_tls
 from broker_core.transport.way import SocksProxy, SshTunnel, Way
 
 LINE_BYTES_MAX = 256 * 1024
-_KINDS = {
-    "nameServers": str,
-    "keptAs": str,
-    "readOnly": bool,
-    "accessKey": str,
-    "secretKey": str,
-    "securityToken": str,
-    "tls": bool,
-    "authority": str,
-    "certificate": str,
-    "key": str,
-    "verify": bool,
-    "addresses": dict,
-    "socks": str,
-    "socksUser": str,
-    "socksPassword": str,
-    "ssh": str,
-    "sshUser": str,
-    "sshKey": str,
-    "sshPassphrase": str,
-    "sshKnownHosts": str,
-}
+_TEXTS = (
+    "nameServers", "keptAs", "accessKey", "secretKey", "securityToken", "authority", "certificate", "key", "socks", "socksUser",
+    "socksPassword", "ssh", "sshUser", "sshKey", "sshPassphrase", "sshKnownHosts",
+)  # fmt: skip
+_KINDS = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(("readOnly", "tls", "verify"), bool), "addresses": dict}
 
 
 def read_line(fd: int) -> bytes:
-    """One line from a descriptor and not a byte more, as the channel follows it.
+    """One line from a descriptor and not a byte more, because the channel follows it.
 
-    Raises:
-        UsageError: The input ends before the line does, or the line is too long.
+    Raises `UsageError` when the input ends before the line does, or the line is too long.
     """
     line = bytearray()
     while len(line) < LINE_BYTES_MAX:
@@ -71,11 +53,7 @@ def read_line(fd: int) -> bytes:
 
 
 def details_of_line(line: bytes) -> dict[str, Any]:
-    """The parts that a line of details has, each of its kind.
-
-    Raises:
-        UsageError: It is none. No message quotes a secret.
-    """
+    """The members of a line of details, each of its type; raises `UsageError`, whose message quotes no secret."""
     try:
         details = json.loads(line)
     except ValueError:
@@ -89,10 +67,9 @@ def details_of_line(line: bytes) -> dict[str, Any]:
 
 
 def security_of(line: bytes) -> ClientSecurity:
-    """What a line of details means, but for the name servers.
+    """The security of a line of details, without the name servers.
 
-    Raises:
-        UsageError: It is none, or a file that it names cannot be used. No message quotes a secret.
+    Raises `UsageError` when it is none, or a file that it names cannot be used. No message quotes a secret.
     """
     details = details_of_line(line)
     return ClientSecurity(
@@ -101,7 +78,7 @@ def security_of(line: bytes) -> ClientSecurity:
 
 
 def kept_as_of(line: bytes) -> str:
-    """Under which name servers the history of a connection lies; empty: under those it has. Raises as `details_of_line`."""
+    """Name servers under which a connection's history is stored; empty: its own. Raises as `details_of_line`."""
     return str(details_of_line(line).get("keptAs", ""))
 
 

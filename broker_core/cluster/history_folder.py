@@ -1,5 +1,3 @@
-"""Where Orbit records the history of a cluster."""
-
 from __future__ import annotations
 
 import hashlib
@@ -8,7 +6,7 @@ from pathlib import Path
 
 
 def folder_of(name_servers: str) -> Path:
-    """The folder in which a cluster's history is recorded unless another is given."""
+    """The default folder of a cluster's recorded history."""
     import platformdirs  # noqa: PLC0415  most callers know their folder
 
     name = re.sub(r"[^A-Za-z0-9.-]+", "_", name_servers)[:80]

@@ -1,7 +1,7 @@
-"""How a cluster is reached by a program that is told a place and not the secret itself: a file, or the environment.
+"""Access to a cluster by a program that gets the place of the secret and not the secret itself: a file, or the environment.
 
-What lies there are details as in `broker_core.cluster.details`. The place may stand in plans, logs and command lines,
-which what it holds must not.
+The place holds details as in `broker_core.cluster.details`. It may appear in plans, logs and command lines, its content must
+not.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from pathlib import Path
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.access import line_of_file
-from broker_core.cluster.details import kept_as_of, read_line, security_of
+from broker_core.cluster.details import kept_as_of, security_of
 from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import UsageError
 
 ENVIRONMENT = "env:"
-"""A place that begins so names a variable of the environment."""
+"""Prefix of a place that names a variable of the environment."""
 
 
 def security_at(place: str) -> ClientSecurity | None:
-    """Keys, TLS, address map and the way there that lie at a place; None for none.
+    """Keys, TLS, address map and way of the details at a place: a file, ``env:NAME``, or empty for none.
 
-    Args:
-        place: A file, ``env:NAME``, or empty for a plain cluster.
-
-    Raises:
-        UsageError: There is nothing at that place, it is none of these, or others may read the file. Quotes no secret.
+    Raises `UsageError` when there is no line of details at that place, or others may read the file. Quotes no secret.
     """
     return security_of(_line_at(place)) if place else None
 
@@ -48,18 +44,8 @@ def _from_environment(name: str) -> bytes:
 
 
 def history_folder(name_servers: str, place: str = "") -> Path:
-    """The folder in which Orbit records the history of a cluster unless another is given.
+    """The default folder of a cluster's recorded history. Raises as `security_at`.
 
-    Args:
-        name_servers: Of the cluster.
-        place: Where its details lie, as in `security_at`; they may say that it had other name servers once.
-
-    Raises:
-        UsageError: As `security_at`.
+    The details at ``place`` may have earlier name servers, whose folder is used then.
     """
     return folder_of((kept_as_of(_line_at(place)) if place else "") or name_servers)
-
-
-def read_details_line(fd: int) -> bytes:
-    """A line of details from a descriptor, and not a byte more; raises as `broker_core.cluster.details.read_line`."""
-    return read_line(fd)

@@ -1,4 +1,4 @@
-"""The connection to a cluster: its name servers, its brokers, and who answers for what."""
+"""The connection to a cluster: name servers, brokers, and the broker of each request."""
 
 from __future__ import annotations
 
@@ -28,20 +28,13 @@ from broker_core.protocol.json_body import MessageQueue
 _T = TypeVar("_T")
 
 ASKED_AGAIN = "; it is asked again until it does"
-"""What is told of a broker that does not answer while it is watched."""
+"""Reported of a broker that does not answer while it is watched."""
 V5 = 413
 """Ordinal of the first release 5.0.0 (Source: docs/spec/remoting.md §1.9)."""
 
 
 class ClusterLink(AdminClient):
-    """An admin client that knows the brokers of its cluster. On one event loop.
-
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        settings: How gently it is watched.
-        security: TLS and credentials.
-        limits: Bounds of each connection.
-    """
+    """An admin client that knows the brokers of its cluster. On one event loop."""
 
     def __init__(
         self,
@@ -57,29 +50,24 @@ class ClusterLink(AdminClient):
         self.settings = settings
         self.numbers = BrokerNumbers()
         self.versions: dict[str, int] = {}
-        """Broker name → version ordinal, once it told."""
+        """Broker name → version ordinal, once reported."""
         self._brokers: dict[str, BrokerPlace] = {}
         self._former: dict[str, str] = {}
-        """Address → broker that was last registered there, with those that are no more."""
+        """Address → broker last registered there, former ones included."""
         self.own_reads: Counter[str] = Counter()
-        """Broker → messages that were pulled of it, where it is asked for its figures."""
+        """Broker → messages pulled from the address that its figures come from."""
         self._budgets: dict[str, Budget] = {}
         self._turns: dict[str, asyncio.Lock] = {}
 
     @property
     def brokers(self) -> dict[str, BrokerPlace]:
-        """Brokers that the name server knew last, by name."""
+        """Brokers of the name server's last answer, and earlier ones, by name."""
         return self._brokers
 
     async def find_brokers(self) -> list[BrokerPlace]:
-        """Ask the name server which brokers there are.
+        """Fetch the list of brokers from the name server; raises `NetworkError`, `RemoteError` and `JsonBodyError`.
 
-        A broker that it no longer knows is kept, so that it is shown as lost and not as never there.
-
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            JsonBodyError: Its answer cannot be read.
+        A broker that is no longer listed is kept, so that it is shown as lost.
         """
         response = await self.ask_name_server(RemotingCommand(RequestCode.GET_BROKER_CLUSTER_INFO))
         found = read_brokers(response.body)
@@ -89,18 +77,14 @@ class ClusterLink(AdminClient):
         return found
 
     def address_of(self, broker: str) -> str:
-        """Address of a broker.
-
-        Raises:
-            UsageError: The cluster has none of that name.
-        """
+        """Address of a broker; raises `UsageError` when the cluster has none of that name."""
         self.numbers.number_of(broker)
         return self._brokers[broker].address
 
     def broker_at(self, address: str) -> str | None:
-        """Name of the broker that is or was at an address; None where it is none of this cluster's.
+        """Name of the broker that is or was at an address; None when it is none of this cluster's.
 
-        Ids of messages name the address of the master that took them; the slave in its place has them at the same offsets.
+        Ids of messages name the address of the master that stored them; the slave in its place has them at the same offsets.
         """
         return self._former.get(address)
 
@@ -109,7 +93,7 @@ class ClusterLink(AdminClient):
         return QueueSlice(queue.topic, queue.broker_name, self.address_of(queue.broker_name), queue.queue_id, first, end)
 
     async def ask_name_server(self, command: RemotingCommand) -> RemotingCommand:
-        """Ask the first name server that answers; raises as `ask`."""
+        """Send a request to the first name server that answers; raises as `ask`."""
         timeout_ms = self.settings.timeout_ms
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -119,7 +103,7 @@ class ClusterLink(AdminClient):
             raise NetworkError(text, address=self.name_servers) from error
 
     async def brokers_of_route(self, topic: str) -> frozenset[str] | None:
-        """Names of the brokers that the route of a topic leads to; None where the name server has none. Raises as `ask`."""
+        """Names of the brokers in the route of a topic; None when the name server has none. Raises as `ask`."""
         fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
         try:
             answer = await self.ask_name_server(RemotingCommand(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields))
@@ -130,32 +114,25 @@ class ClusterLink(AdminClient):
         return frozenset(data.broker_name for data in read_route(topic, answer.body).queues)
 
     async def ask(self, broker: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
-        """Ask a broker for a person, at once.
+        """Send a user's request to a broker, at once.
 
-        Raises:
-            UsageError: The cluster has no such broker.
-            NetworkError: It does not answer.
-            RemoteError: It refuses.
+        Raises `UsageError` when the cluster has no such broker, `NetworkError` without an answer, and `RemoteError` for a
+        refusal.
         """
         return await self._instance.call(self.address_of(broker), command, timeout_ms)
 
     async def ask_gently(self, broker: str, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
-        """Ask a broker for figures, when its budget allows it; raises as `ask`."""
+        """Request figures of a broker, when its budget allows it; raises as `ask`."""
         response = await self.gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
         self.budget_of(broker).spend_bytes(len(response.body))
         return response
 
     async def ask_slave_gently(self, broker: str, address: str, code: RequestCode) -> RemotingCommand:
-        """Ask a slave of a broker, within the broker's budget; raises as `ask`."""
+        """Request figures of a broker's slave, within the broker's budget; raises as `ask`."""
         return await self.gently(broker, lambda: self._instance.call(address, RemotingCommand(code)))
 
     async def stored_offset(self, group: str, queue: MessageQueue) -> int:
-        """Offset that a group has stored for a queue, asked of its broker and not by route; -1 where there is none.
-
-        Raises:
-            NetworkError: The broker does not answer.
-            RemoteError: It refuses.
-        """
+        """A group's stored offset in a queue, from its broker and without a route; -1 without one. Raises as `ask`."""
         fields = {"consumerGroup": group, "topic": queue.topic, "queueId": str(queue.queue_id)}
         try:
             answer = await self.ask(queue.broker_name, RemotingCommand(RequestCode.QUERY_CONSUMER_OFFSET, fields))
@@ -167,7 +144,7 @@ class ClusterLink(AdminClient):
         return int(offset) if offset.isdecimal() else -1
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
-        """As that of `RecordAdmin`; what comes is counted."""
+        """As `RecordAdmin.pull_records`; the records are counted."""
         body, following = await super().pull_records(address, queue, offset, count)
         place = self._brokers.get(queue.broker_name)
         if place is not None and place.address == address:
@@ -175,7 +152,7 @@ class ClusterLink(AdminClient):
         return body, following
 
     async def find_gently(self, broker: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
-        """What a broker's index finds, as `records_by_key`, when its budget allows it. Raises as `ask`."""
+        """Records in a broker's index, as `records_by_key`, when its budget allows it. Raises as `ask`."""
         address = self.address_of(broker)
         find = partial(self.records_by_key, address, topic, key, count=count, until_ms=until_ms)
         body = await self.gently(broker, find)
@@ -183,7 +160,7 @@ class ClusterLink(AdminClient):
         return body
 
     async def pull_gently(self, queue: MessageQueue, offset: int) -> bytes:
-        """The record at an offset of a queue, for its figures; empty where there is none. Raises as `ask`."""
+        """The record at an offset of a queue, for its figures; empty when there is none. Raises as `ask`."""
         address = self.address_of(queue.broker_name)
         body, _following = await self.gently(queue.broker_name, lambda: self.pull_records(address, queue, offset, 1))
         self.budget_of(queue.broker_name).spend_bytes(len(body))
@@ -192,7 +169,7 @@ class ClusterLink(AdminClient):
     async def gently(self, broker: str, ask: Callable[[], Awaitable[_T]]) -> _T:
         """The answer to one request, sent when the broker's budget allows it; raises as `ask`."""
         budget = self.budget_of(broker)
-        # Figures, live tails and life lines take turns, so what is allowed after a pause is still allowed when it ends.
+        # Figures, live tails and message paths take turns, so that the budget after the wait is still the one that was checked.
         async with self._turns.setdefault(broker, asyncio.Lock()):
             await asyncio.sleep(budget.wait_seconds())
             budget.spend_request()
@@ -205,7 +182,7 @@ class ClusterLink(AdminClient):
             raise NetworkError(text, address=self.address_of(broker)) from error
 
     def budget_of(self, broker: str) -> Budget:
-        """What may still be asked of a broker."""
+        """Remaining requests and bytes of a broker."""
         if broker not in self._budgets:
             self._budgets[broker] = Budget(
                 requests_per_second=self.settings.requests_per_second,
@@ -217,10 +194,8 @@ class ClusterLink(AdminClient):
     def check_reset(self, broker: str, fields: dict[str, str]) -> None:
         """Refuse to reset one queue on a broker that would reset them all.
 
-        Brokers before 5.0 ignore ``queueId`` and ``offset`` of the request and go by its time alone, for the whole topic.
-
-        Raises:
-            UsageError: It is such a broker, or its version is not known.
+        Brokers before 5.0 ignore ``queueId`` and ``offset`` of the request and use its time alone, for the whole topic. Raises
+        `UsageError` for such a broker, or an unknown version.
         """
         if fields.get("queueId", "-1") == "-1" and not fields.get("offset"):
             return
@@ -235,24 +210,17 @@ class ClusterLink(AdminClient):
 
 
 class AskGently:
-    """An `Asking` that keeps to what a watched broker may be asked for.
-
-    Args:
-        link: To the cluster.
-    """
+    """An `Asking` within the budgets of watched brokers."""
 
     def __init__(self, link: ClusterLink) -> None:
         self._link = link
 
     async def ask(self, part: QueueSlice, question: Question[_T]) -> _T:
-        """As `Asking.ask`."""
         return await self._link.gently(part.broker, question)
 
     def took(self, part: QueueSlice, _messages: int, byte_count: int) -> None:
-        """As `Asking.took`."""
         self._link.budget_of(part.broker).spend_bytes(byte_count)
 
 
 def refused_as(error: RemoteError, code: int) -> bool:
-    """Whether a refusal has a code."""
     return error.context.get("code") == code

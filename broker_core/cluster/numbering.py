@@ -1,4 +1,4 @@
-"""Queues and messages of several brokers under the numbers that the window's messages have room for.
+"""Queues and messages of several brokers under numbers that fit the window's messages.
 
 A queue of broker number b (in order of first sight, by name) is shown as ``b * 10,000 + queue id``, a place in its commit log
 as ``b * 2**56 + offset``: with one broker all numbers are those of the broker itself.
@@ -15,7 +15,7 @@ QUEUES_OF_BROKER = 10_000
 
 
 class BrokerNumbers:
-    """Gives brokers their numbers; they stay for as long as the cluster is watched."""
+    """Numbers brokers; a number stays as long as the cluster is watched."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -26,15 +26,10 @@ class BrokerNumbers:
         return list(self._names)
 
     def see(self, names: Iterable[str]) -> None:
-        """Number those that are new."""
         self._names += sorted(set(names) - set(self._names))
 
     def number_of(self, name: str) -> int:
-        """Its number.
-
-        Raises:
-            UsageError: No such broker was seen.
-        """
+        """Its number; raises `UsageError` when no such broker was seen."""
         if name not in self._names:
             raise UsageError(f"this cluster has no broker {name}; it has {', '.join(self._names) or 'none'}", broker=name)
         return self._names.index(name)
@@ -44,11 +39,7 @@ class BrokerNumbers:
         return self.number_of(name) * QUEUES_OF_BROKER + queue_id
 
     def queue_of(self, shown: int) -> tuple[str, int]:
-        """Broker and queue id behind a number.
-
-        Raises:
-            UsageError: It is none of this cluster's.
-        """
+        """Broker and queue id of a shown number; raises `UsageError` when it is none of this cluster's."""
         number, queue_id = divmod(shown, QUEUES_OF_BROKER)
         return self._name_of(number, f"queue {shown}"), queue_id
 
@@ -57,7 +48,7 @@ class BrokerNumbers:
         return (self.number_of(name) << PLACE_BITS) + physical_offset
 
     def place_of(self, shown: int) -> tuple[str, int]:
-        """Broker and physical offset behind a number; raises as `queue_of`."""
+        """Broker and physical offset of a shown number; raises as `queue_of`."""
         return self._name_of(shown >> PLACE_BITS, f"place {shown}"), shown & ((1 << PLACE_BITS) - 1)
 
     def _name_of(self, number: int, what: str) -> str:

@@ -1,8 +1,8 @@
 """The one way to pull a slice of a queue of a broker.
 
-Reads as the group of tools (`broker_core.client.record_admin`), so no group's offset moves. Queues that a broker lets nobody
-pull are read record by record. Who asks again, and how fast, is decided by `broker_core.cluster.asking`; the order of slices,
-parallel pulls and filters are the matter of those who use it.
+It pulls as the group of tools (`broker_core.client.record_admin`), so no group's offset changes. Queues that a broker does not
+let clients pull are read record by record. `broker_core.cluster.asking` decides on retries and pace, the callers on the order
+of slices, parallel pulls and filters.
 
 Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5.5 (QUERY_CONSUME_QUEUE); docs/spec/broker.md §0.3 (queues that
 nobody may pull).
@@ -27,7 +27,7 @@ from broker_core.protocol.message.record import FIXED_BYTES
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC
 
 PULL_MESSAGES = 32
-"""What a broker answers at most by default."""
+"""A broker's default maximum for one answer."""
 UNLISTED_TOPICS = (HALF_TOPIC, OP_TOPIC)
 """Topics that 4.x brokers register at no name server; their op queue has messages and no topic config."""
 
@@ -37,9 +37,9 @@ class Pulled:
     """An answer to one pull.
 
     Attributes:
-        offset: The pull began there.
-        body: Records of the slice, one behind the other; bytes that are no record may follow them.
-        following: Where to go on. Not above ``offset`` where the broker has nothing from there on.
+        offset: Offset of the pull.
+        body: Records of the slice, concatenated; bytes that are no record may follow them.
+        following: Next offset. Not above ``offset`` when the broker has nothing from there on.
     """
 
     offset: int
@@ -47,7 +47,7 @@ class Pulled:
     following: int
 
     def records(self) -> list[bytes]:
-        """The records; raises `RecordError` where they do not add up."""
+        """The records; raises `RecordError` when they do not add up."""
         return list(split_records(self.body))
 
     @property
@@ -57,36 +57,29 @@ class Pulled:
 
     @property
     def found_at(self) -> int:
-        """Offset of the first message of the answer; where to go on, if it has none."""
+        """Offset of the first message of the answer; the next offset, if it has none."""
         return queue_offset_of(self.body) if len(self.body) >= FIXED_BYTES else self.following
 
 
 class Puller:
-    """Pulls slices of queues. On one event loop; a pull that is cancelled leaves nothing behind.
+    """Pulls slices of queues. On one event loop; a cancelled pull has no later effect.
 
-    Every method raises `NetworkError` where the broker does not answer, `RemoteError` where it refuses, and `CodecError` where
-    its answer cannot be read.
-
-    Args:
-        client: To the cluster; it need not be started, as no name server is asked.
-        asking: Asks again, and keeps the pace.
+    Every method raises `NetworkError` when the broker does not answer, `RemoteError` when it refuses, and `CodecError` when its
+    answer cannot be read. The client need not be started, because no name server is used.
     """
 
     def __init__(self, client: AdminClient, asking: Asking | None = None) -> None:
         self._client = client
         self._asking = asking or AskOnce()
         self._single = set[tuple[str, str]]()
-        """Addresses of brokers, each with a topic that it lets nobody pull."""
+        """Addresses of brokers, each with a topic that it does not let clients pull."""
 
     async def through(
         self, part: QueueSlice, offset: int, *, at_most: Callable[[], int] = lambda: PULL_MESSAGES
     ) -> AsyncGenerator[Pulled, None]:
-        """Answers from an offset of a slice to its end, or to the end of its queue where that comes first.
+        """Answers from an offset of a slice to its end, or to the end of its queue if that is earlier.
 
-        Args:
-            part: The slice.
-            offset: The first pull begins there.
-            at_most: Messages of the next answer; called before each pull, and 0 ends it.
+        ``at_most`` returns the number of messages of the next answer before each pull; 0 ends the pulls.
         """
         while offset < part.end and (count := at_most()) > 0:
             pulled = await self.pull(part, offset, count)
@@ -96,7 +89,7 @@ class Puller:
             yield pulled
 
     async def pull(self, part: QueueSlice, offset: int, at_most: int = PULL_MESSAGES) -> Pulled:
-        """Records of a slice from one of its offsets on, at most so many, and none that lies outside of the slice."""
+        """Records of a slice from one of its offsets on, ``at_most`` of them, and none outside of the slice."""
         body, following = await self.records(part, offset, min(at_most, part.end - offset))
         self._asking.took(part, record_count(body), len(body))
         pulled = Pulled(offset, body, following)
@@ -105,7 +98,7 @@ class Puller:
         return pulled
 
     async def records(self, part: QueueSlice, offset: int, count: int) -> tuple[bytes, int]:
-        """What the broker answers: records of the slice's queue from an offset on, and the offset to go on at."""
+        """The broker's answer: records of the slice's queue from an offset on, and the next offset."""
         if self.reads_singly(part):
             return await self._singly(part, offset, count)
         question = partial(self._client.pull_records, part.address, part.queue, offset, count)
@@ -118,39 +111,36 @@ class Puller:
             return await self._singly(part, offset, count)
 
     def reads_singly(self, part: QueueSlice) -> bool:
-        """Whether a slice is known to be read record by record."""
         return part.singly or (part.address, part.topic) in self._single
 
     async def expired(self, part: QueueSlice, pulled: Pulled) -> int:
-        """Offsets in front of an answer's first message that are gone because the queue begins after them by now.
+        """Offsets before an answer's first message that were deleted, because the queue begins after them by now.
 
-        Others without a message were never given to consumers, such as those of an aborted transaction.
+        Other offsets without a message are never delivered, such as those of an aborted transaction.
         """
         gap = min(pulled.found_at, part.end) - pulled.offset
         return max(min(await self.min_offset(part) - pulled.offset, gap), 0) if gap > 0 else 0
 
-    # ---- what the queues of a topic hold -------------------------------------------------------------------------------
+    # ---- offsets of queues ---------------------------------------------------------------------------------------------
 
     async def held(self, part: QueueSlice) -> dict[MessageQueue, QueueOffsets]:
-        """What the queues of the slice's topic on its broker hold, as far as the broker lists them."""
+        """Offsets of the queues of the slice's topic on its broker, as far as the broker lists them."""
         return await self._asking.ask(part, partial(self._client.topic_stats_of, part.address, part.topic))
 
     async def min_offset(self, part: QueueSlice) -> int:
-        """Where the slice's queue begins now."""
         return await self._asking.ask(part, partial(self._client.min_offset_of, part.address, part.queue))
 
     async def max_offset(self, part: QueueSlice) -> int:
-        """Where the slice's queue ends now."""
         return await self._asking.ask(part, partial(self._client.max_offset_of, part.address, part.queue))
 
     async def offset_near(self, part: QueueSlice, at_ms: int) -> int:
-        """Where the broker thinks that a time begins; `broker_core.cluster.time_bounds` knows it exactly."""
+        """The broker's offset of a time; `broker_core.cluster.time_bounds` finds the exact one."""
         return await self._asking.ask(part, partial(self._client.offset_by_time_of, part.address, part.queue, at_ms))
 
     # ---- record by record ----------------------------------------------------------------------------------------------
 
     async def _singly(self, part: QueueSlice, offset: int, count: int) -> tuple[bytes, int]:
-        """The consume queue says where the records are, and they are asked for one by one."""
+        """Read the consume queue, and then its records one by one."""
         count = min(count, PULL_MESSAGES)
         units = await self._asking.ask(part, partial(self._client.queue_units_of, part.address, part.queue, offset, count))
         places = [unit.physical_offset for unit in units[:count]]
@@ -158,7 +148,7 @@ class Puller:
         return b"".join(found), offset + len(places)
 
     async def _record_at(self, part: QueueSlice, physical_offset: int) -> bytes:
-        """One record; empty where the broker has it no more."""
+        """One record; empty when the broker has deleted it."""
         try:
             return await self._asking.ask(part, partial(self._client.record_at, part.address, physical_offset))
         except RemoteError as error:

@@ -1,6 +1,6 @@
-"""Queues of a cluster read through by a program without asyncio: what there is, and then slice by slice.
+"""Reads queues of a cluster in a program without asyncio: first a survey, then slice by slice.
 
-This is the door for Spark's workers: it imports the client and no engine, and every reader has connections of its own.
+Spark's workers use this module: it imports the client and no engine, and every reader has connections of its own.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 
 ANSWER_MS = 10_000
-"""For one answer: one that reads much also reads what a broker has to fetch from its disk."""
+"""For one answer, because a broker may have to read much from its disk."""
 PULL_MESSAGES = 256
-"""Asked for in one pull; a broker answers what its own bounds allow, 32 by default."""
+"""Requested in one pull; a broker answers within its own bounds, 32 by default."""
 PULLS_AT_ONCE = 4
 SPAN_MESSAGES = 1_024
-"""Offsets that one of the pulls at once works through."""
+"""Offsets of each parallel pull."""
 TURN_BYTES = 8 << 20
-"""Records that come together, about; memory holds two such turns."""
+"""Approximate bytes of one turn; memory holds two turns."""
 
 EXPIRED = "removed by the broker's cleaning before it was read"
 CUT = "not in its queue any more: the queue ends before it now, so its topic was made anew or its log was cut"
@@ -38,13 +38,9 @@ CUT = "not in its queue any more: the queue ends before it now, so its topic was
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Offsets that were not read.
+    """Offsets of a slice that were not read.
 
-    Attributes:
-        part: Of which slice.
-        messages: How many.
-        reason: Why, said of one message.
-        fault: The error behind it; None where the messages are gone and nothing failed.
+    ``reason`` is said of one message; ``fault`` is None when the messages are deleted and nothing failed.
     """
 
     part: QueueSlice
@@ -55,13 +51,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one turn of a reader brought.
-
-    Attributes:
-        part: Of which slice; records of others do not come with them.
-        records: As the broker has them, one behind the other; also some outside of the slice may be among them.
-        left: What was not read.
-    """
+    """Result of one turn of a reader: concatenated records, some maybe outside of the slice, and what was not read."""
 
     part: QueueSlice
     records: bytes
@@ -71,13 +61,7 @@ class Turn:
 class SliceReader:
     """Reads queues of a cluster. Use it as a context manager, or call `close`. From one thread.
 
-    Args:
-        name_servers: ``host:port``, several with ``;`` between them.
-        place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
-        limits: How much brokers are asked for by this reader.
-
-    Raises:
-        UsageError: There is nothing at that place, or it cannot be used.
+    ``place`` is that of keys, TLS and address map, see `broker_core.cluster.key_place`; raises `UsageError` as there.
     """
 
     def __init__(self, name_servers: str, place: str = "", *, limits: ReadLimits | None = None) -> None:
@@ -103,13 +87,7 @@ class SliceReader:
             self._thread.close()
 
     def survey(self, wanted: SurveyRequest) -> Survey:
-        """Find out what there is of what is wanted.
-
-        Raises:
-            NetworkError: No name server answers, or it knows no broker.
-            UsageError: None of the topics that are named exists.
-            RemoteError, CodecError: The name server answers otherwise.
-        """
+        """Find the slices of a request; raises as `ClusterSurvey.look`."""
         return self._thread.run(self._survey(wanted))
 
     async def _survey(self, wanted: SurveyRequest) -> Survey:
@@ -118,9 +96,9 @@ class SliceReader:
         return await ClusterSurvey(self._client, wanted, Puller(self._client, AskAgain(unpaced))).look()
 
     def turns(self, parts: Sequence[QueueSlice]) -> Iterator[Turn]:
-        """Read slices one after the other; what cannot be read is told in the turns and ends nothing.
+        """Read slices one after the other; the turns report what cannot be read, and reading continues.
 
-        The next turn is under way while the caller looks at one.
+        The next turn is read while the caller handles one.
         """
         reading = _Reading(self._client, self._limits)
         for part in parts:
@@ -143,8 +121,6 @@ async def _client(name_servers: str, security: ClientSecurity | None) -> Cluster
 
 @dataclass(slots=True)
 class _Span:
-    """Offsets still to be read."""
-
     first: int
     end: int
 
@@ -155,14 +131,14 @@ def _spans(part: QueueSlice) -> list[_Span]:
 
 
 class _Reading:
-    """What the turns of one reader share. On one event loop."""
+    """State shared by the turns of one reader. On one event loop."""
 
     def __init__(self, client: ClusterLink, limits: ReadLimits) -> None:
         self._puller = Puller(client, AskAgain(limits))
         self._taken_bytes = 0
 
     async def turn(self, part: QueueSlice, spans: list[_Span]) -> Turn:
-        """Read some spans at once; what is left of them stays in ``spans``, which is emptied by a fault."""
+        """Read some spans concurrently; their rests stay in ``spans``, which a fault empties."""
         self._taken_bytes = 0
         now = spans[:PULLS_AT_ONCE]
         read = await asyncio.gather(*(self._span(part, span) for span in now))
@@ -196,14 +172,14 @@ class _Reading:
         return bodies, [replace(one, part=part) for one in left]
 
     async def _gone(self, piece: QueueSlice, span: _Span, pulled: Pulled) -> list[Left]:
-        """Why an answer holds nothing; afterwards the span goes on, or is at its end."""
+        """Why an answer has no records; afterwards the span continues, or is at its end."""
         lowest = min(await self._puller.min_offset(piece), span.end)
         if lowest > span.first:
             expired = Left(piece, lowest - span.first, EXPIRED)
             span.first = lowest
             return [expired]
         if not pulled.is_end:
-            return []  # what lies there is not given to consumers
+            return []  # these offsets are not delivered to consumers
         cut = Left(piece, span.end - span.first, CUT)
         span.first = span.end
         return [cut]

@@ -1,4 +1,4 @@
-"""Records in the answer to a pull, one behind the other: counted, split, and cut to some offsets of their queue. Pure."""
+"""Concatenated records in the answer to a pull: counted, split, and cut to some offsets of their queue. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from broker_core.protocol.message.record import FIXED_BYTES, PHYSICAL_OFFSET_POS
 
 
 def split_records(body: bytes | memoryview) -> Iterator[bytes]:
-    """Records of an answer.
-
-    Raises:
-        RecordError: They do not add up.
-    """
+    """Records of an answer; raises `RecordError` when they do not add up."""
     data, position, end, size_at = bytes(body), 0, len(body), SIZE.unpack_from
     while position < end:
         (size,) = size_at(data, position) if position + SIZE.size <= end else (0,)
@@ -35,15 +31,15 @@ def record_count(body: bytes) -> int:
 
 
 def queue_offset_of(body: bytes, position: int = 0) -> int:
-    """Queue offset of the record at a place of an answer, which holds at least `FIXED_BYTES` from there."""
+    """Queue offset of the record at ``position`` of an answer, which holds at least `FIXED_BYTES` from there."""
     return int.from_bytes(body[position + QUEUE_OFFSET_POSITION : position + PHYSICAL_OFFSET_POSITION], "big", signed=True)
 
 
 def cut_to(body: bytes, first: int, end: int) -> bytes:
-    """The records of an answer whose offsets lie within a range, and the bytes after the last record that can be read.
+    """The records of an answer whose offsets lie within a range, and the bytes after the last readable record.
 
-    Where offsets are missing a broker answers with later messages, and where a record holds several messages with one that
-    begins before the offset that was asked for.
+    When offsets are missing a broker answers with later messages, and when a record holds several messages, with one that
+    begins before the requested offset.
     """
     kept = []
     position = 0

@@ -1,4 +1,4 @@
-"""What of a cluster is read: parts of queues with fixed ends, and how much may be asked of a broker. Pure."""
+"""Parts of queues with fixed ends to be read, and the limits on requests to a broker. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from broker_core.protocol.json_body import MessageQueue
 OFFSET_MAX = (1 << 63) - 1
 MESSAGES_PER_SECOND = 50_000
 BYTES_PER_SECOND = 32 << 20
-"""What one broker is asked for a second unless something else is said; 0 means as fast as it gives."""
+"""Default rates of requests to one broker; 0: no limit."""
 RETRY_SECONDS = 20.0
-"""How long a broker that does not answer is asked again: about what a restart takes."""
+"""How long requests to a broker that does not answer are repeated: about the time of a restart."""
 CLOCK_MARGIN_MS = 10_000
 """How far a broker's clock may have been set back without a message of a time range being missed."""
 
@@ -21,22 +21,17 @@ Bounds = Callable[[str, str, int], tuple[int, int] | None]
 
 
 def whole_queue(_topic: str, _broker: str, _queue_id: int) -> tuple[int, int] | None:
-    """All that a queue holds."""
     return 0, OFFSET_MAX
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSlice:
-    """Messages of one queue from ``first`` up to, not with, ``end``.
+    """Messages of one queue from ``first`` up to, not including, ``end``.
 
     Attributes:
         topic: As stored.
-        broker: Name of the broker.
         address: Of the broker, as it registered.
-        queue_id: Of that broker.
-        first: Queue offset.
-        end: Queue offset.
-        singly: The broker lets nobody pull it; its records are asked for one by one.
+        singly: The broker does not let clients pull it; its records are read one by one.
     """
 
     topic: str
@@ -49,7 +44,6 @@ class QueueSlice:
 
     @property
     def queue(self) -> MessageQueue:
-        """The queue that it is a slice of."""
         return MessageQueue(self.topic, self.broker, self.queue_id)
 
     @property
@@ -59,18 +53,14 @@ class QueueSlice:
 
     @property
     def name(self) -> str:
-        """For sentences."""
         return f"queue {self.queue_id} of {self.topic} on {self.broker}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How much one broker is asked for, over all that read it for one purpose; 0 is no bound.
+    """Limits on requests to one broker, over all its readers for one purpose; 0 is no bound.
 
-    Attributes:
-        messages_per_second: Messages.
-        bytes_per_second: Bytes of records.
-        retry_seconds: How long a broker that does not answer is asked again.
+    Requests to a broker that does not answer are repeated for ``retry_seconds``.
     """
 
     messages_per_second: float = MESSAGES_PER_SECOND
@@ -78,7 +68,7 @@ class ReadLimits:
     retry_seconds: float = RETRY_SECONDS
 
     def shared_by(self, readers: int) -> ReadLimits:
-        """The share of one of so many that read a broker at the same time."""
+        """The share of one of several concurrent readers."""
         return ReadLimits(self.messages_per_second / readers, self.bytes_per_second / readers, self.retry_seconds)
 
 
@@ -88,11 +78,11 @@ class SurveyRequest:
 
     Attributes:
         topics: As stored; None: all there are.
-        with_internal: Also the topics in which messages of others wait or end: delayed, half and op, retried, dead.
+        with_internal: Also the topics of delayed, half and op, retried and dead messages.
         from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
         to_ms: Exclusive; None: to the newest.
         bounds: Offsets of each queue.
-        with_empty: Give slices also of queues that hold nothing wanted, so that what comes there later is known as new.
+        with_empty: Also return slices of queues without a wanted message, so that later messages there are known as new.
     """
 
     topics: tuple[str, ...] | None = None
@@ -113,13 +103,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What there is of what was wanted, with ends that do not move any more.
-
-    Attributes:
-        slices: One for each queue that holds something wanted, in order of topic, broker and queue.
-        unknown: What is missing.
-        brokers: Names of the cluster's brokers.
-    """
+    """What was found of a request, with fixed ends; ``slices`` are in order of topic, broker and queue."""
 
     slices: tuple[QueueSlice, ...]
     unknown: tuple[Unknown, ...]

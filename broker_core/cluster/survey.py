@@ -1,6 +1,6 @@
-"""What queues there are, where they begin and end, and what of them is wanted: asked once, before anything is read.
+"""Queues of a cluster, their first and last offsets, and which of them are wanted: found once, before the first read.
 
-A broker that does not answer and a topic that nobody knows are named; the others are read all the same.
+A broker that does not answer and an unknown topic are reported; the others are read nevertheless.
 
 Source: docs/spec/remoting.md §2.2.5 (offsets by time), §2.5.4 (GET_TOPIC_STATS_INFO), §4.4 (routes).
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from broker_core.cluster.link import ClusterLink
@@ -33,10 +33,10 @@ _NEAR_NAMES = 3
 async def queues_on(
     puller: Puller, topic: str, broker: str, address: str, read_queues: int
 ) -> list[tuple[QueueSlice, QueueOffsets]]:
-    """Queues of a topic on one broker, by id, each as a whole with what it holds.
+    """Queues of a topic on one broker, by id, each as a whole slice with its offsets.
 
-    Brokers of 4.x leave queues out that may be read but no longer written (docs/spec/remoting.md §2.5.6): those of the first
-    ``read_queues`` are asked for one by one, and when they were written last is not known. Raises as `Puller`.
+    Brokers of 4.x leave out queues that may be read but no longer written (docs/spec/remoting.md §2.5.6): the offsets of those
+    among the first ``read_queues`` are requested one by one, without a time of the last message. Raises as `Puller`.
     """
     any_queue = QueueSlice(topic, broker, address, 0, 0, 0)
     held = {queue.queue_id: offsets for queue, offsets in (await puller.held(any_queue)).items()}
@@ -50,18 +50,12 @@ async def queues_on(
 
 
 async def offsets_of(puller: Puller, part: QueueSlice) -> QueueOffsets:
-    """What the slice's queue holds, asked of that queue; raises as `Puller`."""
+    """Offsets of the slice's queue, requested for that queue; raises as `Puller`."""
     return QueueOffsets(*await asyncio.gather(puller.min_offset(part), puller.max_offset(part)), 0)
 
 
 class ClusterSurvey:
-    """Looks at a cluster once. On one event loop.
-
-    Args:
-        client: Started.
-        wanted: What to look for.
-        puller: Asks the brokers.
-    """
+    """Looks at a cluster once, with a started client. On one event loop."""
 
     def __init__(self, client: ClusterLink, wanted: SurveyRequest, puller: Puller) -> None:
         self._client = client
@@ -72,12 +66,10 @@ class ClusterSurvey:
         self._unknown: dict[Unknown, None] = {}
 
     async def look(self) -> Survey:
-        """Find out what there is.
+        """Find the slices of the request.
 
-        Raises:
-            NetworkError: No name server answers, or no broker is registered there.
-            UsageError: None of the topics that are named exists.
-            RemoteError, CodecError: The name server answers otherwise.
+        Raises `NetworkError` when no name server answers or no broker is registered there, `UsageError` when none of the named
+        topics exists, `RemoteError` or `CodecError` when the name server answers otherwise.
         """
         brokers = [broker.name for broker in await self._client.find_brokers()]
         if not brokers:
@@ -101,7 +93,7 @@ class ClusterSurvey:
             return list(known)
         missing = [topic for topic in named if topic not in known and topic not in INTERNAL_TOPICS]
         if missing and len(missing) == len(named):
-            raise UsageError(f"there is no topic {_said(missing)} at {self._client.name_servers}{_near(missing[0], known)}")
+            raise UsageError(f"there is no topic {', '.join(missing)} at {self._client.name_servers}{_near(missing[0], known)}")
         for topic in missing:
             self._miss("", f"there is no topic {topic}")
         more = [topic for topic in known if topic in INTERNAL_TOPICS or topic.startswith(_GROUP_TOPICS)]
@@ -123,7 +115,7 @@ class ClusterSurvey:
             await asyncio.gather(*(self._part(topic, route, data) for data in route.queues))
 
     async def _part(self, topic: str, route: Route, data: QueueData) -> None:
-        """The queues of a topic on one broker."""
+        """Add the wanted slices of a topic on one broker."""
         broker, address = data.broker_name, route.address_of(data.broker_name)
         if address is None:
             self._miss(broker, f"the name server tells no address of broker {broker}")
@@ -140,7 +132,7 @@ class ClusterSurvey:
         )
 
     async def _unlisted(self, topic: str, broker: str) -> None:
-        """The queue of a topic that no broker lists."""
+        """Add the queue of a topic that no broker lists."""
         part = QueueSlice(topic, broker, self._client.address_of(broker), TRANSACTION_QUEUE_ID, 0, 0)
         try:
             async with self._at_once:
@@ -151,7 +143,7 @@ class ClusterSurvey:
         await self._queue(replace(part, first=held.min_offset, end=held.max_offset), 0)
 
     async def _queue(self, queue: QueueSlice, last_store_ms: int) -> None:
-        """Add what is wanted of a queue, if it holds any of it."""
+        """Add the wanted part of a queue, if there is any."""
         bounds = self._wanted.bounds(queue.topic, queue.broker, queue.queue_id)
         if bounds is None:
             return
@@ -172,7 +164,7 @@ class ClusterSurvey:
             self._slices.append(part)
 
     async def _within_times(self, queue: QueueSlice) -> QueueSlice:
-        """The part of a queue that holds a range of times, and messages around it of a broker whose clock was set back."""
+        """The part of a queue in a range of times, with a margin for a broker whose clock was set back."""
         if queue.singly:
             return queue  # to look for a time costs as much as to read on
         from_ms, to_ms = self._wanted.from_ms, self._wanted.to_ms
@@ -192,10 +184,6 @@ def _reason(broker: str, error: OrbitError) -> str:
     if is_refused or isinstance(error, AccountRefusedError):
         return f"broker {broker} refuses to be asked: {error.message}"
     return f"broker {broker} could not be asked: {error.message}"
-
-
-def _said(topics: Iterable[str]) -> str:
-    return ", ".join(topics)
 
 
 def _near(topic: str, known: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Where a time begins in a queue.
+"""The offset at which a time begins in a queue.
 
-Brokers are asked for a place first and then proved wrong or right by the messages on both sides of it: 4.x answers with the
-nearest message, of several with one time with any, and looks by the times of files, which a copy of a store has lost.
+The broker's answer is a guess, checked against the messages on both sides of it: 4.x answers with the nearest message, of
+several with one time with any, and searches by the times of files, which a copy of a store has lost.
 
 Source: docs/spec/remoting.md §2.2.5; docs/spec/broker.md §11.2 (search by time).
 """
@@ -19,18 +19,13 @@ from broker_core.protocol.message.record import FIXED_BYTES, store_timestamp_ms
 
 _BEFORE_ALL = -1
 StoreTime = Callable[[int], Awaitable[int]]
-"""Queue offset → store time in epoch milliseconds of the first message at or behind it."""
+"""Queue offset → store time in epoch milliseconds of the first message at or after it."""
 
 
 async def first_from(store_ms: StoreTime, at_ms: int, first: int, end: int, guess: int) -> int:
     """The first offset from ``first`` to ``end`` whose message was stored at or after a time; ``end`` if there is none.
 
-    Args:
-        store_ms: Asks for the time of a message; times rise along the queue.
-        at_ms: The time.
-        first: Offset.
-        end: Offset; not asked for.
-        guess: Where the answer is thought to be. Two questions if it is there.
+    ``store_ms`` fetches the time of a message; times rise along the queue. If ``guess`` is right, two fetches suffice.
     """
     low, high = first, end
     probe, step = guess - 1, 1
@@ -49,16 +44,7 @@ async def first_from(store_ms: StoreTime, at_ms: int, first: int, end: int, gues
 
 
 async def first_stored_from(puller: Puller, part: QueueSlice, at_ms: int) -> int:
-    """The first offset of a slice whose message was stored at or after a time; its end if none was.
-
-    Args:
-        puller: Asks the broker.
-        part: The slice.
-        at_ms: The time, epoch milliseconds.
-
-    Raises:
-        NetworkError, RemoteError, CodecError: As `Puller`.
-    """
+    """The first offset of a slice stored at or after ``at_ms``; its end if there is none. Raises as `Puller`."""
     if part.first >= part.end:
         return part.end
     if at_ms <= 0:
@@ -68,7 +54,7 @@ async def first_stored_from(puller: Puller, part: QueueSlice, at_ms: int) -> int
 
 
 async def within_times(puller: Puller, part: QueueSlice, from_ms: int | None, to_ms: int | None) -> QueueSlice:
-    """What of a slice was stored at or after ``from_ms`` and before ``to_ms``; raises as `first_stored_from`."""
+    """The part of a slice stored at or after ``from_ms`` and before ``to_ms``; raises as `first_stored_from`."""
     if from_ms is not None:
         part = replace(part, first=await first_stored_from(puller, part, from_ms))
     if to_ms is not None:
@@ -82,16 +68,10 @@ async def _store_ms(puller: Puller, part: QueueSlice, offset: int) -> int:
 
 
 def time_of_answer(record: bytes, offset: int, following: int, *, name: str) -> int:
-    """Store time of the first message from an offset on; before all times where there is none, so that what follows decides.
+    """Store time of the first message from an offset on; without one a time before all, so that later messages decide.
 
-    Args:
-        record: What a pull of one message from the offset gave.
-        offset: Of the queue.
-        following: The next offset, as the pull gave it.
-        name: Of the queue.
-
-    Raises:
-        CodecError: It is no record, or there is neither a message nor a way on.
+    ``record`` and ``following`` are the answer to a pull of one message from the offset. Raises `CodecError` when it is no
+    record, or there is neither a message nor a later offset.
     """
     if len(record) >= FIXED_BYTES:
         return store_timestamp_ms(record)

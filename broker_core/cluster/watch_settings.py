@@ -1,5 +1,3 @@
-"""Bounds and times of watching a cluster from outside."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,18 +5,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """How gently a cluster is watched. Rates are those of one broker; what a person asks for is not held back by them.
+    """Rates, for one broker, and times of watching a cluster from outside. They do not delay a user's requests.
 
     Attributes:
         requests_per_second: Requests to one broker for figures.
         bytes_per_second: Answers of one broker to them.
         round_ms: Between two rounds of figures.
-        tables_ms: Between two looks at topics, groups and brokers.
+        tables_ms: Between two reads of topics, groups and brokers.
         retry_ms: Before a broker or name server that does not answer is tried again.
-        timeout_ms: For one answer; a broker that takes longer counts as lost until it answers again.
-        page_ms: For what a page asks of all brokers together, and once more for what it asks for then; what has not come by
-            then is missing, and said to be.
-        asked_ms: How long a topic that a person asked about is looked at first.
+        timeout_ms: For one answer; a slower broker counts as lost until it answers again.
+        page_ms: For a page's requests to all brokers together, and again for its follow-up requests; a later answer is missing,
+            and reported as missing.
+        asked_ms: How long a topic that a user requested is read first.
     """
 
     requests_per_second: int = 50

@@ -1,11 +1,11 @@
-"""What brokers say where they refuse the account of a request, turned into what is wrong and what to do. Pure.
+"""Brokers' refusals of an account, turned into the fault and the remedy. Pure.
 
-4.x answers with code 1 and the text of a Java exception, 5.x with code 16 and a sentence; both may be cut or changed by a
-release, so a refusal of another form stays what it is.
+4.x answers with code 1 and the text of a Java exception, 5.x with code 16 and a sentence; a release may cut or change both, so
+a refusal of another form stays unchanged.
 
-Source: docs/spec/remoting.md §7.2, §7.3; 4.9.4 and 5.3.3 asked with no key, another one, another secret and too few
+Source: docs/spec/remoting.md §7.2, §7.3; answers of 4.9.4 and 5.3.3 to no key, an unknown key, a wrong secret and too few
 permissions. An account that is switched off: RocketMQ 5.x, ``auth/…/authentication/chain/DefaultAuthenticationHandler``, which
-looks for that before the signature; one that is deleted between the two looks at it:
+checks that before the signature; an account deleted between the two checks:
 ``auth/…/authorization/chain/UserAuthorizationHandler``. Some releases end both without a full stop.
 """
 
@@ -19,7 +19,7 @@ from broker_core.protocol.frame import RemotingCommand
 _EXCEPTION = re.compile(
     r"(?:[\w.]+\.)?AclException: (?P<words>.*?)(?:, org\.apache\.rocketmq\.[\w.]+\(\w+\.java:\d+\))?", re.DOTALL
 )
-"""Class, what it says, and where it was raised."""
+"""Class, text and origin of the exception."""
 _ANY = "{address} refuses this account"
 _MEANINGS: tuple[tuple[str, str], ...] = (
     (
@@ -50,15 +50,7 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
 
 
 def account_refusal(address: str, response: RemotingCommand) -> str:
-    """What is wrong with the account that asked, and what to do, the broker's own words behind it.
-
-    Args:
-        address: Of the broker.
-        response: Its answer.
-
-    Returns:
-        Empty where it does not refuse an account.
-    """
+    """The fault of the account and the remedy, with the broker's own words; empty when ``response`` refuses no account."""
     remark = (response.remark or "").strip()
     exception = _EXCEPTION.fullmatch(remark)
     if exception is None and response.code != ResponseCode.NO_PERMISSION:

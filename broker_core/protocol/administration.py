@@ -1,4 +1,4 @@
-"""Which remoting requests the console may send for a person, and which of them change something."""
+"""Which remoting requests the console may send for a user, and which of them change something."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ READING: Final = frozenset(
         RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
     }
 )
-"""Requests that leave everything as it was."""
+"""Requests that change nothing."""
 
 ACTING: Final = frozenset(
     {

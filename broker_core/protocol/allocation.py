@@ -1,7 +1,7 @@
-"""Who of a group consumes which queues. Pure functions; all members must use the same one.
+"""Which member of a group consumes which queues. Pure functions; all members must use the same one.
 
-Every strategy takes the own client id, all queues sorted and all client ids sorted, and gives the queues of this client. A
-client that is not among the ids gets none.
+Every strategy takes the own client id, all queues sorted and all client ids sorted, and returns the queues of this client: none
+if it is not among the ids.
 
 Source: docs/spec/broker.md §7.3.
 """
@@ -17,7 +17,6 @@ from broker_core.errors import UsageError
 from broker_core.protocol.json_body import MessageQueue
 
 Strategy = Callable[[str, Sequence[MessageQueue], Sequence[str]], list[MessageQueue]]
-"""(own client id, all queues sorted, all client ids sorted) → queues of this client."""
 
 DEFAULT_VIRTUAL_NODES = 10
 
@@ -42,7 +41,7 @@ def allocate_by_circle(client_id: str, queues: Sequence[MessageQueue], client_id
 
 
 def allocate_fixed(mine: Collection[MessageQueue]) -> Strategy:
-    """The queues given by the user, those that exist of them: RocketMQ's CONFIG."""
+    """The queues named by the user that exist: RocketMQ's CONFIG."""
     wanted = frozenset(mine)
 
     def fixed(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
@@ -52,10 +51,9 @@ def allocate_fixed(mine: Collection[MessageQueue]) -> Strategy:
 
 
 def allocate_by_machine_room(rooms: Collection[str]) -> Strategy:
-    """Runs of neighbouring queues among those of some rooms; those of other rooms stay without a consumer.
+    """Runs of neighbouring queues among those of some rooms; queues of other rooms get no consumer.
 
-    Args:
-        rooms: A queue is in room R when its broker is called ``R@name``.
+    A queue is in room R when its broker's name is ``R@name``.
     """
     wanted = frozenset(rooms)
 
@@ -74,15 +72,9 @@ def allocate_by_machine_room(rooms: Collection[str]) -> Strategy:
 def allocate_near(
     inner: Strategy, *, room_of_queue: Callable[[MessageQueue], str | None], room_of_client: Callable[[str], str | None]
 ) -> Strategy:
-    """Queues of a room go to the clients in it; those of a room without clients to all (RocketMQ's MACHINE_ROOM_NEARBY).
+    """Queues of a room for the clients in it; those of a room without clients for all (RocketMQ's MACHINE_ROOM_NEARBY).
 
-    Args:
-        inner: Shares the queues of each room.
-        room_of_queue: The room of a queue; a queue without one is an error.
-        room_of_client: The room of a client id; a client without one is an error.
-
-    Raises:
-        UsageError: From the strategy, where a queue or a client has no room.
+    ``inner`` allocates the queues of each room. The strategy raises `UsageError` when a queue or a client has no room.
     """
 
     def near(client_id: str, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> list[MessageQueue]:
@@ -98,13 +90,9 @@ def allocate_near(
 
 
 def allocate_by_consistent_hash(virtual_nodes: int = DEFAULT_VIRTUAL_NODES) -> Strategy:
-    """Queues by their place on a hash ring: uneven, but few of them move when a member comes or goes.
+    """Queues by their place on a hash ring: uneven, but few of them move when a member joins or leaves.
 
-    Args:
-        virtual_nodes: Places of each client on the ring.
-
-    Raises:
-        UsageError: ``virtual_nodes`` is less than 1.
+    Each client has ``virtual_nodes`` places on the ring; raises `UsageError` for less than 1.
     """
     if virtual_nodes < 1:
         raise UsageError(f"a client needs at least 1 place on the hash ring, not {virtual_nodes}")
@@ -122,7 +110,6 @@ def allocate_by_consistent_hash(virtual_nodes: int = DEFAULT_VIRTUAL_NODES) -> S
 
 
 def ring_hash(text: str) -> int:
-    """First four bytes of the MD5 of a text."""
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:4], "big")
 
 

@@ -1,7 +1,7 @@
 """Values and numbers of atomic transactions: several messages in several queues, visible all together or never.
 
-The second kind of transaction beside RocketMQ's half messages, after Kafka's. Data lies in place in its queue at once; readers
-get no further than the last stable offset of the queue; one decision record in the commit log makes a transaction visible or
+The second kind of transaction besides RocketMQ's half messages, after Kafka's. Messages are stored in their queue at once;
+consumers read up to the last stable offset of the queue; one decision record in the commit log makes a transaction visible or
 drops it.
 
 Source: docs/spec/kafka.md §1, §3.
@@ -35,24 +35,20 @@ ID_IDLE_MS_MAX = 604_800_000
 
 
 class QueueKey(NamedTuple):
-    """One queue."""
-
     topic: str
     queue_id: int
 
 
 class OffsetKey(NamedTuple):
-    """One position of a consumer group."""
-
     group: str
     topic: str
     queue_id: int
 
 
 class Refusal(IntEnum):
-    """Why a request about an atomic transaction is refused; travels as response code.
+    """Why a request about an atomic transaction is refused; sent as response code.
 
-    What a client does about it (Source: docs/spec/kafka.md §1.2.7, §4.8): tries again, aborts and goes on, or gives up.
+    The client tries again, aborts and continues, or gives up (Source: docs/spec/kafka.md §1.2.7, §4.8).
     """
 
     FENCED = 30_101
@@ -73,7 +69,7 @@ ABORTABLE = frozenset({Refusal.OUT_OF_ORDER, Refusal.NOT_ATOMIC_TOPIC, Refusal.O
 
 
 class AtomicRefusedError(RemoteError):
-    """A request about an atomic transaction cannot be served; ``refusal`` says of which kind."""
+    """A request about an atomic transaction was refused; ``refusal`` is the kind."""
 
     def __init__(self, refusal: Refusal, message: str) -> None:
         super().__init__(message, code=int(refusal))
@@ -81,7 +77,7 @@ class AtomicRefusedError(RemoteError):
 
 
 class AtomicPhase(IntEnum):
-    """Where a transactional id stands; a decision is one record, so there is nothing between open and decided."""
+    """Phase of a transactional id; a decision is one record, so there is none between open and decided."""
 
     EMPTY = 0
     ONGOING = 1
@@ -90,17 +86,14 @@ class AtomicPhase(IntEnum):
 
 
 class Identity(NamedTuple):
-    """Producer id and epoch: what a producer shows with every request."""
+    """Producer id and epoch, which a producer sends with every request."""
 
     producer_id: int
     epoch: int
 
 
 class Stamp(NamedTuple):
-    """The property of a stored message.
-
-    ``base_sequence`` and ``messages`` are those of the request that brought it: a batch is one request.
-    """
+    """The property of a stored message; ``base_sequence`` and ``messages`` are those of its send request, maybe a batch."""
 
     producer_id: int
     epoch: int
@@ -109,13 +102,12 @@ class Stamp(NamedTuple):
     transactional: bool
 
     def text(self) -> str:
-        """As the property holds it."""
         flags = TRANSACTIONAL_FLAG if self.transactional else 0
         return f"{self.producer_id}:{self.epoch}:{self.base_sequence}:{self.messages}:{flags}"
 
     @classmethod
     def parse(cls, text: str) -> Stamp | None:
-        """Read a property; None when it is none of ours."""
+        """Read a property; None when Orbit did not write it."""
         parts = text.split(":")
         if len(parts) != 5 or not all(part.isascii() and part.isdigit() for part in parts):
             return None
@@ -125,11 +117,11 @@ class Stamp(NamedTuple):
 
 @dataclass(slots=True)
 class OpenQueue:
-    """What an open transaction has in one queue.
+    """The messages of an open transaction in one queue.
 
     Attributes:
+        first_physical: Commit log offset of its first message.
         spans: Ranges of queue offsets ``[first, last]``, ascending.
-        first_physical: Where its first message lies in the commit log.
     """
 
     first_physical: int
@@ -140,7 +132,7 @@ class OpenQueue:
         return self.spans[0][0]
 
     def add(self, first: int, last: int) -> None:
-        """Add messages behind those there are."""
+        """Add messages after the present ones."""
         if self.spans and self.spans[-1][1] + 1 == first:
             self.spans[-1][1] = last
         else:
@@ -149,11 +141,7 @@ class OpenQueue:
 
 @dataclass(slots=True)
 class PendingOffset:
-    """A consumer position that a transaction will set.
-
-    Attributes:
-        physical: Position of the record that brought it.
-    """
+    """A consumer offset that a transaction will set; ``physical`` is the commit log offset of its record."""
 
     offset: int
     physical: int
@@ -165,10 +153,10 @@ class Transactional:
 
     Attributes:
         previous_id: The producer id before the epochs of that one were used up, -1 for none.
-        last_epoch: The epoch that the last change of epoch replaced and that may ask again, -1 for none.
-        timed_out: Whether the last decision was an abort that nobody asked for.
+        last_epoch: The epoch before the last change, from which a request may be repeated, -1 for none.
+        timed_out: Whether the last decision was an abort by timeout.
         start_ms: When the open transaction began.
-        deciding_at: Position of its decision while that is not durable yet, -1 otherwise.
+        deciding_at: Commit log offset of its decision while that is not durable yet, else -1.
     """
 
     name: str
@@ -191,7 +179,7 @@ class Transactional:
 
     @property
     def deciding(self) -> bool:
-        """Whether a decision is on its way to the disk."""
+        """Whether a decision is not durable yet."""
         return self.deciding_at >= 0
 
     @property

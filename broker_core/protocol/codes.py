@@ -17,7 +17,7 @@ class SerializeType(IntEnum):
 
 
 class LanguageCode(IntEnum):
-    """Language of the program at the other end, as it says itself."""
+    """Language of the peer's program, as the peer reports it."""
 
     JAVA = 0
     CPP = 1
@@ -226,10 +226,10 @@ RETRYABLE_SEND_CODES = frozenset(
         ResponseCode.NOT_IN_CURRENT_UNIT,
     }
 )
-"""Answers to a send after which another queue or broker may do better (Source: docs/spec/broker.md §2.6)."""
+"""Answers to a send that another queue or broker may accept (Source: docs/spec/broker.md §2.6)."""
 
 BUSY_CODES = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE})
-"""Refusals of a read that pass by themselves (Source: docs/spec/remoting.md §1.6)."""
+"""Refusals of a read that are temporary (Source: docs/spec/remoting.md §1.6)."""
 
 STORED_CODES = frozenset(
     {
@@ -242,7 +242,7 @@ STORED_CODES = frozenset(
 """Answers to a send that mean the message is in the store (Source: docs/spec/remoting.md §2.2.1)."""
 
 MQ_VERSION = 409
-"""Ordinal of 4.9.8: what Orbit says of itself; clients with SQL filters refuse less than 232."""
+"""Ordinal of 4.9.8, which Orbit reports; clients with SQL filters refuse versions below 232."""
 
 VERSION_RESET_OFFSET = 28
 VERSION_RUNNING_INFO = 62

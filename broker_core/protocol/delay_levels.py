@@ -1,4 +1,4 @@
-"""Delay levels: how long a message of each level waits (Source: docs/spec/store.md §9, docs/spec/broker.md §3.1)."""
+"""Delay levels and their delays (Source: docs/spec/store.md §9, docs/spec/broker.md §3.1)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class DelayLevels:
-    """Delay levels of a store.
+    """Delay levels of a store, from the text of ``messageDelayLevel``: ``1s 5s 10s …``, level 1 first.
 
-    Args:
-        text: As in ``messageDelayLevel``: ``1s 5s 10s …``, level 1 first.
-
-    Raises:
-        UsageError: An entry is no whole number followed by s, m, h or d.
+    Raises `UsageError` when an entry is no whole number followed by s, m, h or d.
     """
 
     def __init__(self, text: str) -> None:
@@ -24,11 +20,11 @@ class DelayLevels:
 
     @property
     def count(self) -> int:
-        """How many levels there are; the last has this number."""
+        """The number of levels, which is also the last level."""
         return len(self.delays_ms)
 
     def delay_ms(self, level: int) -> int:
-        """Delay of a level; one above the last is the last."""
+        """Delay of a level; a higher level than the last has the delay of the last."""
         return self.delays_ms[min(level, len(self.delays_ms)) - 1]
 
 

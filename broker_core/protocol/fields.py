@@ -1,6 +1,6 @@
-"""Reading the header fields of a request: text to typed values, once, at the edge.
+"""Header fields of a request, read once as typed values.
 
-A field that is missing or of another type is the client's mistake: the request is refused with SYSTEM_ERROR and a remark that
+A missing field or one of another type is the client's mistake: the request is refused with SYSTEM_ERROR and a remark that
 names the field, instead of the NullPointerException text of the reference implementation (Source: docs/spec/remoting.md §1.5).
 """
 

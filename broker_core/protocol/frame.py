@@ -1,6 +1,6 @@
 """Remoting frames: bytes ↔ `RemotingCommand`, with both header encodings.
 
-Sans-I/O: takes bytes, gives values. Knows no socket, no event loop, no request code and what its fields mean.
+Sans-I/O: takes bytes, returns values. Knows no socket, no event loop, no request code and what its fields mean.
 
     offset size  field
     0      4     total   bytes that follow (4 + header + body)
@@ -51,14 +51,14 @@ _JSON, _BINARY = int(SerializeType.JSON), int(SerializeType.ROCKETMQ)  # a compa
 _LETTER_PAIR = Struct(">hBi")  # a pair up to its value, if its key is one byte long
 _ASCII_LETTERS = 128
 _SEND_TIME = b"\0\1g\0\0\0\x0d"
-"""Start of the field that follows what is alike in all sends of a producer: ``g``, a time of 13 digits."""
+"""First bytes after the fields that are equal in all sends of a producer: field ``g``, a time of 13 digits."""
 _PULL_OFFSET = b"\0\x0bqueueOffset\0\0\0"
-"""Start of the field that follows what is alike in all pulls of a consumer from one queue."""
+"""First bytes after the fields that are equal in all pulls of a consumer from one queue."""
 _SEND_PROPERTIES = ord("i")
 _PULL_COMMIT = "commitOffset"
-"""The fields before the last ones of sends and pulls, which are alike in all of them, too."""
+"""The fields before the last ones of sends and pulls; the last ones are equal in all sends or pulls, too."""
 _KNOWN_FIELDS: Final[dict[bytes, dict[str, str]]] = {}
-"""Fields by the bytes that mean them; only a memory, of a fixed size at most."""
+"""Encoded fields → fields; a cache with a bounded size."""
 _KNOWN_FIELDS_MAX = 1024
 _LAST_FIELDS_BYTES_MAX = 256
 _KNOWN_FIELDS_BYTES_MAX = 1024
@@ -82,10 +82,10 @@ class RemotingCommand:
         body_slices: More body, sent after ``body`` without being copied; only for sending.
         opaque: Pairs a response with its request.
         flag: Bit 0 response, bit 1 one-way.
-        remark: The human text of an error.
+        remark: The text of an error.
         language: Sender's language; an unknown one is `LanguageCode.OTHER`.
         version: Sender's `MQVersion` ordinal.
-        serialize_type: Header encoding of the frame it came in or goes out with.
+        serialize_type: Header encoding of its frame.
     """
 
     __slots__ = (
@@ -119,12 +119,11 @@ class RemotingCommand:
 
     @property
     def is_response(self) -> bool:
-        """Whether it answers a request of ours."""
         return bool(self.flag & RESPONSE_FLAG)
 
     @property
     def is_oneway(self) -> bool:
-        """Whether its sender expects no answer."""
+        """Whether its sender expects no response."""
         return bool(self.flag & ONEWAY_FLAG)
 
     def reply(
@@ -140,7 +139,7 @@ class RemotingCommand:
         return reply_to(self.opaque, self.serialize_type, code, remark, ext_fields, body, body_slices=body_slices)
 
     def not_supported(self) -> RemotingCommand:
-        """Build the response for a request code that nobody here serves (Source: docs/spec/remoting.md §1.10)."""
+        """Build the response to a request code that is not served (Source: docs/spec/remoting.md §1.10)."""
         return self.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {self.code} not supported")
 
     def __repr__(self) -> str:
@@ -158,13 +157,13 @@ class RemotingCommand:
 
 
 Take = Callable[[bytes, int, int], bool]
-"""Serves the frame at a position of some bytes, whose length word has a value; False when it has to be decoded."""
+"""Serves the frame at a position of some bytes, given the value of its length word; False: decode the frame instead."""
 
 TAKEN: Final = RemotingCommand(0)
-"""Stands for a frame that was taken; see `FrameDecoder.interrupted`."""
+"""Yielded in place of a frame that was taken; see `FrameDecoder.interrupted`."""
 
 _new_command = RemotingCommand.__new__
-"""For the hot path: ten values set one by one take half the time of a call with ten arguments."""
+"""For the hot path: setting ten attributes takes half the time of a call with ten arguments."""
 
 
 def reply_to(  # noqa: PLR0917  as `RemotingCommand.reply`, and on the hot path
@@ -177,7 +176,7 @@ def reply_to(  # noqa: PLR0917  as `RemotingCommand.reply`, and on the hot path
     *,
     body_slices: Sequence[Buffer] = (),
 ) -> RemotingCommand:
-    """Build the response to a request that is not there any more, see `RemotingCommand.reply`."""
+    """Build the response to a request that is no longer in memory, see `RemotingCommand.reply`."""
     response = _new_command(RemotingCommand)
     response.code = code
     response.ext_fields = {} if ext_fields is None else ext_fields
@@ -193,13 +192,13 @@ def reply_to(  # noqa: PLR0917  as `RemotingCommand.reply`, and on the hot path
 
 
 class Aside(Protocol):
-    """Keeps the bytes of an incomplete frame elsewhere than in memory; its methods may raise `FrameError`."""
+    """Keeps the bytes of an incomplete frame outside memory; its methods may raise `FrameError`."""
 
     def append(self, data: bytes | bytearray) -> None:
         """Keep more bytes."""
 
     def take(self) -> bytes:
-        """All bytes; nothing is kept any more."""
+        """Return all bytes and drop them."""
 
     def close(self) -> None:
         """Drop them."""
@@ -214,8 +213,8 @@ class FrameDecoder:
 
     Attributes:
         wanted_bytes: Size of the incomplete frame at the end of the bytes so far, 0 while that is not known.
-        taken: How many frames ``take`` has taken since whoever feeds set this to 0.
-        interrupted: Set by ``take`` to have `TAKEN` yielded behind its frame, so that whoever feeds may stop there.
+        taken: Frames that ``take`` has taken since the caller of `feed` set this to 0.
+        interrupted: Set by ``take`` to have `TAKEN` yielded after its frame, so that the caller of `feed` may stop there.
     """
 
     __slots__ = (
@@ -236,17 +235,17 @@ class FrameDecoder:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes that wait for the next `feed`: of a frame that is not complete, or left over from an abandoned feed."""
+        """Bytes of an incomplete frame, or left over from an abandoned feed."""
         return len(self._buffer) + self._aside_bytes
 
     def put_aside(self, aside: Aside) -> None:
-        """Keep the incomplete frame, of which `wanted_bytes` is known, there until its rest has come; `drop` ends it early."""
+        """Keep the incomplete frame, whose `wanted_bytes` is known, in ``aside`` until it is complete; `drop` ends it early."""
         aside.append(self._buffer)
         self._aside, self._aside_bytes = aside, len(self._buffer)
         self._buffer = bytearray()
 
     def drop(self) -> None:
-        """Forget what is incomplete: the stream has ended."""
+        """Forget the incomplete frame, because the stream has ended."""
         aside, self._aside, self._aside_bytes = self._aside, None, 0
         if aside is not None:
             aside.close()
@@ -255,16 +254,12 @@ class FrameDecoder:
     def feed(self, data: bytes, take: Take | None = None) -> Generator[RemotingCommand, None, None]:
         """Take the next bytes of the stream and yield each command they complete.
 
-        Args:
-            data: The bytes.
-            take: Offered each whole frame before it is decoded; in place of one that it takes nothing is yielded, or `TAKEN`.
+        ``take`` gets each whole frame before it is decoded; in place of a taken frame nothing is yielded, or `TAKEN`. The
+        iterator must be exhausted or closed before the next call, which yields the commands that were not reached.
 
-        The iterator must be exhausted or closed before the next call; commands that it did not come to are yielded by the
-        next. After an error the stream cannot go on: the decoder has lost its place.
-
-        Raises:
-            FrameError: Frame or header too large, header longer than its frame, unknown serialize type, undecodable header.
-                Commands before the broken one have been yielded.
+        Raises `FrameError` for a frame or header that is too large, a header longer than its frame, an unknown serialize type
+        or an undecodable header, after all commands before it. The stream cannot continue, because the decoder has lost its
+        place.
         """
         # Whole frames are decoded from the received bytes; only a cut frame goes through the buffer.
         self._total_bytes_in += len(data)
@@ -283,7 +278,7 @@ class FrameDecoder:
         self.wanted_bytes = 0
         try:
             while available - position >= 4:
-                # A length with its header's where both are there already: one look at the bytes, not two.
+                # The length together with the header's when both are present: one unpack, not two.
                 is_long = available - position >= _PREFIX.size
                 total, word = _PREFIX.unpack_from(source, position) if is_long else (*_LENGTH.unpack_from(source, position), 0)
                 if not 4 <= total <= self._frame_bytes_max:
@@ -319,15 +314,10 @@ class FrameDecoder:
 
 
 def decode_frame(source: bytes | bytearray, position: int, total: int) -> RemotingCommand:
-    """Decode the complete frame at ``position``.
+    """Decode the complete frame at ``position``, where the length word has the value ``total``, 4 to the limit.
 
-    Args:
-        source: Holds the frame.
-        position: Where its length word starts.
-        total: Value of that word, 4 to the limit; ``position + 4 + total`` lies within ``source``.
-
-    Raises:
-        FrameError: The header is longer than the frame or cannot be decoded.
+    ``position + 4 + total`` must lie within ``source``. Raises `FrameError` when the header is longer than the frame or cannot
+    be decoded.
     """
     (word,) = _LENGTH.unpack_from(source, position + 4)
     header_length = word & 0xFFFFFF
@@ -348,10 +338,9 @@ def decode_frame(source: bytes | bytearray, position: int, total: int) -> Remoti
 
 
 def encode_parts(command: RemotingCommand) -> list[Buffer]:
-    """Encode a frame as buffers to be written one after another; body and slices are not copied.
+    """Encode a frame as buffers to be written in order; body and slices are not copied.
 
-    Raises:
-        FrameError: It would exceed what a peer accepts, or a value does not fit the binary header.
+    Raises `FrameError` when it would exceed what a peer accepts, or a value does not fit the binary header.
     """
     if command.serialize_type == _BINARY:
         kind, header = _BINARY << 24, _encode_binary_header(command)
@@ -420,10 +409,7 @@ def _language_of(value: object) -> LanguageCode:
 
 
 def _text_fields(fields: object) -> dict[str, str]:
-    """Make every value text: C++ and Node clients put native numbers and booleans there.
-
-    Source: docs/spec/remoting.md §1.5.
-    """
+    """Make every value text: C++ and Node clients send native numbers and booleans (Source: docs/spec/remoting.md §1.5)."""
     if fields is None:
         return {}
     if type(fields) is not dict:
@@ -489,11 +475,7 @@ def _decode_binary_header(header: bytes) -> RemotingCommand:
 
 
 def binary_fields(part: bytes) -> dict[str, str]:
-    """Fields of a part of a binary header that is whole pairs.
-
-    Raises:
-        FrameError: It is not.
-    """
+    """Fields of a part of a binary header; raises `FrameError` when it is not whole pairs."""
     fields: dict[str, str] = {}
     try:
         _add_binary_fields(fields, part, 0, len(part))
@@ -517,7 +499,7 @@ def _binary_fields(header: bytes, position: int, length: int) -> dict[str, str]:
     varied = header.find(_SEND_TIME, position, end)
     if varied < 0:
         varied = header.find(_PULL_OFFSET, position, end)
-    # What a producer says before the time is the same in all its sends; the map of it is copied: 3 µs less a send.
+    # A producer's fields before the time are equal in all its sends; their map is copied: 3 µs less a send.
     if varied > 0 and _add_known(fields, header[position:varied]):
         position = varied
     _add_binary_fields(fields, header, position, end)
@@ -525,7 +507,7 @@ def _binary_fields(header: bytes, position: int, length: int) -> dict[str, str]:
 
 
 def _add_known(fields: dict[str, str], part: bytes) -> bool:
-    """Add what is behind the properties of a send, where it is like that of another."""
+    """Add the fields of a part of a header from the cache; False when it is not whole pairs, or very long."""
     known = _KNOWN_FIELDS.get(part)
     if known is None:
         known = _learn_fields(part)
@@ -535,13 +517,13 @@ def _add_known(fields: dict[str, str], part: bytes) -> bool:
 
 
 def _learn_fields(part: bytes) -> dict[str, str] | None:
-    """Fields of a part of a header, kept for the next that has it; None where it is not whole pairs, or very long."""
+    """Fields of a part of a header, which enter the cache; None when it is not whole pairs, or very long."""
     if len(part) > _KNOWN_FIELDS_BYTES_MAX:
         return None
     try:
         fields = binary_fields(part)
     except FrameError:
-        return None  # the marker stood in a value; whoever reads the whole header will see
+        return None  # the marker was in a value; the whole header is read then
     if len(_KNOWN_FIELDS) >= _KNOWN_FIELDS_MAX:
         _KNOWN_FIELDS.clear()
     _KNOWN_FIELDS[part] = fields
@@ -549,7 +531,7 @@ def _learn_fields(part: bytes) -> dict[str, str] | None:
 
 
 def _add_binary_fields(fields: dict[str, str], header: bytes, position: int, end: int) -> None:
-    text = header.decode("latin-1")  # one character a byte, so that positions stay what they are
+    text = header.decode("latin-1")  # one character a byte, so that positions stay equal
     while position < end:
         # Sends name their fields by one letter: each then takes one unpack and one slice, 5 µs a send instead of 10.
         if position + _LETTER_PAIR.size <= end:
@@ -600,7 +582,7 @@ def _encode_binary_fields(fields: Mapping[str, str]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _name_text(name: str) -> str:
-    """A field's name with the length before it, and three of the four bytes of its value's length."""
+    """A field's name after its length, with three of the four bytes of its value's length."""
     size = len(name)
     return f"{chr(size >> 8)}{chr(size & 0xFF)}{name}\0\0\0" if size <= 0x7FFF else "\x80"
 

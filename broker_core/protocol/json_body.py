@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from broker_core.errors import CodecError
 
-JsonValue = Any  # what JSON can hold; callers parse it into types at once
+JsonValue = Any  # callers parse it into types at once
 _DEPTH_MAX: Final = 64
 _NUMBER_KEY: Final = re.compile(r"[{,]-?\d+:")
 _NUMBER_KEY_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?<=[{,])(-?\d+)(?=:)')
@@ -39,7 +39,7 @@ class MessageQueue(NamedTuple):
 
 
 class JsonBodyError(CodecError):
-    """A body is not JSON, nor what fastjson takes for it."""
+    """A body is neither JSON nor the dialect of fastjson."""
 
 
 def emit(value: JsonValue, *, bare_int_keys: bool = False, ascii_only: bool = False) -> bytes:
@@ -47,8 +47,8 @@ def emit(value: JsonValue, *, bare_int_keys: bool = False, ascii_only: bool = Fa
 
     Args:
         value: dicts with ``str``, ``int`` or `MessageQueue` keys, lists, tuples, text, numbers, booleans.
-        bare_int_keys: Write ``{0:…}`` as clients before 4.9.4 get it, not ``{"0":…}``.
-        ascii_only: Escape all other characters, as routes for 4.9.4 and later have it.
+        bare_int_keys: Write ``{0:…}``, for clients before 4.9.4, not ``{"0":…}``.
+        ascii_only: Escape all other characters, as in routes for 4.9.4 and later.
     """
     parts: list[str] = []
     quote = encode_basestring_ascii if ascii_only else encode_basestring
@@ -108,13 +108,10 @@ def _queue_members(queue: MessageQueue) -> dict[str, str | int]:
 
 
 def parse(body: bytes | bytearray | memoryview) -> JsonValue:
-    """Read a body.
+    """Read a body; raises `JsonBodyError` when it is neither JSON nor the dialect of fastjson.
 
-    Object keys become `MessageQueue` where they are one, other objects in key place their JSON text; number keys become
-    text, as in standard JSON. ``$ref`` members stay what they are.
-
-    Raises:
-        JsonBodyError: Neither JSON nor the dialect of fastjson.
+    An object key becomes a `MessageQueue` if it is one, else its JSON text; number keys become text, as in standard JSON.
+    ``$ref`` members stay unchanged.
     """
     try:
         text = bytes(body).decode()
@@ -125,7 +122,7 @@ def parse(body: bytes | bytearray | memoryview) -> JsonValue:
     except (ValueError, RecursionError):
         pass
     if _NUMBER_KEY.search(text) is not None:
-        # Tables of offsets: thousands of keys that are numbers and nothing else of the dialect; a quarter of the reader's time.
+        # Tables of offsets have thousands of number keys and no other trait of the dialect; a quarter of the reader's time.
         try:
             return json.loads(_NUMBER_KEY_OR_TEXT.sub(_quoted, text))
         except (ValueError, RecursionError):
@@ -138,11 +135,7 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def parse_object(body: bytes | bytearray | memoryview) -> dict[Any, JsonValue]:
-    """Read a body that must be an object; an empty body is an empty one.
-
-    Raises:
-        JsonBodyError: It is something else.
-    """
+    """Read a body that must be an object, or is empty; raises `JsonBodyError` for another value."""
     value = parse(body) if len(body) else {}
     if not isinstance(value, dict):
         raise JsonBodyError(f"the body is {type(value).__name__}, not an object: {bytes(body[:80])!r}")
@@ -150,7 +143,7 @@ def parse_object(body: bytes | bytearray | memoryview) -> dict[Any, JsonValue]:
 
 
 def as_message_queue(value: JsonValue) -> MessageQueue | None:
-    """Read ``{"brokerName","queueId","topic"}``, also as JSON text; None when it is no such thing."""
+    """Read ``{"brokerName","queueId","topic"}``, also as JSON text; None for any other value."""
     if isinstance(value, MessageQueue):
         return value
     if isinstance(value, str) and value.startswith("{"):

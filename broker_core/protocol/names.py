@@ -1,4 +1,4 @@
-"""Names of topics and groups: what is reserved, what is allowed.
+"""Names of topics and groups: which are reserved, which are allowed.
 
 Source: docs/spec/broker.md §0.3, §2.5, §2.8, §4.1, docs/spec/remoting.md §1.6.
 """
@@ -10,7 +10,7 @@ import re
 from broker_core.errors import UsageError
 
 FAQ_URL = "http://rocketmq.apache.org/docs/faq/"
-"""Named in remarks, word for word as clients know them."""
+"""Quoted in remarks, word for word as clients know it."""
 
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
@@ -31,16 +31,16 @@ CLOUD_TRACE_PREFIX = "rmq_sys_TRACE_DATA_"
 WHEEL_TIMER_TOPIC = "rmq_sys_wheel_timer"
 REVIVE_LOG_PREFIX = "rmq_sys_REVIVE_LOG_"
 ATOMIC_STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
-"""Stored, never listed, neither sent to nor read from outside."""
+"""Stored, never listed, and closed to sends and reads of clients."""
 
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
-"""Half messages whose checks are used up."""
+"""Half messages that reached the maximum of checks."""
 TRANSACTION_QUEUE_ID = 0
 """Half, op and discarded messages have one queue each."""
 CHECK_GROUP = "CID_RMQ_SYS_TRANS"
-"""Its offsets in half and op topic say what is decided; ``consumerOffset.json`` keeps them like any group's."""
+"""Its offsets in half and op topic say what is decided; ``consumerOffset.json`` stores them like any group's."""
 REVIVE_GROUP = "CID_RMQ_SYS_REVIVE_GROUP"
 """Its offsets in the revive topic say which POP checkpoints are finished."""
 
@@ -63,7 +63,7 @@ NOT_SENDABLE_TOPICS = frozenset(
         WHEEL_TIMER_TOPIC,
     }
 )
-"""Written by the broker itself only."""
+"""Only the broker itself writes to them."""
 
 SYSTEM_GROUPS = (
     "TOOLS_CONSUMER",
@@ -108,12 +108,12 @@ def group_name_fault(group: str) -> str | None:
 
 
 def check_topic(topic: str) -> str:
-    """Return ``topic``; raises `UsageError` when no broker would take it."""
+    """Return ``topic``; raises `UsageError` when no broker would accept it."""
     return _check("topic", topic, TOPIC_LENGTH_MAX)
 
 
 def check_group(group: str) -> str:
-    """Return ``group``; raises `UsageError` when no broker would take it."""
+    """Return ``group``; raises `UsageError` when no broker would accept it."""
     return _check("group", group, GROUP_LENGTH_MAX)
 
 

@@ -1,4 +1,4 @@
-"""Settings as lines ``key=value``: what tools send with UPDATE_BROKER_CONFIG and what ``.properties`` files hold."""
+"""Settings as lines ``key=value``: the body of UPDATE_BROKER_CONFIG and of ``.properties`` files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PROPERTY = re.compile(r"(?P<key>[^#!=:\s][^=:\s]*)\s*[=:]?\s*(?P<value>.*)")
 def parse_properties(text: str) -> dict[str, str]:
     """Lines ``key=value`` as `java.util.Properties` reads them: ``:`` and spaces divide too, ``#`` and ``!`` begin a comment.
 
-    A line without a divider is a key without a value. Lines that end in a backslash and escapes are not joined or resolved:
-    RocketMQ writes neither.
+    A line without a divider is a key without a value. Lines that end in a backslash and escapes are not joined or resolved,
+    because RocketMQ writes neither.
     """
     values: dict[str, str] = {}
     for line in text.splitlines():
@@ -23,5 +23,4 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def format_properties(values: Mapping[str, object]) -> str:
-    """Lines ``key=value`` in the order of the keys."""
     return "".join(f"{key}={values[key]}\n" for key in sorted(values))

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 
 class QueueUnit(NamedTuple):
-    """One unit of a consume queue."""
-
     physical_offset: int
     record_bytes: int
     tags_code: int

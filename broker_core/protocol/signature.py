@@ -1,7 +1,7 @@
 """Signed requests, as RocketMQ's ACL signs them (Source: docs/spec/remoting.md §7.1).
 
 Content of a signature: the values of all header fields but the signature itself, in the order of their keys, then the body.
-Knows no accounts and no rules; see `broker_core.engine.acl`.
+Accounts and rules are in `broker_core.engine.acl`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who a client is. The secret never appears in its text form."""
+    """Identity of a client. The secret never appears in its text form."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -37,10 +37,10 @@ def sign(command: RemotingCommand, credentials: Credentials) -> None:
 
 
 def signature_matches(command: RemotingCommand, secret_key: str) -> bool:
-    """Whether a request carries the signature that its other parts and the secret make; takes the same time either way.
+    """Whether the signature of a request fits its other parts and the secret; takes the same time either way.
 
-    A query by unique key counts as signed with or without its flag: brokers of 4.9 leave it out of the signature, their own
-    admin tool does not.
+    A query by unique key counts as signed with or without its flag, because brokers of 4.9 leave it out of the signature and
+    their own admin tool does not.
     """
     given = command.ext_fields.get(SIGNATURE, "").encode()
     whole = hmac.compare_digest(given, _signature(command, secret_key).encode())

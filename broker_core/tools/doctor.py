@@ -1,9 +1,9 @@
-"""`Doctor`: tries each hop of the way to a cluster, and says of each how long it took or what is wrong and what to do.
+"""`Doctor`: tries each hop of the way to a cluster, and reports its time, or its fault and the remedy.
 
     proxy or tunnel → for each name server: name, port, TLS, answer → list of brokers
                     → for each broker: name, port (after the address map), TLS, credentials, version
 
-A hop behind one that failed is not tried. Changes nothing: requests for the list of brokers and for figures only.
+The hops after a failed one are not tried. It requests the list of brokers and figures only, and changes nothing.
 """
 
 from __future__ import annotations
@@ -30,24 +30,20 @@ from broker_core.transport.way import Dialer, SocksProxy
 PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "TLS"
 ANSWER, BROKERS, CREDENTIALS, VERSION = "Name server", "Broker list", "Credentials", "Version"
 ADDRESSES_MAX = 50
-"""Of brokers; how many more there are is told, and they are not tried."""
+"""Of brokers; the number of further ones is reported, and they are not tried."""
 FIGURES_TRIES, FIGURES_PAUSE_S = 6, 0.7
-"""A 4.x broker samples its figures each second and fails to tell them before the first time (seen on 4.9.4)."""
+"""A 4.x broker samples its figures each second and refuses to report them before the first sample (observed with 4.9.4)."""
 _REFUSALS = ("acl", "signature", "accesskey", "access key", "authenticat", "permission")
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A step on the way.
+    """A step of the way.
 
     Attributes:
-        name: Of the constants above.
-        address: Where it is.
-        took_ms: Until it was done; -1 while it is tried, or where it failed.
-        note: What was found.
+        took_ms: Until it was done; -1 while it is tried, or if it failed.
         fault: What is wrong; empty for nothing.
-        advice: What to do about it.
-        is_tried: Whether it has ended; False says that it is being tried.
+        is_tried: False while it is being tried.
     """
 
     name: str
@@ -60,12 +56,12 @@ class Hop:
 
 
 class _HopFailedError(Exception):
-    """The hops behind are not tried."""
+    """A hop failed; later ones are not tried."""
 
 
 @dataclass(slots=True)
 class _Trial:
-    """A hop under way; whoever tries it fills it in."""
+    """Note and advice of a running hop."""
 
     note: str = ""
     advice: str = ""
@@ -74,11 +70,7 @@ class _Trial:
 class Doctor:
     """One examination. On one event loop; cancel its task to end it early.
 
-    Args:
-        access: How the cluster is reached.
-        tell: Told of each hop, when it begins and when it has ended.
-        clock: Seconds, for the times that hops take.
-        limits: Times of connections and answers.
+    ``tell`` gets each hop, when it begins and when it has ended; ``clock`` returns seconds.
     """
 
     def __init__(
@@ -99,7 +91,6 @@ class Doctor:
         """Hops that failed so far."""
 
     async def run(self) -> None:
-        """Try all hops."""
         way = self._security.way
         self._dialer = None if way is None else dialer_of(way)
         try:
@@ -123,7 +114,7 @@ class Doctor:
 
     @contextlib.asynccontextmanager
     async def _hop(self, name: str, address: str) -> AsyncIterator[_Trial]:
-        """Tell of a hop; an error of the world ends it and what comes behind it."""
+        """Report a hop; an error of the world ends it and skips the later ones."""
         hop, trial = Hop(name, address), _Trial()
         self._tell(hop)
         began_s = self._clock()
@@ -161,7 +152,7 @@ class Doctor:
             connection.abort("the doctor is done")
 
     async def _host(self, used: str, shown: str) -> str:
-        """The host of an address, once its name is resolved."""
+        """The host of an address, after its name was resolved."""
         try:
             host, port = parse_address(used)
         except NetworkError:
@@ -198,7 +189,7 @@ class Doctor:
             f"behind NAT, replace it: {registered} = HOST:PORT in the addresses to replace, or set brokerIP1 of the broker."
         )
 
-    # ---- what servers say ----------------------------------------------------------------------------------------------
+    # ---- answers of servers --------------------------------------------------------------------------------------------
 
     async def _ask_name_server(self, address: str) -> list[BrokerPlace]:
         async with self._reached(address) as connection:
@@ -257,7 +248,7 @@ class Doctor:
 
 
 async def _figures(connection: Connection) -> RemotingCommand:
-    """The answer to a request for figures; asked for again while the broker fails over it."""
+    """The answer to a request for figures, repeated while the broker fails to report them."""
     for _ in range(FIGURES_TRIES - 1):
         answer = await connection.request(_runtime_request())
         if answer.code != ResponseCode.SYSTEM_ERROR or _is_refusal(answer):
@@ -287,7 +278,7 @@ def _check(address: str, response: RemotingCommand) -> None:
 
 
 def _is_refusal(answer: RemotingCommand) -> bool:
-    """Whether it is the account that is refused: 5.x has a code for that, 4.x only words (Source: docs/spec/remoting.md §7)."""
+    """Whether the account is refused: 5.x has a code for that, 4.x only words (Source: docs/spec/remoting.md §7)."""
     remark = (answer.remark or "").lower()
     return answer.code == ResponseCode.NO_PERMISSION or (
         answer.code != ResponseCode.SUCCESS and any(word in remark for word in _REFUSALS)

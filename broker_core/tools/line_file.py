@@ -1,7 +1,7 @@
-"""`LineFile`: a file of JSON lines that grows, and that one process at a time works on: the receipts of replays and copies.
+"""`LineFile`: a growing file of JSON lines, owned by one process at a time: the receipts of replays and copies.
 
-A line counts when its line break is there. What a kill cut off is taken away when the file is read again. A damaged line is
-refused: those behind it say what was done, and it must not be done once more.
+A line counts when its line break is there; a rest without one, left by a kill, is cut off at the next read. A damaged line is
+refused, because the lines after it record what was done, and must not be lost.
 """
 
 from __future__ import annotations
@@ -20,15 +20,9 @@ Line = Mapping[str, Any]
 
 
 class LineFile:
-    """An open file, locked until it is closed.
+    """An open file, locked until it is closed; ``a+b`` opens it or makes it, ``r+b`` must find it, ``x+b`` must not.
 
-    Args:
-        path: Of the file.
-        mode: ``a+b`` opens it or makes it, ``r+b`` must find it, ``x+b`` must not.
-
-    Raises:
-        BlockingIOError: Another process works on it.
-        OSError: It cannot be opened.
+    Raises `BlockingIOError` when another process works on it, and `OSError` when it cannot be opened.
     """
 
     def __init__(self, path: Path, mode: Literal["a+b", "r+b", "x+b"]) -> None:
@@ -40,17 +34,14 @@ class LineFile:
         self._file.seek(0)
 
     def first(self) -> Line | None:
-        """The first line; None where it is none. To be called before `take_in`, which goes on behind it."""
+        """The first line, or None. Call it before `take_in`, which continues after it."""
         return _values(self._file.readline())
 
     def take_in(self, take: Callable[[Line], None]) -> None:
-        """Read the lines to the end and cut off a last one that was not finished; further ones are written behind them.
+        """Read the lines to the end and cut off an unfinished last one; `write` appends after them.
 
-        Args:
-            take: Given each; what it cannot read it says by a `KeyError`, `IndexError`, `TypeError` or `ValueError`.
-
-        Raises:
-            CodecError: A line is damaged.
+        ``take`` gets each, and reports an unreadable line by `KeyError`, `IndexError`, `TypeError` or `ValueError`, which
+        becomes a `CodecError`, as for a damaged line.
         """
         end = self._file.tell()
         for data in self._file:
@@ -68,18 +59,17 @@ class LineFile:
         self._file.seek(end)
 
     def write(self, lines: Iterable[Line]) -> None:
-        """Append lines, and have the system know them: a kill of the process loses none."""
+        """Append lines and pass them to the system, so that a kill of the process loses none."""
         for line in lines:
             self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
 
     def sync(self) -> None:
-        """Have all of it on the disk."""
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Let others work on it."""
+        """Close and unlock the file."""
         self._file.close()
 
     def _damaged(self, position: int) -> CodecError:

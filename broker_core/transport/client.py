@@ -1,6 +1,6 @@
-"""The connecting side of remoting: one connection per address, opened when first needed.
+"""The connecting side of remoting: one connection per address, opened at the first use.
 
-Does not retry and does not choose addresses; that is the business of whoever asks.
+It does not retry and does not choose addresses; the caller does both.
 """
 
 from __future__ import annotations
@@ -24,16 +24,12 @@ logger = logging.getLogger(__name__)
 
 
 def refuse_request(connection: Connection, command: RemotingCommand) -> RemotingCommand:  # noqa: ARG001  a Handler
-    """Answer a peer's request as not supported: the handler of a client that serves nothing."""
+    """Answer a peer's request as not supported: the handler of a client that serves no requests."""
     return command.not_supported()
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """Split ``host:port``; an IPv6 host may stand in brackets.
-
-    Raises:
-        NetworkError: It is no such address.
-    """
+    """Split ``host:port``, where an IPv6 host may be in brackets; raises `NetworkError` when it is no such address."""
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
         raise NetworkError(f"“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876", address=address)
@@ -48,17 +44,14 @@ async def connect(
     tls: SSLContext | None = None,
     dialer: Dialer | None = None,
 ) -> Connection:
-    """Open a connection to ``host:port``.
+    """Open a connection to ``host:port``; raises `NetworkError` when the address cannot be reached in time.
 
     Args:
-        address: Where to.
-        handler: Serves requests the peer makes of us.
+        address: Of the server.
+        handler: Serves requests of the peer.
         limits: Bounds of the connection.
-        tls: How to encrypt it; None leaves it in plain text.
-        dialer: Connects over a proxy or tunnel, in its own time; None: directly.
-
-    Raises:
-        NetworkError: The address cannot be reached in time.
+        tls: How to encrypt it; None: plain text.
+        dialer: Connects through a proxy or tunnel, with its own timeout; None: directly.
     """
     bounds = RemotingLimits() if limits is None else limits
     host, port = parse_address(address)
@@ -70,7 +63,7 @@ async def connect(
                 _, connection = await loop.create_connection(lambda: Connection(handler, bounds), host, port, ssl=tls)
             else:
                 connection = await _connection_on(end, lambda: Connection(handler, bounds), tls, host)
-                # What the socket says is the address of the proxy, or nothing.
+                # The socket has the address of the proxy, or none.
                 connection.remote_address = address
     except TimeoutError as error:
         text = f"{address} did not take the connection within {bounds.connect_timeout_ms:,} ms: is it the right address?"
@@ -86,7 +79,7 @@ async def connect(
 
 
 async def _connection_on(end: socket.socket, made: Callable[[], Connection], tls: SSLContext | None, host: str) -> Connection:
-    """A connection on a socket that is connected already; the socket is closed if that fails."""
+    """Make a connection on a connected socket; a failure closes the socket."""
     loop = asyncio.get_running_loop()
     name = host if tls is not None else None
     try:
@@ -104,12 +97,11 @@ class ConnectionPool:
     """Keeps one connection per address for a client.
 
     Args:
-        handler: Serves requests that peers make of us.
-        limits: Bounds of each connection.
-        tls: How to encrypt them; None leaves them in plain text.
+        handler: Serves requests of the peers.
+        tls: How to encrypt connections; None: plain text.
         credentials: Signs every request; None signs none.
-        addresses: Address that is asked for → the one to connect to, where they differ.
-        way: A proxy or tunnel that leads to all of them; None: they are connected to directly.
+        addresses: Requested address → address to connect to, where they differ.
+        way: A proxy or tunnel to all of them; None: direct connections.
     """
 
     def __init__(
@@ -131,7 +123,7 @@ class ConnectionPool:
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, asyncio.Task[Connection]] = {}
         self._retired: set[Connection] = set()
-        """Whose peers fell silent; what was asked there may still be answered."""
+        """Connections to silent peers, kept because their requests may still be answered."""
         self._closed = False
 
     @property
@@ -140,10 +132,9 @@ class ConnectionPool:
         return list(self._connections)
 
     async def get(self, address: str) -> Connection:
-        """Return the connection to ``address``, opening it when there is none, or none that says anything.
+        """Return the connection to ``address``; open one when there is none or the peer is silent.
 
-        Raises:
-            NetworkError: The address cannot be reached, or the pool is closed.
+        Raises `NetworkError` when the address cannot be reached, or the pool is closed.
         """
         connection = self._connections.get(address)
         if connection is not None and not connection.is_closed:
@@ -161,12 +152,7 @@ class ConnectionPool:
         return await asyncio.shield(task)
 
     async def request(self, address: str, command: RemotingCommand, timeout_ms: int | None = None) -> RemotingCommand:
-        """Send a request to ``address`` and return its response, whatever its code.
-
-        Raises:
-            NetworkError: Not reachable, lost, or no answer in time.
-            FrameError: The command does not fit a frame.
-        """
+        """Send a request to ``address`` and return its response, whatever its code; raises `NetworkError` and `FrameError`."""
         connection = await self.get(address)
         return await connection.request(command, timeout_ms)
 
@@ -195,7 +181,7 @@ class ConnectionPool:
 
     def _opened(self, address: str, done: asyncio.Task[Connection]) -> None:
         self._opening.pop(address, None)
-        # All who waited may have given up meanwhile: the failure is nobody's then.
+        # When all callers have given up meanwhile, nobody handles the failure.
         if not done.cancelled():
             done.exception()
 

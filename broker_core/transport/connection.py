@@ -1,7 +1,7 @@
 """One remoting connection on asyncio, the same for both ends.
 
-Commands in go to a handler; answers of the peer are paired with our requests by their opaque. Commands out of one turn
-of the loop leave in one write. It does not know what any request code means, and does not reconnect.
+A handler serves received commands; the opaque pairs the peer's answers with our requests. All commands sent in one turn of the
+loop leave in one write. It does not know what any request code means, and does not reconnect.
 
 Threads: every method belongs to the loop's thread.
 """
@@ -37,27 +37,27 @@ from broker_core.transport.frame_file import FrameFile
 logger = logging.getLogger(__name__)
 
 Handler = Callable[["Connection", RemotingCommand], RemotingCommand | None]
-"""Serves one request: the response, or None when it is sent later with `Connection.send` (or never, for one-way)."""
+"""Serves one request: returns the response, or None when `Connection.send` sends it later (or never, for one-way)."""
 
 _TLS_HANDSHAKE = 0x16
 _OPAQUE_MASK = 0x7FFFFFFF
 _UNSENT_PARTS_MAX = 512
 _DIRECT_BYTES = 64 * 1024
-"""Answers of so many bytes are handed to the system as they are; below, joining them takes no time."""
+"""From this size on answers are passed to the system in pieces; joining smaller ones takes no measurable time."""
 _TURN_BYTES_MAX = 256 * 1024
-"""So much is sent before the next request of one read is served: the peer takes it in meanwhile."""
+"""Bytes sent before the next request of the same read is served, so that the peer receives them meanwhile."""
 _VECTOR_MAX = 512
-"""Pieces that the system takes at once, at least (POSIX says 16; Linux, macOS and the BSDs take 1024)."""
+"""Pieces that the system takes at once (POSIX guarantees 16; Linux, macOS and the BSDs take 1024)."""
 _CLOSE_SECONDS = 2.0
 _PACE_GRACE_SECONDS = 2.0
-"""So long a large frame may come at any pace."""
+"""For this long a large frame may arrive at any pace."""
 REST_SECONDS = 0.1
 _READ_BYTES_MAX = 64 * 1024
-"""Read from one connection at a time. Some 200 sends take 2 ms; with the 250 KiB that uvloop reads, all others wait for 8."""
+"""Read from one connection at a time. Some 200 sends take 2 ms; with uvloop's 250 KiB, all other connections wait for 8 ms."""
 
 
 class _ReadBuffer(threading.local):
-    """One for all connections of a thread, as it has one loop: what was read is copied out before anything else is."""
+    """One buffer per thread for all its connections: each read is copied out before the next."""
 
     def __init__(self) -> None:
         self.view = memoryview(bytearray(_READ_BYTES_MAX))
@@ -74,28 +74,28 @@ class Connection(asyncio.BufferedProtocol):
     """A connection to one peer.
 
     Args:
-        handler: Serves the peer's requests; called on the loop, must not block. An `OrbitError` of kind `RemoteError`
-            that it raises becomes a response with that error's code, any other exception SYSTEM_ERROR.
+        handler: Serves the peer's requests; called on the loop, must not block. A `RemoteError` that it raises becomes a
+            response with that error's code, any other exception SYSTEM_ERROR.
         limits: Bounds of buffers and times.
-        on_open: Called once when the connection stands.
-        budget: Room for large frames, shared with other connections; None for one of ours to a server.
-        frame_directory: Where large frames are kept while they come; see `FrameFile`.
+        on_open: Called once when the connection is open.
+        budget: Room for large frames, shared with other connections; None on the client side.
+        frame_directory: Where incomplete large frames are kept; see `FrameFile`.
 
     Attributes:
         remote_address: ``host:port`` of the peer.
-        language: Language the peer gave in its last request.
-        version: `MQVersion` ordinal the peer gave in its last command; 0 before the first.
+        language: Language of the peer's last request.
+        version: `MQVersion` ordinal of the peer's last command; 0 before the first.
         serialize_type: Header encoding of the peer's last command, used for requests of ours.
         last_active: Loop time of the last byte in or out.
-        is_mute: Whether a request of ours waited in vain for as long as a peer may be silent, and nothing came meanwhile.
-        partial_since: Loop time since when a frame waits for its rest; infinity when none does.
+        is_mute: Whether a request of ours stayed unanswered for ``silence_ms`` and nothing was received meanwhile.
+        partial_since: Loop time since when a frame is incomplete; infinity without one.
         requests_in: Requests received so far.
-        bytes_in: Bytes received so far; of TLS what was inside.
-        bytes_out: Bytes handed to the system so far.
-        connected_at: Loop time since when the connection stands.
+        bytes_in: Bytes received so far; with TLS the decrypted ones.
+        bytes_out: Bytes passed to the system so far.
+        connected_at: Loop time when the connection opened.
         credentials: Signs requests of ours; None signs none.
-        express: Offered each request as bytes before it is decoded for the handler; None for nobody.
-        held_bytes: Tells what else is in memory for this connection: requests that are answered later.
+        express: Gets each request as bytes before it is decoded for the handler, and may serve it; None for none.
+        held_bytes: Returns the other memory of this connection: requests that are answered later.
     """
 
     __slots__ = (
@@ -159,33 +159,28 @@ class Connection(asyncio.BufferedProtocol):
         self.held_bytes: Callable[[], int] = _nothing_held
         self.close_reason = ""
 
-    # ── what callers use ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── for callers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can be sent any more."""
         return self._transport is None or self._transport.is_closing()
 
     @property
     def pending_requests(self) -> int:
-        """Requests of ours that wait for their answer."""
+        """Unanswered requests of ours."""
         return len(self._pending)
 
     def on_closed(self, callback: Callable[[Connection], None]) -> None:
-        """Have ``callback`` called once when the connection ends; at once on the next turn if it has ended."""
+        """Have ``callback`` called once when the connection ends; on the next turn of the loop if it has ended."""
         if self._transport is None and self.close_reason:
             self._loop.call_soon(callback, self)
         else:
             self._close_callbacks.append(callback)
 
     def send(self, command: RemotingCommand) -> bool:
-        """Send a response, or a one-way request that carries its own opaque.
+        """Send a response, or a one-way request that carries its own opaque; False when the connection has ended.
 
-        Returns:
-            False when the connection has ended: the command is dropped, as the peer can no longer take it.
-
-        Raises:
-            FrameError: The command does not fit a frame.
+        Raises `FrameError` when the command does not fit a frame.
         """
         if self.is_closed:
             return False
@@ -209,7 +204,7 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def send_parts(self, parts: list[Buffer], size: int) -> bool:
-        """Send the bytes of one frame with a large body, in pieces of that size together, as `send` does."""
+        """Send one frame with a large body in pieces, ``size`` bytes together, as `send` does."""
         if self.is_closed:
             return False
         self._unsent_body_bytes += size
@@ -222,7 +217,7 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """Send as `send` does, without waiting for what else this turn of the loop brings.
+        """Send as `send` does, at once instead of at the end of the loop's turn.
 
         For an answer that somebody waits for; many answers of one turn are cheaper by `send`.
         """
@@ -232,19 +227,19 @@ class Connection(asyncio.BufferedProtocol):
         return is_sent
 
     def slow_down(self) -> None:
-        """Let the next requests wait for `REST_SECONDS`, as those of a peer that asks again and again for what is not there."""
+        """Delay the next requests by `REST_SECONDS`, for a peer that keeps requesting what does not exist."""
         if not self._rests and not self.is_closed:
             self._rests = True
             self._pause_reading()
             self._loop.call_later(REST_SECONDS, self._rested)
 
     def hold_up(self) -> None:
-        """Read nothing more until `go_on`; what was read already is served."""
+        """Read nothing more until `go_on`; requests already read are served."""
         self._is_held_up = True
         self._pause_reading()
 
     def go_on(self) -> None:
-        """Read again after `hold_up`. Safe without it, and when the connection has ended."""
+        """Read again after `hold_up`. Safe without it, and after the connection has ended."""
         self._is_held_up = False
         self._resume_reading()
 
@@ -261,14 +256,11 @@ class Connection(asyncio.BufferedProtocol):
         return self.send(command)
 
     def request(self, command: RemotingCommand, timeout_ms: int | None = None) -> asyncio.Future[RemotingCommand]:
-        """Send a request; the future gives its response, whatever its code.
+        """Send a request; the future returns its response, whatever its code, or has the error.
 
-        Cancelling the future forgets the request; an answer that still comes is dropped.
-
-        Raises:
-            ConnectionLostError: Through the future: the connection ended before the answer.
-            RequestTimeoutError: Through the future: no answer within ``timeout_ms``.
-            NetworkError: Through the future: too many requests wait for their answers already.
+        A cancelled future forgets the request; a later answer is dropped. `ConnectionLostError`: the connection ended before
+        the answer; `RequestTimeoutError`: no answer within ``timeout_ms``; `NetworkError`: too many requests are unanswered
+        already.
         """
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         if self.is_closed:
@@ -293,7 +285,7 @@ class Connection(asyncio.BufferedProtocol):
         def settle(settled: asyncio.Future[RemotingCommand]) -> None:
             timer.cancel()
             self._pending.pop(opaque, None)
-            # A request that has more time than usual is one that the peer may hold, and silence says nothing.
+            # The peer may hold a request that has more time than usual, so silence means nothing there.
             if settled.cancelled() and limit_ms <= self._limits.request_timeout_ms:
                 self._waited_in_vain(timer.when() - limit_ms / 1000)
             if self._is_retired:
@@ -303,7 +295,7 @@ class Connection(asyncio.BufferedProtocol):
         return answer
 
     def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
-        """Send a request as `request` does; ``answered`` is called on the loop with its response, or with why there is none."""
+        """Send a request as `request` does; ``answered`` is called on the loop with its response or with the error."""
 
         def settle(answer: asyncio.Future[RemotingCommand]) -> None:
             error = answer.exception()
@@ -314,7 +306,7 @@ class Connection(asyncio.BufferedProtocol):
         self.request(command, timeout_ms).add_done_callback(settle)
 
     def retire(self) -> None:
-        """End the connection as soon as nothing of ours waits for an answer on it; nothing more is to be asked."""
+        """Send no more requests, and end the connection as soon as none of ours is unanswered."""
         self._is_retired = True
         self._end_if_idle()
 
@@ -323,7 +315,7 @@ class Connection(asyncio.BufferedProtocol):
             self.abort("its peer fell silent")
 
     def close(self, reason: str = "closed by this side") -> None:
-        """End the connection after what is unsent has been handed to the system. Safe to call again."""
+        """End the connection after its unsent bytes have been passed to the system. Safe to call again."""
         if self._transport is None or self._transport.is_closing():
             return
         self.close_reason = self.close_reason or reason
@@ -331,7 +323,6 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     async def wait_closed(self) -> None:
-        """Wait until the connection has ended."""
         ended = asyncio.Event()
         self.on_closed(lambda _: ended.set())
         await ended.wait()
@@ -360,7 +351,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         data = bytes(self._read_buffer[:nbytes])
         if nbytes == _READ_BYTES_MAX and not self._reading_paused and self._transport is not None:
-            # Or libuv would read on from this connection, up to 32 times, before it looks at the others.
+            # Otherwise libuv reads from this connection up to 32 times before it serves the others.
             self._transport.pause_reading()
             self._loop.call_soon(self._read_on)
         self._received(data)
@@ -383,7 +374,7 @@ class Connection(asyncio.BufferedProtocol):
                 if command is not TAKEN:
                     self._take(command)
                 if self._is_turn_full():
-                    # A read full of pulls could ask for gigabytes; this way it is served no faster than its answers are read.
+                    # A read full of pulls could request gigabytes; so it is served no faster than the peer reads its answers.
                     self._flush()
                     if self._reading_paused:
                         return
@@ -405,7 +396,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._unsent_body_bytes >= self._turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX
 
     def _keep_partial(self) -> None:
-        """Account for what is left of the bytes received: nothing, or the beginning of a frame."""
+        """Account for the rest of the bytes received: nothing, or the beginning of a frame."""
         pending = self._decoder.pending_bytes
         budget = self._budget
         if pending == 0:
@@ -415,7 +406,7 @@ class Connection(asyncio.BufferedProtocol):
         if pending <= self._limits.partial_bytes_free:
             budget.release(self)
         elif self not in budget:
-            # On the disk a frame takes as much as the largest in memory, at least: so there are not too many files.
+            # A frame on the disk reserves at least as much as the largest in memory, which bounds the number of files.
             least = self._limits.partial_bytes_in_memory if self._is_for_disk() else 0
             if budget.reserve(self, max(self._decoder.wanted_bytes, least), self._room_granted):
                 self._use_room()
@@ -424,11 +415,11 @@ class Connection(asyncio.BufferedProtocol):
                 self._pause_reading()
 
     def _is_for_disk(self) -> bool:
-        """Whether the incomplete frame is too large to be kept in memory, beside what is held there for this connection."""
+        """Whether the incomplete frame is too large for memory, together with what this connection already holds there."""
         return self._decoder.wanted_bytes > self._limits.partial_bytes_in_memory - self.held_bytes()
 
     def _use_room(self) -> None:
-        """Go on with a frame that room was reserved for."""
+        """Continue with a frame that room was reserved for."""
         if self._is_for_disk():
             self._decoder.put_aside(FrameFile(self._frame_directory))
 
@@ -442,14 +433,14 @@ class Connection(asyncio.BufferedProtocol):
         self._resume_reading()
 
     def is_behind(self, now: float, frame_seconds: float) -> bool:
-        """Whether a frame that has room reserved comes so slowly that it would not be complete in time."""
+        """Whether a frame with reserved room arrives too slowly to be complete in time."""
         if self._budget is None or self not in self._budget or self.partial_since == math.inf:
             return False
         due = min((now - self.partial_since - _PACE_GRACE_SECONDS) / frame_seconds, 1.0)
         return self._decoder.pending_bytes < due * self._decoder.wanted_bytes
 
     def pause_writing(self) -> None:
-        # A peer that does not read its answers is not served further, or its answers would fill the memory.
+        # A peer that does not read its answers is not served further, because its answers would fill the memory.
         self._pause_reading()
 
     def resume_writing(self) -> None:
@@ -539,7 +530,7 @@ class Connection(asyncio.BufferedProtocol):
                 if not self._transport.is_closing():
                     self._transport.write(part)
         else:
-            # Joined, not writelines: that, in Python 3.12.0 to 3.13.0, never tells that its buffer is full.
+            # Joined, because writelines of Python 3.12.0 to 3.13.0 never reports that its buffer is full.
             data = parts[0] if len(parts) == 1 else b"".join(parts)
             self.bytes_out += len(data)
             self._transport.write(data)
@@ -548,10 +539,10 @@ class Connection(asyncio.BufferedProtocol):
             self._give_up(waiting)
 
     def _send_directly(self, parts: list[Buffer]) -> list[Buffer]:
-        """Have the system take slices of the log's files from where they are; returns what it does not take now.
+        """Pass slices of the log's files to the system without a copy; returns the parts that it does not take now.
 
-        Joining 256 KiB first, for the transport, took a quarter of the time of a pull. What is left may stay a slice, too: it
-        takes no memory while the peer dawdles; a file that is deleted meanwhile lives until then.
+        Joining 256 KiB first, for the transport, took a quarter of the time of a pull. The rest may stay slices, too: they take
+        no memory while the peer reads slowly; a file that is deleted meanwhile lives until then.
         """
         assert self._transport is not None
         if self._transport.get_write_buffer_size():
@@ -575,7 +566,7 @@ class Connection(asyncio.BufferedProtocol):
         reason = error.message
         if self.requests_in == 0 and data[:1] == bytes([_TLS_HANDSHAKE]):
             reason = "it starts a TLS handshake, and this port speaks plain text: switch TLS off in the client"
-        # Who waits for an answer is told why none comes, and would read the same twice.
+        # The callers of pending requests get the reason, and would read it twice.
         level = logging.INFO if self._pending else logging.WARNING
         logger.log(level, "connection of %s is closed: %s", self.remote_address, reason)
         self.close(reason)
@@ -588,7 +579,7 @@ class Connection(asyncio.BufferedProtocol):
             answer.set_exception(RequestTimeoutError(text, address=self.remote_address, code=code))
 
     def _waited_in_vain(self, since: float) -> None:
-        """Note that a request got no answer: where nothing came at all, the way to the peer may be cut."""
+        """Note that a request got no answer: if nothing at all was received, the line to the peer may be cut."""
         self.is_mute = self.is_mute or (self._heard_at <= since <= self._loop.time() - self._limits.silence_ms / 1000)
 
     def _lost_error(self) -> ConnectionLostError:
@@ -611,7 +602,7 @@ def _nothing_held() -> int:
 
 
 def _plain_descriptor(transport: asyncio.Transport) -> int:
-    """Where a transport writes what it is given, as it is; -1 where that is encrypted first, or cannot be told."""
+    """Descriptor that a transport writes to without changing the bytes; -1 with encryption or when it is unknown."""
     if transport.get_extra_info("ssl_object") is not None or not hasattr(os, "writev"):
         return -1
     found = transport.get_extra_info("socket")
@@ -619,7 +610,7 @@ def _plain_descriptor(transport: asyncio.Transport) -> int:
 
 
 async def end_all(connections: Sequence[Connection], reason: str) -> None:
-    """Close connections and wait until they are gone; those whose peer does not read are aborted after 2 s."""
+    """Close connections and wait until they have ended; those whose peer does not read are aborted after 2 s."""
     for connection in connections:
         connection.close(reason)
     waiting = [asyncio.ensure_future(connection.wait_closed()) for connection in connections]

@@ -1,4 +1,4 @@
-"""What connects over a way: see `broker_core.transport.way`."""
+"""Dialers of the ways of `broker_core.transport.way`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from broker_core.transport.way import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, a
 
 
 def dialer_of(way: Way) -> Dialer:
-    """What connects over a way; the caller closes it."""
+    """The dialer of a way; the caller closes it."""
     return SocksDialer(way) if isinstance(way, SocksProxy) else SshDialer(way)
 
 
 class SocksDialer:
-    """Connects through a SOCKS proxy; each connection has its own to the proxy."""
+    """Connects through a SOCKS proxy, with one proxy connection for each connection."""
 
     def __init__(self, way: SocksProxy) -> None:
         self._way = way
@@ -53,4 +53,4 @@ class SocksDialer:
         return ""
 
     async def close(self) -> None:
-        """Nothing is kept between connections."""
+        """Do nothing: no state is kept between connections."""

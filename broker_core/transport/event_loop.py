@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -25,3 +27,17 @@ def on_stop_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]
             signal.signal(number, lambda n, _frame: loop.call_soon_threadsafe(stop, signal.Signals(n).name))
         else:
             loop.add_signal_handler(number, stop, number.name)
+
+
+@contextlib.contextmanager
+def interrupts(stop: Callable[[], None]) -> Iterator[None]:
+    """Call ``stop`` at SIGINT and SIGTERM while the block lasts; only the main thread can."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

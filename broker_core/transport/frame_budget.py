@@ -1,7 +1,7 @@
 """Room for large frames that arrive in pieces, in memory or on the disk, shared by all connections of a server.
 
-A connection may keep a little of an incomplete frame without asking. For more it reserves room for the whole frame; while none
-is free nothing more is read from it, so that peers that claim large frames and then dawdle cannot fill memory and disk.
+A connection keeps a little of an incomplete frame without a reservation. For more it reserves room for the whole frame. While
+no room is free the server reads nothing more from it, so that slow peers with large frames cannot fill memory and disk.
 """
 
 from __future__ import annotations
@@ -11,11 +11,7 @@ from collections.abc import Callable, Hashable
 
 
 class FrameBudget:
-    """Bytes that incomplete large frames may take together.
-
-    Args:
-        bytes_max: The bound; at least one frame of the largest size fits.
-    """
+    """Bytes that incomplete large frames may take together; one frame fits even when it is larger than ``bytes_max``."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -25,23 +21,18 @@ class FrameBudget:
 
     @property
     def taken_bytes(self) -> int:
-        """What is reserved now."""
         return self._sum
 
     @property
     def is_short(self) -> bool:
-        """Whether somebody waits for room."""
+        """Whether a frame waits for room."""
         return bool(self._waiting)
 
     def __contains__(self, owner: Hashable) -> bool:
         return owner in self._taken
 
     def reserve(self, owner: Hashable, size: int, granted: Callable[[], None]) -> bool:
-        """Reserve room for one frame of ``owner``.
-
-        Returns:
-            False when there is none now: ``granted`` is called once when there is.
-        """
+        """Reserve room for a frame of ``owner``; False when there is none yet: ``granted`` is called once when there is."""
         if not self._waiting and self._fits(size):
             self._take(owner, size)
             return True
@@ -49,7 +40,7 @@ class FrameBudget:
         return False
 
     def release(self, owner: Hashable) -> None:
-        """Give back what ``owner`` has or waits for."""
+        """Release the room of ``owner`` and drop its waiting reservation."""
         self._sum -= self._taken.pop(owner, 0)
         if any(waiting is owner for waiting, _, _ in self._waiting):
             self._waiting = deque(item for item in self._waiting if item[0] is not owner)

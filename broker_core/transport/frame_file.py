@@ -1,8 +1,8 @@
-"""A large frame on its way in, kept in a file without a name instead of in memory.
+"""A large incomplete frame, kept in a file without a name instead of in memory.
 
-A peer that begins a frame of 16 MiB and dawdles then costs room on the disk, not memory; the file is gone when its frame is
-complete, its connection ends or the process dies. What is written stays in the system's cache, as long as that has room: 4 MiB
-take half the time that a buffer takes which grows.
+A slow peer with a frame of 16 MiB then costs room on the disk, not memory; the file is gone when its frame is complete, its
+connection ends or the process dies. The written bytes stay in the system's cache while it has room: 4 MiB take half the time
+of a growing buffer.
 """
 
 from __future__ import annotations
@@ -14,29 +14,21 @@ from broker_core.errors import FrameError
 
 
 class FrameFile:
-    """Bytes of one frame.
+    """Bytes of one frame, in ``directory`` or, if that does not exist, in the system's directory of temporary files.
 
-    Args:
-        directory: Where the file is; the system's directory of temporary files where there is none such.
-
-    Raises:
-        FrameError: It cannot be made.
+    Raises `FrameError` when the file cannot be made.
     """
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory if directory is not None and directory.is_dir() else None
         try:
-            # Without a buffer, as what comes are reads of 64 KiB. Closed by `take` or `close`.
+            # Without a buffer, because the writes are reads of 64 KiB. Closed by `take` or `close`.
             self._file = tempfile.TemporaryFile(buffering=0, dir=self._directory)  # noqa: SIM115
         except OSError as error:
             raise self._failed(error) from error
 
     def append(self, data: bytes | bytearray) -> None:
-        """Keep more bytes.
-
-        Raises:
-            FrameError: The disk is full or broken.
-        """
+        """Keep more bytes; raises `FrameError` when the disk is full or broken."""
         rest = memoryview(data)
         try:
             while rest:
@@ -46,11 +38,7 @@ class FrameFile:
             raise self._failed(error) from error
 
     def take(self) -> bytes:
-        """All bytes; nothing is kept any more.
-
-        Raises:
-            FrameError: They cannot be read.
-        """
+        """Return all bytes and close the file; raises `FrameError` when they cannot be read."""
         try:
             self._file.seek(0)
             return self._file.read()
@@ -60,7 +48,7 @@ class FrameFile:
             self._file.close()
 
     def close(self) -> None:
-        """Let go of the file. Safe to call again."""
+        """Close the file. Safe to call again."""
         self._file.close()
 
     def _failed(self, error: OSError) -> FrameError:

@@ -1,6 +1,6 @@
-"""The listening side of remoting: accepts connections and gives their requests to one handler.
+"""The listening side of remoting: accepts connections and passes their requests to one handler.
 
-Does not know what requests mean; name server and broker each run one with their own handler.
+It does not know what requests mean; name server and broker each run one with their own handler.
 """
 
 from __future__ import annotations
@@ -32,13 +32,11 @@ class RemotingServer:
         host: Address to bind.
         port: Port to bind; 0 takes a free one.
         handler: Serves every request, see `Connection`.
-        limits: Bounds of connections.
-        tls: What TLS handshakes meet; without it such connections are closed.
+        tls: Serves TLS handshakes; without it such connections are closed.
         on_connected: Called with each new connection before its first request.
-        frame_directory: Where large frames are kept while they come; see `FrameFile`.
+        frame_directory: Where incomplete large frames are kept; see `FrameFile`.
 
     Attributes:
-        connections: The open connections.
         refused_connections: How many were closed at once because ``connections_max`` was reached.
     """
 
@@ -68,7 +66,7 @@ class RemotingServer:
 
     @property
     def port(self) -> int:
-        """The port that is bound; before `start` the one asked for."""
+        """The bound port; before `start` the requested one."""
         if self._server is None or not self._server.sockets:
             return self._port
         return int(self._server.sockets[0].getsockname()[1])
@@ -79,14 +77,9 @@ class RemotingServer:
         return f"[{self._host}]:{self.port}" if ":" in self._host else f"{self._host}:{self.port}"
 
     async def start(self) -> None:
-        """Bind and listen.
-
-        Raises:
-            PortInUseError: Another program listens on the port.
-            NetworkError: The address cannot be bound.
-        """
+        """Bind and listen; raises `PortInUseError` or another `NetworkError`."""
         if not 0 <= self._port <= _PORT_MAX:
-            # Checked here, as uvloop never returns from binding such a port.
+            # Checked here, because uvloop never returns from binding such a port.
             raise NetworkError(f"{self._port} is no port: ports are 0 to {_PORT_MAX}", port=self._port)
         loop = asyncio.get_running_loop()
         try:
@@ -165,7 +158,7 @@ class RemotingServer:
         self._idle_timer = loop.call_later(self._idle_check_seconds, self._close_idle)
 
     def _end_slowest(self, now: float) -> None:
-        """Others wait for the room that large frames take: end those that come too slowly to be complete in time."""
+        """End connections whose large frame arrives too slowly to be complete in time, because others wait for the room."""
         frame_seconds = self._limits.frame_ms / 1000
         for connection in [c for c in self.connections if c.is_behind(now, frame_seconds)]:
             reason = f"others wait for the room of a large frame that it sends too slowly for {self._limits.frame_ms:,} ms"

@@ -9,10 +9,10 @@ _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def socket_reason(error: OSError) -> str:
-    """The reason of an error, without what asyncio says around it.
+    """The system's reason of an error, without asyncio's text around it.
 
-    asyncio puts "Connect call failed ('127.0.0.1', 9876)" in place of the reason, and a name with several addresses gives one
-    error with the texts of all and no number. Names that cannot be resolved have negative numbers and texts of their own.
+    asyncio writes "Connect call failed ('127.0.0.1', 9876)" in place of the reason, and a name with several addresses causes
+    one error with the texts of all and no number. Names that cannot be resolved have negative numbers and texts of their own.
     """
     numbers = [error.errno] if error.errno is not None else list(map(int, _NUMBER.findall(str(error))))
     known = dict.fromkeys(os.strerror(number) for number in numbers if number > 0)

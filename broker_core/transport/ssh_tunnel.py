@@ -1,8 +1,8 @@
-"""A tunnel through an SSH server: one log-in, and a channel of it for each connection.
+"""A tunnel through an SSH server: one log-in, and one SSH channel for each connection.
 
     remoting connection ── socket pair ── copied both ways ── channel of the SSH connection ── server
 
-A socket pair and no listening port: others on this machine could use a port, and TLS needs a socket.
+It uses a socket pair and no listening port, because others on this machine could use a port, and TLS needs a socket.
 """
 
 from __future__ import annotations
@@ -25,15 +25,11 @@ logger = logging.getLogger(__name__)
 COPY_BYTES = 64 * 1024
 CLOSE_SECONDS = 2.0
 KEEP_ALIVE_SECONDS = 15
-"""A tunnel that does not answer three times in a row is given up."""
+"""A tunnel that does not answer three times in a row is closed."""
 
 
 class SshDialer:
-    """Connects through an SSH server. A log-in that is lost is made anew by the next connection.
-
-    Args:
-        way: The server, who logs in, and by which key.
-    """
+    """Connects through an SSH server. After a lost log-in the next connection logs in again."""
 
     def __init__(self, way: SshTunnel) -> None:
         self._way = way
@@ -180,13 +176,13 @@ class SshDialer:
 
 
 async def _copy_both_ways(near: socket.socket, reader: Any, writer: Any) -> None:  # noqa: ANN401  asyncssh's streams
-    """Copy until one end has ended or is lost; remoting has no half-closed connections, so the other one ends with it."""
+    """Copy until one end has ended or is lost, then end the other: remoting has no half-closed connections."""
     near_reader, near_writer = await _streams_on(near)
     copies = [asyncio.create_task(_copy(near_reader, writer)), asyncio.create_task(_copy(reader, near_writer))]
     try:
         await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        # Before anything that waits: what waits can be cancelled.
+        # Before any await, because an await can be cancelled.
         near_writer.close()
         writer.close()
         for copy in copies:

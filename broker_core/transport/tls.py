@@ -1,6 +1,6 @@
 """TLS of both ends (Source: docs/spec/remoting.md §1.7).
 
-A frame never begins with the byte that begins a TLS handshake, so one port serves both: the first byte decides. There is no
+No frame begins with the first byte of a TLS handshake, so one port serves both: the first byte decides. There is no
 STARTTLS and no ALPN.
 """
 
@@ -21,22 +21,16 @@ _CLIENT_AUTH = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "require":
 
 @dataclass(frozen=True, slots=True)
 class TlsServer:
-    """What a server does with TLS.
-
-    Attributes:
-        context: Certificate and rules of the handshake.
-        plain_allowed: Whether connections without TLS are served as well.
-    """
+    """Certificate and handshake rules of a server, and whether it also serves connections without TLS."""
 
     context: ssl.SSLContext
     plain_allowed: bool
 
 
 def tls_server(config: BrokerConfig) -> TlsServer | None:
-    """The TLS that a broker's settings ask for, None for none.
+    """The TLS of a broker's settings, or None.
 
-    Raises:
-        UsageError: A file is missing or cannot be used, or TLS is enforced without a certificate; names the setting.
+    Raises `UsageError`, which names the setting, for an unusable file, or TLS that is enforced without a certificate.
     """
     if not config.has_tls:
         if config.tls_mode == "enforcing":
@@ -60,7 +54,7 @@ def tls_server(config: BrokerConfig) -> TlsServer | None:
 
 
 def own_client_tls() -> ssl.SSLContext:
-    """TLS for a connection of this process to itself: encrypted, its own certificate is not checked."""
+    """TLS for a connection of this process to itself: encrypted, without a check of its own certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -70,17 +64,13 @@ def own_client_tls() -> ssl.SSLContext:
 def client_tls(
     authority: Path | None = None, *, certificate: Path | None = None, key: Path | None = None, verify: bool = True
 ) -> ssl.SSLContext:
-    """TLS of a client.
+    """TLS of a client; raises `UsageError` when a file is missing or cannot be used.
 
     Args:
-        authority: PEM file of the authorities trusted; None trusts those of the system.
-        certificate: The client's own certificate, for servers that ask for one.
+        authority: PEM file of the trusted authorities; None trusts those of the system.
+        certificate: The client's own certificate, for servers that request one.
         key: Its key; None if it is in the same file.
-        verify: False takes any certificate of the server, as RocketMQ's clients do by default. Only for tests and for
-            networks that are trusted.
-
-    Raises:
-        UsageError: A file is missing or cannot be used.
+        verify: False accepts any server certificate, as RocketMQ's clients do by default; only for tests and trusted networks.
     """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2

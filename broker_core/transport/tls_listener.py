@@ -1,4 +1,4 @@
-"""Accepts connections on a port that speaks plain text and TLS: the first byte, looked at but not taken, decides."""
+"""Accepts connections on a port that speaks plain text and TLS: the first byte, peeked at, decides."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ logger = logging.getLogger(__name__)
 
 
 class TlsListener:
-    """Listens on one address; the part of `asyncio.Server` that a remoting server uses.
+    """Listens on one address; the part of `asyncio.Server` that a remoting server uses. Raises `OSError`.
 
     Args:
         host: Address to bind.
         port: Port to bind; 0 takes a free one.
-        tls: What a handshake meets, and whether plain text is served.
-        new_connection: Makes the connection that takes over.
+        tls: Certificate, and whether plain text is served.
+        new_connection: Makes the protocol of an accepted connection.
         handshakes_max: Connections that may be undecided at once; further ones are closed.
-
-    Raises:
-        OSError: The address cannot be bound.
     """
 
     def __init__(
@@ -45,18 +42,17 @@ class TlsListener:
         return () if self._socket.fileno() < 0 else (self._socket,)
 
     def start(self, backlog: int) -> None:
-        """Begin to accept."""
         self._socket.listen(backlog)
         self._accepting = asyncio.create_task(self._accept(), name="accept")
 
     def close(self) -> None:
-        """Stop listening and end handshakes; connections that stand are not touched."""
+        """Stop listening and end handshakes; open connections stay."""
         for task in (self._accepting, *self._tasks):
             if task is not None:
                 task.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until `close` has had its effect."""
+        """Wait until `close` has finished."""
         tasks = [task for task in (self._accepting, *self._tasks) if task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
         self._socket.close()
@@ -67,7 +63,7 @@ class TlsListener:
             try:
                 client, _ = await loop.sock_accept(self._socket)
             except OSError as error:
-                # Out of file descriptors, most likely: others must end first.
+                # Most likely no file descriptor is free: other connections must end first.
                 logger.warning("a connection cannot be accepted: %s", error)
                 await asyncio.sleep(1)
                 continue
@@ -106,7 +102,7 @@ class TlsListener:
 
 
 async def _first_byte(client: socket.socket) -> bytes:
-    """The first byte of a connection, left where it is; empty when the peer has left."""
+    """Peek at the first byte of a connection; empty when the peer has left."""
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[None] = loop.create_future()
     loop.add_reader(client.fileno(), _settle, readable)

@@ -169,13 +169,15 @@ class _Worker:
             engine = StoredEngine(self._options.config)
             return await self._run_on(engine, None, self._options.config, lambda: engine.notice)
         from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
+        from broker_core.engine.store.machine_code import faults_noted  # noqa: PLC0415  after Hello
         from broker_core.worker.ports import with_free_ports  # noqa: PLC0415  after Hello
 
         config, notice = self._options.config, ""
         if self._options.any_port:
             config, notice = with_free_ports(config)
         broker = EmbeddedBroker(config)
-        return await self._run_on(broker, broker, config, lambda: notice)
+        with faults_noted(config.store):
+            return await self._run_on(broker, broker, config, lambda: notice)
 
     async def _run_on(
         self,

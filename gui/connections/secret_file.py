@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from monitoring.outside import read_json
+
 FILE_NAME = "connection-secrets.json"
 FILE_MODE = 0o600
 
@@ -41,7 +43,7 @@ class SecretFile:
 
     def _secrets(self) -> dict[str, str]:
         try:
-            kept = json.loads(self.path.read_bytes())
+            kept = read_json(self.path.read_bytes())
         except FileNotFoundError:
             return {}
         if not isinstance(kept, dict) or not all(isinstance(secret, str) for secret in kept.values()):

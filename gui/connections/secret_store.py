@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gui.connections.secret_file import SecretFile
+from monitoring.outside import read_json
 
 if TYPE_CHECKING:
     from broker_core.api import SecretError
@@ -153,7 +154,7 @@ class SecretStore:
         if not text:
             return {}
         try:
-            kept = json.loads(text)
+            kept = read_json(text)
         except ValueError:
             kept = None  # the cause may quote the secret
         if not isinstance(kept, dict) or not all(isinstance(secret, str) for secret in kept.values()):

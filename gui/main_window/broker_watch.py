@@ -14,6 +14,7 @@ from gui.main_window.services import Backend, FrameServices
 from gui.main_window.side_bar import show_counts
 from gui.theme.tokens import State
 from gui.words.broker_words import broker_text, event_state, event_text, faults_text
+from gui.words.plain_text import title_text
 from gui.words.text import tr
 from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
@@ -286,5 +287,5 @@ class BrokerWatch(QObject):
         parts.tool_bar.cluster_button.set_name(name)
         parts.tool_bar.set_state(self.health, self._place)
         page = parts.area.current
-        self._frame.host.setWindowTitle(self.title + (f" · {page.tab_title()}" if page is not None else ""))
+        self._frame.host.setWindowTitle(title_text(self.title + (f" · {page.tab_title()}" if page is not None else "")))
         self.written.emit()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from gui.operations.tasks import Task
 from gui.widgets.basic import label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.words.plain_text import title_text
 from gui.words.text import count_text, tr
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LossQuestion(FittedDialog):
             go: The button that accepts the loss.
         """
         super().__init__(parent)
-        self.setWindowTitle(title)
+        self.setWindowTitle(title_text(title))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setModal(True)
         self.lost = tuple(lost)

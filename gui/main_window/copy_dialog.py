@@ -35,6 +35,7 @@ from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import name_count
 from gui.words.broker_words import broker_text
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 WIDTH = 760
@@ -315,7 +316,7 @@ class CopyDialog(FittedDialog):
         self.receipt_button.setVisible(bool(self.job.folder))
         can_resume = not self._is_busy and not self._target_refusal() and self.source.currentIndex() >= 0
         self.last_button.setVisible(bool(self._unfinished) and not running)
-        self.last_button.setToolTip(self._unfinished)
+        self.last_button.setToolTip(tip_text(self._unfinished))
         for button in (self.last_button, self.resume_button):
             button.setEnabled(can_resume and self.target.currentIndex() >= 0)
 

@@ -17,6 +17,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
+from gui.words.plain_text import title_text
 from gui.words.text import tr
 
 WIDTH, HEIGHT = 1_180, 760
@@ -92,7 +93,7 @@ class DetachedWindow(QWidget):
         self._write_title(self.page.tab_title())
 
     def _write_title(self, title: str) -> None:
-        self.setWindowTitle(f"{title} — {self._cluster or 'Orbit'}")
+        self.setWindowTitle(title_text(f"{title} — {self._cluster or 'Orbit'}"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._plain_key(event):

@@ -17,6 +17,8 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix
 from gui.views.connections.asking import ask_for_cluster, ask_to_forget
+from gui.widgets.saved_menu import menu_name
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
@@ -47,7 +49,7 @@ def add_action(menu: QMenu, action: Action, registry: ActionRegistry, theme: The
         made.setText(f"{action.text}\t{key_text(action.shortcut)}")
     reason = action.blocked()
     made.setEnabled(not reason)
-    made.setToolTip(reason)
+    made.setToolTip(tip_text(reason))
     made.triggered.connect(lambda _checked=False: registry.run(action.action_id))
 
 
@@ -144,8 +146,8 @@ def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
 
 
 def _add_choice(menu: QMenu, text: str, tip: str, *, current: bool, run: Callable[[], object] | None) -> QAction:
-    made = menu.addAction(text)
-    made.setToolTip(tip)
+    made = menu.addAction(menu_name(text))
+    made.setToolTip(tip_text(tip))
     made.setCheckable(True)
     made.setChecked(current)
     if run is not None and not current:

@@ -18,6 +18,7 @@ from gui.settings.values import SYSTEM_NOTICES_KEY, is_on
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.toast import ToastStack
+from gui.words.plain_text import notice_text
 from gui.words.text import Words, said, tr
 
 LONG_TASK_S = 10.0
@@ -98,7 +99,7 @@ class Notices(QObject):
         if (looked_at and self._window.isVisible()) or read_quiet_hours(self._settings).covers(self._local_time()):
             return
         if is_on(self._settings, SYSTEM_NOTICES_KEY, default=True):
-            self._tell_system(self._title(), text)
+            self._tell_system(notice_text(self._title()), notice_text(text))
 
     def _changed(self) -> None:
         self._bar.notices = self.toasts.kept

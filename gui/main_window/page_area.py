@@ -25,6 +25,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton
+from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
 if TYPE_CHECKING:
@@ -210,8 +211,8 @@ class PageArea(QWidget):
 
     def _insert(self, slot: _Slot, title: str) -> None:
         self._slots.append(slot)
-        index = self.tabs.addTab(shown_title(title, self.tabs.fontMetrics()))
-        self.tabs.setTabToolTip(index, title)
+        index = self.tabs.addTab(button_text(shown_title(title, self.tabs.fontMetrics())))
+        self.tabs.setTabToolTip(index, tip_text(title))
         self._write_buttons()
         self._write_icons()
 
@@ -301,8 +302,8 @@ class PageArea(QWidget):
             self._write_tab(self._index(page), title)
 
     def _write_tab(self, index: int, title: str) -> None:
-        self.tabs.setTabText(index, shown_title(title, self.tabs.fontMetrics()))
-        self.tabs.setTabToolTip(index, title)
+        self.tabs.setTabText(index, button_text(shown_title(title, self.tabs.fontMetrics())))
+        self.tabs.setTabToolTip(index, tip_text(title))
 
     def _title_changed(self, page: PageView, title: str) -> None:
         if page is self.current:

@@ -15,6 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
 from gui.widgets.basic import label
+from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ class PinnedItem(SideBarItem):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        words = tr("Open group {group}", group=self.name) if self.is_group else tr("Open topic {topic}", topic=self.name)
+        name = menu_name(self.name)
+        words = tr("Open group {group}", group=name) if self.is_group else tr("Open topic {topic}", topic=name)
         menu.addAction(words, self.click)
         menu.addAction(tr("Open in a new tab"), self.new_tab_asked.emit)
         menu.addSeparator()

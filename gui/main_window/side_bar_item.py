@@ -13,6 +13,7 @@ from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 
@@ -55,7 +56,7 @@ class SideBarItem(QAbstractButton):
         self._write_tip()
 
     def _write_tip(self) -> None:
-        self.setToolTip(": ".join(filter(None, (self.title if self.collapsed else "", self._words))))
+        self.setToolTip(tip_text(": ".join(filter(None, (self.title if self.collapsed else "", self._words)))))
 
     def set_count(self, count: str, state: State | None = None, words: str = "") -> None:
         """Show a count after the name; ``state`` colours it, ``words`` say in full what is counted."""

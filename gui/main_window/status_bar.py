@@ -17,6 +17,7 @@ from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
 from gui.words.broker_words import broker_text
+from gui.words.plain_text import button_text, tip_text
 from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
@@ -239,7 +240,7 @@ class StatusBar(QFrame):
             text = running[0].title if share is None else f"{running[0].title} {share * 100:.0f} %"
         else:
             text = tr("{count} tasks", count=len(running))
-        self.tasks_button.setText(text)
+        self.tasks_button.setText(button_text(text))
 
     def _show_tasks(self) -> None:
         menu = QMenu(self)
@@ -263,7 +264,7 @@ class StatusBar(QFrame):
                 (self.zone_button, tr("Local time or UTC")),
                 (self.language_button, tr("Language")),
             ):
-                button.setToolTip(tip)
+                button.setToolTip(tip_text(tip))
                 button.setAccessibleName(tip)
 
 
@@ -313,7 +314,7 @@ def _process_text(totals: Mapping[str, float]) -> str:
 def _button(tip: str) -> QPushButton:
     made = QPushButton()
     made.setProperty("role", "status")
-    made.setToolTip(tip)
+    made.setToolTip(tip_text(tip))
     made.setAccessibleName(tip)
     return made
 

@@ -20,6 +20,7 @@ from gui.widgets.chip import Dot
 from gui.widgets.repaint import repaint_with
 from gui.widgets.saved_menu import menu_text
 from gui.widgets.toast import KeptNotice
+from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, tr
 
 if TYPE_CHECKING:
@@ -308,7 +309,7 @@ class ToolBar(QFrame):
         for notice in self.notices[:20]:
             at = self._times.seconds(notice.at.timestamp() * 1_000)
             action = menu.addAction(self._notice_icon(notice.state), menu_text(f"{at}  {notice.text}", NOTICE_CHARACTERS_MAX))
-            action.setToolTip(notice.text)
+            action.setToolTip(tip_text(notice.text))
         if not self.notices:
             menu.addAction(tr("No notices")).setEnabled(False)
         menu.popup(_below(self.bell))

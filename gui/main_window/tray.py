@@ -19,7 +19,9 @@ from gui.main_window.services import FrameServices
 from gui.settings.values import STAY_KEY, SYSTEM_NOTICES_KEY, is_on
 from gui.theme.icons import icon, logo_pixmap
 from gui.theme.tokens import State
+from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.sources.base import SourceStatus
 
@@ -159,7 +161,7 @@ class Tray(QObject):
         if (state, text) != self._shown:
             if state is not self._shown[0]:
                 self.icon.setIcon(state_icon(self._frame.app.theme.tokens.state(state)))
-            self.icon.setToolTip(text)
+            self.icon.setToolTip(tip_text(text))
             self._shown = (state, text)
 
     def _state(self) -> State:
@@ -213,7 +215,7 @@ class Tray(QObject):
         assert menu is not None
         colour, settings = self._frame.app.theme.tokens.text_2, self._frame.app.settings
         menu.clear()
-        menu.addAction(self._broker.short_title).setEnabled(False)  # each window has an icon of its own
+        menu.addAction(menu_name(self._broker.short_title)).setEnabled(False)  # each window has an icon of its own
         menu.addAction(icon("arrow-square-out", colour), tr("Open Orbit")).triggered.connect(self.open)
         menu.addSeparator()
         paused = live_feed.paused

@@ -11,6 +11,7 @@ from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.messages import ALL_QUEUES, MessageDraft, message_to_send, parse_time
 from monitoring.compose.delivery import DELAY_LEVELS, SHARDING_KEY, When, queue_of_key
 from monitoring.compose.template import Moment, Template
+from monitoring.outside import whole_of
 
 BURST_MESSAGES_MAX = 100_000
 BURST_RATE_MAX = 2_000
@@ -29,7 +30,8 @@ def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -
     """
     text = text.strip()
     if when is When.LEVEL:
-        return str(int(text)) if text.isdecimal() and 1 <= int(text) <= DELAY_LEVELS else None
+        level = whole_of(text)
+        return str(level) if level is not None and 1 <= level <= DELAY_LEVELS else None
     if when is When.AFTER:
         found = _DURATION.fullmatch(text)
         return str(round(float(found[1]) * _UNIT_MS[found[2]])) if found else None

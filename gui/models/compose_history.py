@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from gui.models.messages import MessageDraft
+from monitoring.outside import read_json
 
 DRAFTS_MAX = 20
 TEMPLATES_MAX = 50
@@ -32,8 +33,8 @@ def drafts_to_text(drafts: Sequence[MessageDraft]) -> str:
 def drafts_from_text(text: str) -> list[MessageDraft]:
     """Drafts as they were kept; what cannot be read is left out."""
     try:
-        rows = json.loads(text)
-    except (ValueError, RecursionError):
+        rows = read_json(text)
+    except ValueError:
         return []
     drafts = (_draft(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else ()
     return [draft for draft in drafts if draft is not None][:DRAFTS_MAX]
@@ -47,8 +48,8 @@ def templates_to_text(templates: Mapping[str, MessageDraft]) -> str:
 def templates_from_text(text: str) -> dict[str, MessageDraft]:
     """Templates as they were kept, by name; what cannot be read is left out."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = read_json(text)
+    except ValueError:
         return {}
     rows = found.items() if isinstance(found, dict) else ()
     drafts = {name: _draft(row) for name, row in rows if isinstance(row, list)}

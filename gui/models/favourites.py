@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
+from monitoring.outside import read_json
+
 NAMES_MAX = 500
 FAVOURITES = "Favourites"
 """English heading of the section in which lists and the side bar show them."""
@@ -94,7 +96,7 @@ class Pins(QObject):
 
 def _read(settings: QSettings, key: str) -> dict[str, None]:
     try:
-        names = json.loads(str(settings.value(key, "[]")))
+        names = read_json(str(settings.value(key, "[]")))
     except ValueError:
         return {}
     return dict.fromkeys(str(name) for name in names) if isinstance(names, list) else {}

@@ -263,7 +263,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         if role == ROW_ROLE:
             return row
         if role == Qt.ItemDataRole.ToolTipRole:
-            return (column.tip(row) if column.tip else column.text(row)) or None
+            return self.tip(row, column)
         return column.text(row)
 
     def _want(self, place: int) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from broker_core.api import tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
-from gui.models.table_text import as_markdown, as_tsv
+from gui.models.table_text import as_markdown
 from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import ShownBody
 
@@ -48,7 +49,7 @@ def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str
 
 def message_tsv(detail: MessageDetail, body: ShownBody) -> str:
     """Two rows, names and values."""
-    return as_tsv(zip(*message_pairs(detail, body), strict=True))
+    return tsv_text(zip(*message_pairs(detail, body), strict=True))
 
 
 def message_markdown(detail: MessageDetail, body: ShownBody) -> str:

@@ -11,6 +11,7 @@ from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PROPERTY_MEANINGS
 from gui.models.messages import UNIQUE_KEY
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
+from monitoring.outside import whole_of
 from monitoring.state import ClusterState
 
 COMPRESSED = 0x1
@@ -72,7 +73,7 @@ class PropertyWords:
 
     def words(self, name: str, value: str) -> str:
         """A sentence for a property of the system, empty for one of the user."""
-        number = int(value) if value.isdecimal() and len(value) <= 18 else None
+        number = whole_of(value)
         if number is not None:
             if name == "DELAY":
                 return self._level(number)

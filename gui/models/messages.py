@@ -16,6 +16,7 @@ import numpy as np
 
 from broker_core.api import first_topic_of_retry, resent_properties
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
+from monitoring.outside import read_json
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
@@ -131,7 +132,7 @@ def busiest_topic(state: ClusterState) -> str:
     return catalog.topics[max(own, key=weight)]
 
 
-_RELATIVE_TIME = re.compile(r"([-+])\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
+_RELATIVE_TIME = re.compile(r"([-+])\s*(\d{1,9}(?:\.\d{1,9})?)\s*(s|m|min|h|d)")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d{1,3})?)?")
 _UNIT_MS = {"s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -172,13 +173,13 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
 
 
 def json_fault(text: str) -> str:
-    """Where a text stops being JSON, empty when it is JSON."""
+    """Where a text stops being JSON, or why it cannot be read; empty when it is JSON."""
     try:
-        json.loads(text)
+        read_json(text)
     except json.JSONDecodeError as error:
         return f"{error.msg}, line {error.lineno} column {error.colno}"
-    except RecursionError:
-        return "nested too deeply"
+    except ValueError as error:
+        return str(error)
     return ""
 
 

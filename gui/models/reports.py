@@ -6,9 +6,9 @@ unknown, a line that is no progress is ignored.
 
 from __future__ import annotations
 
-import csv
+import io
 import itertools
-import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,8 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from broker_core.api import UsageError
+from broker_core.api import CodecError, UsageError, read_csv
+from monitoring.outside import read_json, whole_of
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
 from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of
@@ -108,7 +109,8 @@ def parameter_fault(parameter: Parameter, text: str) -> bool:
         # A form loads saved queries into the field itself, so that an empty one is no query at all.
         return (parameter.required or parameter.kind is ParameterKind.QUERY) and not parameter.default
     if parameter.kind is ParameterKind.NUMBER:
-        return not (text.isdecimal() and parameter.minimum <= int(text) <= parameter.maximum)
+        number = whole_of(text)
+        return number is None or not parameter.minimum <= number <= parameter.maximum
     return False
 
 
@@ -229,8 +231,8 @@ def after_line(run: StartedRun, line: str, now_ms: float) -> StartedRun:
 
 def _after_first(run: StartedRun, fields: Mapping[str, object]) -> StartedRun:
     try:
-        table = read_result_table(_text(fields, "title"), _text(fields, "csv").splitlines(keepends=True))
-    except csv.Error:
+        table = read_result_table(_text(fields, "title"), io.StringIO(_text(fields, "csv"), newline=""))
+    except CodecError:
         return run
     return replace(run, first=replace(table, row_count=_count(fields, "rows")))
 
@@ -276,8 +278,8 @@ def _close_stage(run: StartedRun, state: StageState, now_ms: float) -> StartedRu
 
 def _fields(line: str) -> Mapping[str, object]:
     try:
-        value = json.loads(line)
-    except (json.JSONDecodeError, RecursionError):
+        value = read_json(line)
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -289,7 +291,7 @@ def _text(fields: Mapping[str, object], name: str) -> str:
 
 def _count(fields: Mapping[str, object], name: str, otherwise: int = 0) -> int:
     value = fields.get(name)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+    return int(value) if isinstance(value, int | float) and math.isfinite(_float(value)) else otherwise
 
 
 def run_folder(folder: Path, report: str, at: datetime, taken: Collection[str] = ()) -> Path:
@@ -471,7 +473,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _number(fields: Mapping[str, object], name: str) -> float:
     value = fields.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else float("nan")
+    return _float(value)
 
 
 def _moment(fields: Mapping[str, object], name: str) -> int:
@@ -508,11 +510,11 @@ def read_result_table(title: str, lines: Iterable[str]) -> ResultTable:
     """The table in lines of CSV.
 
     Raises:
-        csv.Error: They are none.
+        CodecError: They are none.
     """
-    cells = csv.reader(lines)
-    columns = tuple(next(cells, []))
-    rows = tuple(ResultRow(number, tuple(row)) for number, row in enumerate(itertools.islice(cells, TABLE_ROWS_MAX)))
+    cells = (tuple(row) for _line, row in read_csv(lines))
+    columns = next(cells, ())
+    rows = tuple(ResultRow(number, row) for number, row in enumerate(itertools.islice(cells, TABLE_ROWS_MAX)))
     return ResultTable(title, columns, rows, len(rows) + sum(1 for _ in cells))
 
 
@@ -582,4 +584,8 @@ def _series(fields: Mapping[str, object]) -> ResultSeries:
 
 
 def _float(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+    """A figure of a file; NaN where it is none, or larger than a float can be."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        return math.nan

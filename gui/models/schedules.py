@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+from monitoring.outside import read_json
+
 DAILY = -1
 SCHEDULES_MAX = 50
 DAY_MINUTES = 1_440
@@ -59,8 +61,8 @@ def schedules_text(schedules: Sequence[Schedule]) -> str:
 def read_schedules(text: str) -> list[Schedule]:
     """Inverse of `schedules_text`; what is no schedule is left out."""
     try:
-        found = json.loads(text or "[]")
-    except (ValueError, RecursionError):
+        found = read_json(text or "[]")
+    except ValueError:
         return []
     made = [_schedule(one) for one in found] if isinstance(found, list) else []
     return [one for one in made if one is not None][:SCHEDULES_MAX]

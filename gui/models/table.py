@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from gui.theme.tokens import State
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         if role == ROW_ROLE:
             return row
         if role == Qt.ItemDataRole.ToolTipRole:
-            return (column.tip(row) or None) if column.tip else column.text(row) or None
+            return self.tip(row, column)
         return None
 
     @staticmethod
@@ -323,6 +324,11 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
     def mark_of(self, row: R) -> State | None:  # noqa: ARG002  for models that mark rows
         """State whose colour tints the ground of a row; None for most."""
         return None
+
+    @staticmethod
+    def tip(row: R, column: Column[R]) -> str | None:
+        """What the tool tip of a cell says; None for nothing."""
+        return tip_text(column.tip(row) if column.tip else column.text(row)) or None
 
     def cell(self, row: R, column: Column[R]) -> Cell:
         """What is painted of a row in a column."""

@@ -1,4 +1,4 @@
-"""Rows of texts as one text to paste elsewhere: tab-separated for spreadsheets, or a table of Markdown. Pure."""
+"""Rows of texts as a table of Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,11 @@ _SPECIAL = re.compile(r"([\\|`*<])")
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 
 
-def as_tsv(rows: Iterable[Row]) -> str:
-    """Cells apart by tabs, rows by line breaks. A cell that holds either is quoted, as spreadsheets paste it."""
-    return "\n".join("\t".join(map(_tsv_cell, row)) for row in rows)
-
-
 def as_markdown(rows: Iterable[Row]) -> str:
     """A table whose first row is the head; line breaks within a cell become those of Markdown."""
     head, *rest = [list(map(_markdown_cell, row)) for row in rows]
     lines = (head, ["---"] * len(head), *rest)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _tsv_cell(text: str) -> str:
-    is_quoted = text.startswith('"') or any(mark in text for mark in "\t\r\n")
-    return '"' + text.replace('"', '""') + '"' if is_quoted else text
 
 
 def _markdown_cell(text: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import TopicSettings
+from broker_core.api import TopicSettings, csv_bytes
 from gui.models.topics import SERVICE_PREFIXES, topic_name_fault
 from monitoring.admin.topic_files import EntryFault, TopicEntry
 
@@ -96,17 +94,15 @@ def _planned(
 
 
 def receipt_csv(rows: Sequence[TopicImport], differences: Callable[[TopicImport], str]) -> bytes:
-    """One line for each entry of the file; UTF-8.
+    """A CSV file: one line for each entry of the imported file.
 
     Args:
         rows: With their outcomes.
         differences: What changes of a topic, in words.
     """
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(RECEIPT_HEAD)
+    lines = [RECEIPT_HEAD]
     for one in rows:
         fault = one.entry.fault.value if isinstance(one.entry.fault, EntryFault) else one.name_fault
         outcome = one.outcome.value or "left out"
-        lines.writerow((one.entry.name, one.kind.value, differences(one), outcome, one.reason or fault))
-    return text.getvalue().encode()
+        lines.append((one.entry.name, one.kind.value, differences(one), outcome, one.reason or fault))
+    return csv_bytes(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from gui.models.hops import ConnectionHop
 from gui.operations.owner_end import call_at_end
 from gui.processes.child_process import ChildEnd, ChildProcess
+from monitoring.outside import read_json
 
 EXIT_CODES_OF_A_RESULT = (0, 1)
 HOPS_MAX = 500
@@ -100,7 +100,7 @@ def _is_same(one: ConnectionHop, other: ConnectionHop) -> bool:
 def _hop(line: str) -> ConnectionHop | None:
     """The hop of a line; None where it is something else that the child printed."""
     try:
-        parts = json.loads(line)
+        parts = read_json(line)
         return ConnectionHop(**parts)
     except (ValueError, TypeError):
         return None

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
+from monitoring.outside import read_json
+
 HISTORY_MAX = 50
 SAVED_MAX = 200
 _HISTORY = "messages/filters/history"
@@ -120,7 +122,7 @@ def _cut(values: object) -> Cut | None:
 def _read(settings: QSettings, key: str) -> object:
     """What was kept; None where it is not there or was edited into something else."""
     try:
-        found: object = json.loads(str(settings.value(key, "null")))
+        found: object = read_json(str(settings.value(key, "null")))
     except ValueError:
         return None
     return found

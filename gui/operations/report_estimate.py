@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.models.reports import PastRun, ReportOrder, name_servers_of, source_options
 from gui.processes.child_process import ChildEnd, ChildProcess
+from monitoring.outside import read_json
 
 SETTLE_MS = 300
 """Time that nothing must have been entered before files are looked at."""
@@ -161,9 +161,9 @@ class ReportEstimate(QObject):
 def expected(line: str) -> Expected:
     """Read the answer of the child."""
     try:
-        fields = json.loads(line)
+        fields = read_json(line)
         return Expected(int(fields["bytes"]), int(fields["records"]), str(fields["shortage"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return Expected(fault=line)
 
 

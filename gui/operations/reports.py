@@ -16,6 +16,7 @@ import platformdirs
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
+from broker_core.api import open_csv
 from gui.models.reports import (
     ManifestFault,
     PastRun,
@@ -354,7 +355,7 @@ def read_table(run: PastRun, title: str, file_name: str) -> ResultTable:
     Raises:
         OSError: The file cannot be read, e.g. because it was removed.
     """
-    with (run.folder / Path(file_name).name).open(encoding="utf-8", newline="") as file:
+    with open_csv(run.folder / Path(file_name).name) as file:
         return read_result_table(title, file)
 
 

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens
+from gui.words.plain_text import tip_text
 
 NAME_CHARACTERS_MAX = 40
 BAR_PIXELS = 24
@@ -75,7 +76,7 @@ class _NamedPlot(QWidget):
             place = box.mapSceneToView(at)
             text = self._text_at(float(place.x()), float(place.y()))
             if text:
-                QToolTip.showText(self._plot.mapToGlobal(self._plot.mapFromScene(at)), text, self._plot)
+                QToolTip.showText(self._plot.mapToGlobal(self._plot.mapFromScene(at)), tip_text(text), self._plot)
 
 
 class CategoryBars(_NamedPlot):

@@ -10,7 +10,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.plots.chart_series import ChartForecast, ChartMark
 from gui.plots.light_plot import LightPlot
@@ -18,6 +18,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens
+from gui.widgets.basic import PlainLabel
 from gui.words.text import tr
 
 
@@ -151,7 +152,7 @@ SPACE = 6
 """Pixels to the ends of the part that the words stand in."""
 
 
-class ChartNote(QLabel):
+class ChartNote(PlainLabel):
     """Lies over a chart, in the middle of the part without lines, and lets the mouse through."""
 
     def __init__(self, chart: QWidget) -> None:

@@ -29,6 +29,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, tr
 
 LABEL_GAP = 6
@@ -173,7 +174,7 @@ class HeatMap(QWidget):
         if isinstance(event, QHelpEvent):
             hit = self._cell_at(event.pos().x(), event.pos().y())
             if hit is not None:
-                QToolTip.showText(event.globalPos(), self.cell_text(*hit), self)
+                QToolTip.showText(event.globalPos(), tip_text(self.cell_text(*hit)), self)
                 return True
         return super().event(event)
 
@@ -221,7 +222,9 @@ class HeatMap(QWidget):
         self._cell = (row, column - columns)
         self._describe()
         self.update()
-        QToolTip.showText(self.mapToGlobal(self._box(row, column).bottomRight().toPoint()), self.cell_text(row, column), self)
+        QToolTip.showText(
+            self.mapToGlobal(self._box(row, column).bottomRight().toPoint()), tip_text(self.cell_text(row, column)), self
+        )
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -12,6 +12,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 
 DASH, DASH_GAP, VALUE_GAP, ENTRY_GAP = 8, 6, 6, 14
 NAME_WIDTH_MAX = 110
@@ -34,7 +35,7 @@ class LayerLegend(QWidget):
         if list(entries) != list(self._entries):
             self._entries = list(entries)
             words = "\n".join(f"{name}: {value}" for name, value, _colour in entries)
-            self.setToolTip(words)
+            self.setToolTip(tip_text(words))
             self.setAccessibleDescription(words.replace("\n", ", "))
             self.updateGeometry()
             self.update()

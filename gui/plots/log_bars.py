@@ -14,6 +14,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, short_count_text
 
 AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
@@ -67,7 +68,7 @@ class LogBars(QWidget):
         plot = self._plot()
         if isinstance(event, QHelpEvent) and self._bars and plot.contains(QPointF(event.pos())):
             bar = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
-            QToolTip.showText(event.globalPos(), _tip(bar), self)
+            QToolTip.showText(event.globalPos(), tip_text(_tip(bar)), self)
             return True
         return super().event(event)
 

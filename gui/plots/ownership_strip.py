@@ -14,6 +14,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, duration_text, tr
 
 ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 32
@@ -106,7 +107,7 @@ class OwnershipStrip(QWidget):
             cells, at = self._cells(), QPointF(event.pos())
             hit = next((one for one in self._picture.stretches if self._rect(one, cells).contains(at)), None)
             if hit is not None:
-                QToolTip.showText(event.globalPos(), self.stretch_text(hit), self)
+                QToolTip.showText(event.globalPos(), tip_text(self.stretch_text(hit)), self)
                 return True
         return super().event(event)
 

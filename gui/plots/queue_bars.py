@@ -13,6 +13,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import rate_text, tr
 
 BAR_WIDTH_MAX = 40
@@ -53,7 +54,9 @@ class QueueBars(QWidget):
             hit = self._hit(event.pos())
             if hit is not None:
                 queue, rate = hit
-                QToolTip.showText(event.globalPos(), tr("Queue {queue}: {rate}", queue=queue, rate=rate_text(rate)), self)
+                QToolTip.showText(
+                    event.globalPos(), tip_text(tr("Queue {queue}: {rate}", queue=queue, rate=rate_text(rate))), self
+                )
                 return True
         return super().event(event)
 

@@ -15,6 +15,7 @@ from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, short_count_text
 
 AXIS_WIDTH = 40
@@ -110,7 +111,7 @@ class StackedBars(QWidget):
         if isinstance(event, QHelpEvent) and self._labels:
             part = self._part_at(event.pos().x())
             if self._plot().contains(QPointF(event.pos())):
-                QToolTip.showText(event.globalPos(), self.text_of(part), self)
+                QToolTip.showText(event.globalPos(), tip_text(self.text_of(part)), self)
                 return True
         return super().event(event)
 

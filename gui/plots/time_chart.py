@@ -6,8 +6,6 @@ has no timer: its owner calls `TimeChart.show_points` when there is something ne
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +16,7 @@ from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPen, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from broker_core.api import csv_text
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_parts import FILL_ALPHA, ChartNote, ChartTip, ForecastLines, NamedMark, mark_names
@@ -260,7 +259,7 @@ class TimeChart(QWidget):
                 self._threshold.setBounds((0, None))
                 self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
                 self._plot.addItem(self._threshold, ignoreBounds=True)
-            self._threshold.label.setFormat(text)
+            self._threshold.label.setFormat(text.replace("{", "{{").replace("}", "}}"))
             # Without words its box would be a white patch on the line.
             self._threshold.label.setVisible(bool(text))
             self._threshold_state = state
@@ -295,15 +294,13 @@ class TimeChart(QWidget):
 
     def csv_text(self) -> str:
         """The shown lines within the shown time: ``series,time,value``, a gap without a value."""
-        made = io.StringIO()
-        writer = csv.writer(made, lineterminator="\n")
-        writer.writerow(["series", "time", "value"])
+        rows = [("series", "time", "value")]
         titles = {one.key: one.title for one in self._series}
         for key, (x, y) in self.shown_points().items():
             for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
                 moment = self._times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
-                writer.writerow([tr(titles[key]), moment, "" if math.isnan(value) else f"{value:.10g}"])
-        return made.getvalue()
+                rows.append((tr(titles[key]), moment, "" if math.isnan(value) else f"{value:.10g}"))
+        return csv_text(rows)
 
     @property
     def value_text(self) -> Callable[[float], str]:

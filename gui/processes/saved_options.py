@@ -12,6 +12,7 @@ import platformdirs
 from PySide6.QtCore import QSettings
 
 from gui.processes.worker_options import WorkerArguments
+from monitoring.outside import whole_of
 
 STORE_KEY, NAME_SERVER_KEY, BROKER_KEY, HISTORY_KEY = "broker/store", "broker/ns_port", "broker/port", "broker/history_mib"
 PORT_MAX = 65_535
@@ -75,5 +76,5 @@ def with_saved(options: WorkerArguments, saved: SavedBroker) -> WorkerArguments:
 
 
 def _number(settings: QSettings, key: str, low: int, high: int) -> int | None:
-    text = str(settings.value(key, ""))
-    return int(text) if text.isascii() and text.isdecimal() and low <= int(text) <= high else None
+    number = whole_of(str(settings.value(key, "")))
+    return number if number is not None and low <= number <= high else None

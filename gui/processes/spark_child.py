@@ -14,6 +14,7 @@ from enum import Enum
 from PySide6.QtCore import QObject, Signal
 
 from gui.processes.child_process import ChildEnd, ChildProcess
+from monitoring.outside import read_json
 
 _LOG = logging.getLogger(__name__)
 CANCEL_GRACE_MS = 1_800
@@ -157,9 +158,9 @@ class SparkChild(QObject):
 def session_line(line: str) -> tuple[SparkState, int] | None:
     """State and memory in bytes that a line tells; None if it tells something else."""
     try:
-        fields = json.loads(line)
+        fields = read_json(line)
         if fields["stage"] != "session":
             return None
         return SparkState(fields["state"]), int(fields["memory_bytes"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         return None

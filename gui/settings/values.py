@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSettings
 
+from monitoring.outside import whole_of
+
 DENSITY_KEY = "density"
 SCALE_KEY = "scale_percent"
 SCALES_PERCENT = (100, 125, 150, 175, 200)
@@ -16,7 +18,8 @@ STAY_KEY = "tray/stay"
 def whole_number(settings: QSettings, key: str, default: int) -> int:
     """A whole number from the settings file, or the default where it is missing or none."""
     text = str(settings.value(key, default))
-    return int(text) if text.lstrip("-").isdigit() else default
+    number = whole_of(text.removeprefix("-"))
+    return default if number is None else -number if text.startswith("-") else number
 
 
 def text_list(settings: QSettings, key: str) -> list[str]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QMenu
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
+from gui.words.plain_text import tip_text
 
 
 def set_acting(button: QAbstractButton, refusal: str, *, able: bool = True) -> None:
@@ -21,7 +22,7 @@ def set_acting(button: QAbstractButton, refusal: str, *, able: bool = True) -> N
         able: Whether something is selected to act on.
     """
     button.setEnabled(able and not refusal)
-    button.setToolTip(refusal)
+    button.setToolTip(tip_text(refusal))
 
 
 def add_acting(menu: QMenu, text: str, run: Callable[[], object], refusal: str) -> QAction:
@@ -30,7 +31,7 @@ def add_acting(menu: QMenu, text: str, run: Callable[[], object], refusal: str) 
     made.triggered.connect(lambda _checked=False: run())
     if refusal:
         made.setEnabled(False)
-        made.setToolTip(refusal)
+        made.setToolTip(tip_text(refusal))
         menu.setToolTipsVisible(True)
     return made
 

@@ -26,6 +26,7 @@ from gui.widgets.production_bar import production_name
 from gui.widgets.said import push_button
 from gui.words.broker_words import reasons_text
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text, title_text
 from gui.words.text import tr
 from monitoring.sources.base import ClusterSource, Pending
 
@@ -88,7 +89,7 @@ class ActionDialog(FittedDialog):
         self._plan = plan
         self._query: LatestQuery[Any] = LatestQuery(self)
         self._blocked = ""
-        self.setWindowTitle(plan.title)
+        self.setWindowTitle(title_text(plan.title))
         self.setMinimumWidth(WIDTH)
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(plan.typed)
@@ -158,7 +159,7 @@ class ActionDialog(FittedDialog):
         by_enter = is_ready and bool(self._plan.typed or self.production or self._plan.enter_starts)
         self.go.setDefault(by_enter)
         self.cancel.setDefault(not by_enter)
-        self.go.setToolTip(self._plan.refusal or self._blocked)
+        self.go.setToolTip(tip_text(self._plan.refusal or self._blocked))
 
     def _start(self) -> None:
         if not self.is_ready:

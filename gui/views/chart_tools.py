@@ -24,6 +24,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.popups import new_menu
 from gui.widgets.said import push_button
+from gui.words.plain_text import title_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
@@ -65,7 +66,7 @@ class ChartTable(FittedDialog):
         self._times = times
         self._value_text = chart.value_text
         chart.destroyed.connect(self.close)
-        self.setWindowTitle(chart.accessibleName() or tr("Figures of the chart"))
+        self.setWindowTitle(title_text(chart.accessibleName() or tr("Figures of the chart")))
         points = chart.shown_points()
         shown = [one for one in chart.series if one.key in points]
         self._keys = [one.key for one in shown]

@@ -40,6 +40,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens, mix
 from gui.widgets.popups import new_menu
+from gui.words.plain_text import label_text, tip_text
 from gui.words.text import tr
 
 if TYPE_CHECKING:
@@ -68,8 +69,7 @@ _ROLE_FONTS: dict[str, tuple[int, QFont.Weight]] = {
 
 def label(text: str = "", role: str = "", *, selectable: bool = False, wrap: bool = False) -> QLabel:
     """A text in the look of ``role`` (page-title, panel-title, headline, secondary, caption, warning, mono, key, …)."""
-    made = WrappedLabel() if wrap else QLabel()
-    made.setTextFormat(Qt.TextFormat.PlainText)
+    made = WrappedLabel() if wrap else PlainLabel()
     made.setFont(mono_font() if role == "mono" else text_font(*_ROLE_FONTS.get(role, (Size.BODY, QFont.Weight.Normal))))
     if role:
         made.setProperty("role", role)
@@ -79,7 +79,18 @@ def label(text: str = "", role: str = "", *, selectable: bool = False, wrap: boo
     return made
 
 
-class WrappedLabel(QLabel):
+class PlainLabel(QLabel):
+    """Shows its text letter by letter; a label of Qt shows one that looks like HTML as such, and opens the files it names."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def setText(self, text: str) -> None:
+        super().setText(label_text(text))
+
+
+class WrappedLabel(PlainLabel):
     """A text of several lines, in which also names are broken that are longer than a line and have no gap.
 
     Qt breaks no word: a name of 255 characters would make the window as wide as it is. The breaks are in what is drawn only.
@@ -93,7 +104,7 @@ class WrappedLabel(QLabel):
 
     def setText(self, text: str) -> None:
         self._whole = text
-        super().setText(_LONG_WORD.sub(lambda word: _BREAK.join(word[0]), text))
+        QLabel.setText(self, _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), label_text(text)))
 
     def text(self) -> str:
         """What was set, without the breaks."""
@@ -118,14 +129,13 @@ class WrappedLabel(QLabel):
         QGuiApplication.clipboard().setText(self.selectedText().replace(_BREAK, ""))
 
 
-class ElidedLabel(QLabel):
+class ElidedLabel(PlainLabel):
     """A one-line text that is cut with an ellipsis where space ends; the tool tip then says all of it."""
 
     def __init__(self, text: str = "", role: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__()
         self._whole = text
         self._mode = mode
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setFont(text_font(*_ROLE_FONTS.get(role, (Size.BODY, QFont.Weight.Normal))))
         if role:
             self.setProperty("role", role)
@@ -145,16 +155,19 @@ class ElidedLabel(QLabel):
         return QSize(24, super().minimumSizeHint().height())
 
     def sizeHint(self) -> QSize:
-        return QSize(QFontMetrics(self.font()).horizontalAdvance(self._whole) + 2, super().sizeHint().height())
+        return QSize(QFontMetrics(self.font()).horizontalAdvance(self._line()) + 2, super().sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._elide()
 
     def _elide(self) -> None:
-        shown = QFontMetrics(self.font()).elidedText(self._whole, self._mode, max(self.width(), 24))
+        shown = QFontMetrics(self.font()).elidedText(self._line(), self._mode, max(self.width(), 24))
         super().setText(shown)
-        self.setToolTip(self._whole if shown != self._whole else "")
+        self.setToolTip(tip_text(self._whole) if shown != self._whole else "")
+
+    def _line(self) -> str:
+        return label_text(self._whole).replace("\n", " ")
 
 
 class _GlyphOfTheme(_Widget):
@@ -206,7 +219,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
         self.setFont(text_font(Size.BODY, QFont.Weight.Medium))
         self._room = ICON_ROOM if text else 0
         self.setIconSize(QSize(Size.ICON_BUTTON + self._room, Size.ICON_BUTTON))
-        self.setToolTip(tip)
+        self.setToolTip(tip_text(tip))
         # A blank name would hide the text that comes later.
         self.setAccessibleName(text.strip() or tip)
         if on_click is not None:
@@ -227,7 +240,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
 
     def set_tip(self, tip: str) -> None:
         """Tool tip and accessible name of a button without text."""
-        self.setToolTip(tip)
+        self.setToolTip(tip_text(tip))
         if not self.text():
             self.setAccessibleName(tip)
 
@@ -264,7 +277,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
         return by_role.get(str(self.property("role")), tokens.text_1)
 
 
-class IconLabel(_GlyphOfTheme, QLabel):
+class IconLabel(_GlyphOfTheme, PlainLabel):
     """A glyph in a colour of the theme, named by its token."""
 
     def __init__(

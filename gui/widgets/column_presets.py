@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QWidget
 
+from monitoring.outside import read_json
+
 PRESETS_MAX = 20
 NAME_CHARACTERS_MAX = 60
 PRESETS_END = "-presets"
@@ -45,7 +47,7 @@ class ColumnPresets:
         """What is kept, by name, in order; of a file that somebody edited, what makes sense."""
         text = self._memory.read_columns(self._key)
         try:
-            kept = json.loads(text) if text else {}
+            kept = read_json(text) if text else {}
         except ValueError:
             return {}
         if not isinstance(kept, dict):

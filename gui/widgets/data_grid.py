@@ -29,9 +29,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
 
+from broker_core.api import tsv_text
 from gui.event_loop.turns import next_turn
 from gui.models.table import ColumnTableModel
-from gui.models.table_text import as_markdown, as_tsv
+from gui.models.table_text import as_markdown
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -463,7 +464,7 @@ class DataGrid(QWidget, Generic[R]):
             made = [{column.key: column.text(row) for column in columns} for row in rows]
             return json.dumps(made[0] if len(made) == 1 else made, ensure_ascii=False, indent=2)
         lines = [[tr(column.title) for column in columns], *([column.text(row) for column in columns] for row in rows)]
-        return as_markdown(lines) if form is CopyFormat.MARKDOWN else as_tsv(lines)
+        return as_markdown(lines) if form is CopyFormat.MARKDOWN else tsv_text(lines)
 
     def _clicked(self, index: QModelIndex) -> None:
         section = self.model.section_at(index.row())

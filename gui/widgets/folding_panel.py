@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from gui.widgets.basic import IconButton
 from gui.widgets.panel import Panel
+from gui.words.plain_text import tip_text
 
 WIDE_AGAIN = 16
 """So much wider it must be for the words to come back."""
@@ -58,7 +59,7 @@ class FoldingPanel(Panel):
     def _write(self, button: IconButton) -> None:
         words, tip = self._words[button], self._tips[button]
         button.setText("" if self.is_folded else words)
-        button.setToolTip(tip or words if self.is_folded else tip)
+        button.setToolTip(tip_text(tip or words if self.is_folded else tip))
         button.setAccessibleName(words if self.is_folded else "")
 
     def _head_width(self) -> int:

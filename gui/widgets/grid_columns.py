@@ -17,8 +17,10 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 from gui.models.table import Column, ColumnTableModel
 from gui.widgets.column_presets import ColumnMemory, ColumnPresets
 from gui.widgets.popups import new_menu
-from gui.widgets.saved_menu import add_saved, ask_name
+from gui.widgets.questions import ask_name
+from gui.widgets.saved_menu import add_saved, menu_name
 from gui.words.text import tr
+from monitoring.outside import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +144,7 @@ class GridColumns(QObject):
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         for column in self._model.columns:
             if column.title and column.key not in self._left_out:
-                name = tr(column.title)
+                name = menu_name(tr(column.title))
                 has_room = column.key not in self._without_room
                 action = menu.addAction(name if has_room else tr("{name} (no room for it now)", name=name))
                 action.setCheckable(True)
@@ -194,7 +196,8 @@ class GridColumns(QObject):
             return
         header = self._view.horizontalHeader()
         at = header.viewport().mapToGlobal(QPoint(header.sectionViewportPosition(place) + 1, header.height()))
-        menu.addAction(tr("What is “{name}”?", name=tr(columns[place].title)), lambda: memory.explain_part(parent, at))
+        title = menu_name(tr(columns[place].title))
+        menu.addAction(tr("What is “{name}”?", name=title), lambda: memory.explain_part(parent, at))
         menu.addSeparator()
 
     def show_column(self, key: str, *, shown: bool) -> None:
@@ -277,7 +280,7 @@ class GridColumns(QObject):
     def _restore(self, text: str) -> None:
         """Take what was kept; of a file that somebody edited, what makes sense."""
         try:
-            kept = json.loads(text) if text else {}
+            kept = read_json(text) if text else {}
         except ValueError:
             return
         if not isinstance(kept, dict):

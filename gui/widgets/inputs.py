@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSpinBox,
@@ -22,6 +21,8 @@ from PySide6.QtWidgets import (
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
+from gui.widgets.basic import PlainLabel
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 SEARCH_DELAY_MS = 150
@@ -56,7 +57,7 @@ class NameBox(QComboBox):
         return self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, max(0, self.width() - _ARROW_ROOM))
 
     def _name_changed(self, text: str) -> None:
-        self.setToolTip(text if self.fontMetrics().horizontalAdvance(text) > NAME_WIDTH_MAX - _ARROW_ROOM else "")
+        self.setToolTip(tip_text(text) if self.fontMetrics().horizontalAdvance(text) > NAME_WIDTH_MAX - _ARROW_ROOM else "")
 
 
 class SegmentedControl(QFrame):
@@ -131,7 +132,7 @@ class UnitField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._unit = QLabel(self)
+        self._unit = PlainLabel(self)
         self._unit.setProperty("role", "caption")
         self._unit.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 

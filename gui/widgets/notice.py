@@ -191,7 +191,6 @@ class MissingNote(WrappedLabel):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("role", "warning")
-        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setContentsMargins(12, 4, 12, 4)
         self.hide()
 

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabBar, QTabWidge
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, label, language_changed
 from gui.widgets.inputs import SegmentedControl
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 W = TypeVar("W", bound=QWidget)
@@ -108,7 +109,8 @@ def say(part: QWidget, setter: str, *texts: str, **values: object) -> None:
         texts: English; empty texts stay empty.
         values: Values of the fields of the texts, as in `tr`.
     """
-    _add(part, lambda one: getattr(one, setter)(*(text and tr(text, **values) for text in texts)))
+    clean = tip_text if setter == "setToolTip" else str
+    _add(part, lambda one: getattr(one, setter)(*(clean(text and tr(text, **values)) for text in texts)))
 
 
 def said_button(

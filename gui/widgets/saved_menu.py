@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
-from gui.widgets.popups import opened
+from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
 CHARACTERS_MAX = 90
@@ -15,7 +15,7 @@ CHARACTERS_MAX = 90
 
 def menu_text(text: str, most: int = CHARACTERS_MAX) -> str:
     """A text as a menu shows it, cut at its end."""
-    return (text if len(text) <= most else text[: most - 1] + "…").replace("&", "&&")
+    return button_text(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def menu_name(name: str, most: int = CHARACTERS_MAX) -> str:
@@ -23,7 +23,7 @@ def menu_name(name: str, most: int = CHARACTERS_MAX) -> str:
     if len(name) > most:
         half = (most - 1) // 2
         name = f"{name[:half]}…{name[-half:]}"
-    return name.replace("&", "&&")
+    return button_text(name)
 
 
 def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], None], forget: Callable[[str], None]) -> None:
@@ -37,18 +37,8 @@ def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], Non
     """
     menu.addSeparator()
     for name, tip in saved.items():
-        menu.addAction(menu_text(name), partial(choose, name)).setToolTip(tip)
+        menu.addAction(menu_text(name), partial(choose, name)).setToolTip(tip_text(tip))
     if saved:
         dropped = menu.addMenu(tr("Forget"))
         for name in saved:
             dropped.addAction(menu_text(name), partial(forget, name))
-
-
-def ask_name(parent: QWidget, title: str, text: str, proposed: str, save: Callable[[str], None]) -> QInputDialog:
-    """Ask under which name something is to be kept; ``save`` gets the name unless it is empty."""
-    dialog = QInputDialog(parent)
-    dialog.setWindowTitle(title)
-    dialog.setLabelText(text)
-    dialog.setTextValue(proposed)
-    dialog.textValueSelected.connect(lambda name: save(name.strip()) if name.strip() else None)
-    return opened(dialog)

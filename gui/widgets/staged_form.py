@@ -12,6 +12,7 @@ from gui.theme.style import set_role
 from gui.widgets.basic import label
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.said import on_language
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 Value = bool | int | str
@@ -155,7 +156,7 @@ class StagedForm(QWidget):
             name.setText(tr(field.title))
             tip = "\n".join(filter(None, (tr(field.tip) if field.tip else "", field.wire_name)))
             for widget in (name, editor):
-                widget.setToolTip(tip)
+                widget.setToolTip(tip_text(tip))
             editor.setAccessibleName(tr(field.title))
             editor.setAccessibleDescription(tip)
             self._defaults[field.key].setText(field.text(field.default))

@@ -16,6 +16,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 CIRCLE, GAP, LINK_MIN = 22, 8, 14
@@ -48,7 +49,7 @@ class StepButton(QAbstractButton):
         state = tr("done") if is_done else ""
         words = tr("Step {number} of {count}: {title}", number=self._number, count=count, title=title)
         self.setAccessibleName(", ".join(filter(None, (words, fact, state))))
-        self.setToolTip(fact)
+        self.setToolTip(tip_text(fact))
 
     def sizeHint(self) -> QSize:
         return QSize(CIRCLE + GAP + self._words_width() + 6, HEIGHT)

@@ -18,6 +18,7 @@ from gui.widgets.basic import IconButton
 from gui.widgets.inputs import SEARCH_DELAY_MS
 from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said_button
+from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
 TOKENS_MAX = 6
@@ -121,7 +122,7 @@ class TokenField(QFrame):
 
     def show_fault(self, words: str) -> None:
         """Mark the text as one that cannot be read, with the reason; empty: it can."""
-        self.setToolTip(words)
+        self.setToolTip(tip_text(words))
         if self.property("valid") != ("false" if words else ""):
             self.setProperty("valid", "false" if words else "")
             repolish(self)
@@ -156,9 +157,9 @@ class TokenField(QFrame):
         self.clear_button.setVisible(bool(self.text()))
 
     def _chip(self, condition: str) -> IconButton:
-        chip = IconButton(self._theme, "x", condition.replace("&", "&&"), role="token")
+        chip = IconButton(self._theme, "x", button_text(condition), role="token")
         words = tr("Leave out: {condition}", condition=condition)
-        chip.setToolTip(words)
+        chip.setToolTip(tip_text(words))
         chip.setAccessibleName(words)
         chip.clicked.connect(partial(self._leave_out, condition))
         return chip
@@ -270,7 +271,7 @@ class TokenField(QFrame):
         for title, words in self._menu():
             part = menu.addMenu(tr(title))
             for word in words:
-                part.addAction(word.replace("&", "&&"), partial(self.add, word))
+                part.addAction(button_text(word), partial(self.add, word))
         menu.popup(self.add_button.mapToGlobal(self.add_button.rect().bottomLeft()))
         return menu
 

@@ -34,7 +34,10 @@ _KILO = 1024
 
 def tr(text: str, /, **values: object) -> str:
     """The text in the language of the window, with ``{name}`` fields filled from ``values``; a count of 1 in the singular."""
-    shown = QCoreApplication.translate(_CONTEXT, text)
+    try:
+        shown = QCoreApplication.translate(_CONTEXT, text)
+    except UnicodeEncodeError:  # half of a pair of UTF-16, as JSON from outside may hold it: no text of ours
+        shown = text
     if not values:
         return shown
     if shown == text:

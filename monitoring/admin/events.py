@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 
+from broker_core.api import csv_bytes
 from broker_core.worker.questions.history import EventPage
 
 
@@ -42,6 +41,8 @@ _GROUPS = {
     "topic_deleted": EventGroup.TOPIC,
     "writes_refused": EventGroup.DISK,
     "writes_accepted": EventGroup.DISK,
+    "message_set_aside": EventGroup.TOPIC,
+    "config_damaged": EventGroup.DISK,
     "alert": EventGroup.ALERT,
     "unjudged": EventGroup.ALERT,
     "action": EventGroup.ACTION,
@@ -102,18 +103,15 @@ def counts_by_part(rows: Iterable[EventRow], group: EventGroup, from_ms: int, to
     return counts
 
 
-def csv_text(rows: Sequence[EventRow]) -> str:
-    """Events as CSV (RFC 4180), the times as ms since the epoch and in UTC."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(("at_ms", "time_utc", "kind", "subject", "text"))
-    writer.writerows((row.at_ms, _utc(row.at_ms), row.kind, _harmless(row.subject), _harmless(row.text)) for row in rows)
-    return out.getvalue()
+def events_csv(rows: Sequence[EventRow]) -> bytes:
+    """Events as a CSV file, the times as ms since the epoch and in UTC."""
+    head = ("at_ms", "time_utc", "kind", "subject", "text")
+    return csv_bytes([head, *((row.at_ms, _utc(row.at_ms), row.kind, row.subject, row.text) for row in rows)])
 
 
-def json_lines(rows: Sequence[EventRow]) -> str:
-    """Events as JSON Lines."""
-    return "".join(
+def events_json_lines(rows: Sequence[EventRow]) -> bytes:
+    """Events as a file of JSON Lines."""
+    lines = (
         json.dumps(
             {"atMs": row.at_ms, "time": _utc(row.at_ms), "kind": row.kind, "subject": row.subject, "text": row.text},
             ensure_ascii=False,
@@ -121,12 +119,8 @@ def json_lines(rows: Sequence[EventRow]) -> str:
         + "\n"
         for row in rows
     )
+    return "".join(lines).encode("utf-8", "surrogatepass")
 
 
 def _utc(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _harmless(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula: names of topics and groups come from anybody."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -12,6 +12,7 @@ from enum import Enum
 
 from broker_core.api import RequestCode
 from broker_core.worker.questions.administration import AskBroker
+from monitoring.outside import read_json
 
 TO_THE_END = -1
 """As a timestamp of a reset: the end of the queue."""
@@ -199,7 +200,7 @@ def snapshots_to_text(snapshots: Sequence[OffsetSnapshot]) -> str:
 def snapshots_from_text(text: str) -> list[OffsetSnapshot]:
     """Read snapshots; what is not one is left out."""
     try:
-        items = json.loads(text or "[]")
+        items = read_json(text or "[]")
     except ValueError:
         return []
     return [made for item in items if (made := _snapshot(item)) is not None] if isinstance(items, list) else []
@@ -212,5 +213,5 @@ def _snapshot(item: object) -> OffsetSnapshot | None:
         return OffsetSnapshot(
             str(item["group"]), str(item["topic"]), int(item["taken_ms"]), offsets, str(item.get("reason", ""))
         )
-    except (AssertionError, KeyError, TypeError, ValueError):
+    except (AssertionError, KeyError, TypeError, ValueError, OverflowError):
         return None

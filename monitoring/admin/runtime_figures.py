@@ -22,7 +22,7 @@ Texts = Sequence[str]
 Reader = Callable[[Texts], Value]
 """Takes the texts of the keys of a figure, empty where a broker has none."""
 
-_SIZE = re.compile(r"([\d.]+)\s*([KMGTPE]?)i?B", re.IGNORECASE)
+_SIZE = re.compile(r"(?<![\d.])(\d{1,18}(?:\.\d{1,18})?)\s{0,4}([KMGTPE]?)i?B", re.IGNORECASE)
 _SIZES = " KMGTPE"
 _HOUR_MS = 3_600_000
 

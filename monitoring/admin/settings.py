@@ -11,6 +11,7 @@ from enum import Enum
 
 from broker_core.api import RequestCode, SettingKind, SettingSpec, read_broker_settings, setting_specs
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from monitoring.outside import DIGITS_MAX, whole_of
 
 HOURS_OF_DAY = 24
 PATH_KEYS = frozenset(
@@ -125,7 +126,7 @@ def fault_of(setting: Setting, text: str) -> Fault | None:
     if spec.kind is SettingKind.NUMBER:
         return _number_fault(spec, text)
     hours = [entry.strip() for entry in text.split(";")]
-    if setting.key == "deleteWhen" and not all(hour.isdecimal() and int(hour) < HOURS_OF_DAY for hour in hours):
+    if setting.key == "deleteWhen" and not all(whole_of(hour) in range(HOURS_OF_DAY) for hour in hours):
         return Fault.NO_HOURS
     return None
 
@@ -133,6 +134,8 @@ def fault_of(setting: Setting, text: str) -> Fault | None:
 def _number_fault(spec: SettingSpec, text: str) -> Fault | None:
     if not (text.isascii() and text.isdecimal()):
         return Fault.NO_NUMBER
+    if len(text) > DIGITS_MAX:
+        return Fault.OUT_OF_BOUNDS
     low, high = spec.low, spec.high
     inside = (low is None or int(text) >= low) and (high is None or int(text) <= high)
     return None if inside else Fault.OUT_OF_BOUNDS

@@ -8,15 +8,15 @@ Source: docs/spec/store.md §7.3.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from broker_core.api import TopicSettings, UsageError
+from broker_core.api import CodecError, TopicSettings, UsageError, csv_bytes, read_csv
 from monitoring.admin.topics import QUEUES_MAX
+from monitoring.outside import read_json
 
 TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -36,7 +36,7 @@ _FIELDS = {
 """Key of a config → field of `TopicSettings`."""
 _QUEUES = ("read_queues", "write_queues")
 _TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no", ""})
-_DELIMITERS = (",", ";", "\t")
+_SEPARATORS = (",", ";", "\t")
 
 Given = int | bool | str | dict[str, str]
 
@@ -80,7 +80,7 @@ def read_topic_file(data: bytes) -> list[TopicEntry]:
         UsageError: It is neither JSON nor CSV of topics, or has more than `TOPICS_MAX`.
     """
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig", "surrogatepass")
     except UnicodeDecodeError as error:
         raise UsageError("the file is no text in UTF-8") from error
     rows = _json_rows(text) if text.lstrip().startswith(("{", "[")) else _csv_rows(text)
@@ -98,16 +98,14 @@ def topics_json(topics: Iterable[TopicSettings]) -> bytes:
 
 
 def topics_csv(topics: Iterable[TopicSettings]) -> bytes:
-    """Settings with a line for each topic; UTF-8."""
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow((_NAME_KEYS[0], *_FIELDS))
-    for one in sorted(topics, key=lambda one: one.name):
-        config = _config(one)
-        attributes = ";".join(f"{key}={value}" for key, value in sorted(one.attributes.items()))
-        cells = {**config, "order": str(one.order).lower(), "attributes": attributes}
-        lines.writerow([cells[key] for key in (_NAME_KEYS[0], *_FIELDS)])
-    return text.getvalue().encode()
+    """Settings with a line for each topic."""
+    return csv_bytes([(_NAME_KEYS[0], *_FIELDS), *map(_cells, sorted(topics, key=lambda one: one.name))])
+
+
+def _cells(one: TopicSettings) -> list[object]:
+    attributes = ";".join(f"{key}={value}" for key, value in sorted(one.attributes.items()))
+    cells = {**_config(one), "order": str(one.order).lower(), "attributes": attributes}
+    return [cells[key] for key in (_NAME_KEYS[0], *_FIELDS)]
 
 
 def _config(one: TopicSettings) -> dict[str, object]:
@@ -128,8 +126,8 @@ def _config(one: TopicSettings) -> dict[str, object]:
 
 def _json_rows(text: str) -> list[dict[str, object]]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = read_json(text)
+    except ValueError as error:
         raise UsageError(f"the file is no JSON: {error}") from error
     if isinstance(found, dict):
         table = found.get(TABLE_KEY)
@@ -140,19 +138,16 @@ def _json_rows(text: str) -> list[dict[str, object]]:
 
 
 def _csv_rows(text: str) -> list[dict[str, object]]:
-    head = text.partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=head.count)
-    rows = csv.DictReader(io.StringIO(text, newline=None), delimiter=delimiter)
+    separator = max(_SEPARATORS, key=text.partition("\n")[0].count)
     try:
-        if not any(name.strip() in _NAME_KEYS for name in rows.fieldnames or ()):
-            raise UsageError(f"the first line has no column {_NAME_KEYS[0]}: it is no table of topics")
-        # An empty cell says nothing.
-        return [
-            {key.strip(): cell.strip() for key, cell in line.items() if isinstance(key, str) and cell and cell.strip()}
-            for line in rows
-        ]
-    except csv.Error as error:
-        raise UsageError(f"line {max(1, rows.line_num)} of the table cannot be read: {error}") from error
+        head, *rows = [row for _line, row in read_csv(io.StringIO(text, newline=""), separator) if row] or [[]]
+    except CodecError as error:
+        raise UsageError(f"the table cannot be read: {error}") from error
+    names = [name.strip() for name in head]
+    if not any(name in _NAME_KEYS for name in names):
+        raise UsageError(f"the first line has no column {_NAME_KEYS[0]}: it is no table of topics")
+    # An empty cell says nothing.
+    return [{name: cell.strip() for name, cell in zip(names, row, strict=False) if cell.strip()} for row in rows]
 
 
 # ---- entries -----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from broker_core.worker.questions.letter_notes import (
 from broker_core.worker.questions.lifecycle import Done
 from monitoring.history.database import BUSY_SECONDS, transaction
 from monitoring.letter_notes import NEW, OPEN, RESENT, LetterNote, notes_from_json
+from monitoring.outside import read_json
 
 LETTERS_MAX = 50_000
 """Dead letters with a note; beyond it the notes that were changed least recently are removed."""
@@ -127,8 +128,8 @@ def _write(connection: sqlite3.Connection, statement: str, notes: Iterable[tuple
 
 def _group_texts(text: str) -> list[tuple[str, str]]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = read_json(text)
+    except ValueError:
         return []
     known = found.items() if isinstance(found, dict) else ()
     return [(group, words) for group, words in known if isinstance(words, str)]

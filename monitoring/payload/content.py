@@ -136,7 +136,7 @@ class _Reading:
             return self._protobuf() or self._plain()
         text, encoding = decode_text(self._data, self._encoding)
         if text is None:
-            self.refusals.append((wanted, f"the bytes are no text in {self._encoding or 'UTF-8 or GBK'}"))
+            self.refusals.append((wanted, f"the bytes are no text in {self._encoding or 'UTF-8, GBK or Latin-1'}"))
             return _Found(BodyKind.BYTES)
         readers = {"json": self._json, "xml": self._xml, "table": self._table}
         reader = readers.get(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -9,15 +10,24 @@ SNIFFED_CHARACTERS: Final = 64 * 1024
 """Looked at to tell text from bytes."""
 
 ENCODINGS: Final = ("utf-8", "gb18030", "utf-16", "big5", "shift_jis", "euc_kr", "latin-1")
-"""Encodings that a rule or a person can choose; the first two are tried without being asked."""
+"""Encodings that a rule or a person can choose; UTF-8, GB18030 and Latin-1 are tried without being asked."""
 
+_ASCII = bytes(range(0x80))
+_COMMON_PAIR = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")
+_FOREIGN = re.compile(
+    r"[À-ÖØ-öø-ÿ]{3}"  # hardly a word of a Western language has three accents in a row
+    r"|(?<![A-Za-zÀ-ÖØ-öø-ÿ])[À-ÖØ-öø-ÿ]{2}(?![A-Za-zÀ-ÖØ-öø-ÿ])"  # two are no word
+    r"|[¢-©¬-¾×÷][À-ÿ]|[À-ÿ][¡-\xa7«-\xad¯±´-¶¸¹¼-¿×÷]|[\xa0-¿×÷]{2}"  # nor are letters and signs side by side
+    r"|[ß-öø-ÿ][A-Z]"  # nor does a capital letter follow a small one
+)
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 def decode_text(data: bytes, encoding: str = "") -> tuple[str | None, str]:
     """Text of bytes and its encoding; None when they are no text.
 
-    Without an encoding a byte order mark decides, else UTF-8, else GBK (as GB18030) if what comes out looks like Chinese.
+    Without an encoding a byte order mark decides, else UTF-8, else GBK (as GB18030) if what comes out is common Chinese, else
+    Latin-1 if it looks like a Western language, else GBK if it is any Chinese.
     """
     if encoding:
         return _decoded(data, encoding)
@@ -27,8 +37,12 @@ def decode_text(data: bytes, encoding: str = "") -> tuple[str | None, str]:
     text, name = _decoded(data, "utf-8")
     if text is not None:
         return text, name
-    text, _ = _decoded(data, "gb18030")
-    return (text, "gb18030") if text is not None and _looks_chinese(text) else (None, "")
+    text, name = _decoded(data, "gb18030")
+    chinese = (text, name) if text is not None and _looks_chinese(text) else (None, "")
+    if chinese[0] is not None and _is_common(data):
+        return chinese
+    western, name = _decoded(data, "latin-1")
+    return (western, name) if western is not None and _looks_western(western) else chinese
 
 
 def _decoded(data: bytes, encoding: str) -> tuple[str | None, str]:
@@ -45,6 +59,22 @@ def _is_printable(text: str, strange: tuple[str, ...]) -> bool:
     """Whether no character is of a strange category; those that came with newer versions of Unicode are of Cn here."""
     start = text[:SNIFFED_CHARACTERS]
     return start.isprintable() or all(c in "\t\r\n\f\ufeff" or unicodedata.category(c) not in strange for c in start)
+
+
+def _is_common(data: bytes) -> bool:
+    """Whether most bytes above ASCII are pairs of level 1 of GB 2312, its usual characters, or of its punctuation.
+
+    Western text has such pairs hardly ever: a capital letter or a sign in front of another letter with an accent.
+    """
+    start = data[:SNIFFED_CHARACTERS]
+    return 2 * len(_COMMON_PAIR.sub(b"", start).translate(None, _ASCII)) <= len(start.translate(None, _ASCII))
+
+
+def _looks_western(text: str) -> bool:
+    """Almost any bytes are some Latin-1 text, but in few of them accents are single letters of words of ASCII letters."""
+    start = text[:SNIFFED_CHARACTERS]
+    high = sum(c > "\x7f" for c in start)
+    return 3 * high <= 2 * len(start) and _FOREIGN.search(start) is None
 
 
 def _looks_chinese(text: str) -> bool:

@@ -69,9 +69,9 @@ class ListMask:
             start: At most a few hundred bytes.
             body_bytes: Of the whole body.
         """
-        if not self:
-            return body_preview(start, self._encoding)
         is_part = len(start) < body_bytes or start.startswith(_CUT.encode())
+        if not self:
+            return body_preview(start, self._encoding, is_whole=not is_part)
         if is_part or self._is_elsewhere(start):
             return MASK
         return self._line(start)
@@ -80,7 +80,7 @@ class ListMask:
         """The first characters of a body that is there as a whole; one that is too long to be judged here is hidden."""
         if not self:
             start = body[:characters]
-            text = _text_of_start(start, self._encoding)
+            text = _text_of_start(start, self._encoding, is_whole=len(body) <= characters)
             return start.decode("utf-8", "replace") if text is None else text
         return self._text(body)[:characters] if len(body) <= _JUDGED_BYTES_MAX and not self._is_elsewhere(body) else MASK
 
@@ -161,20 +161,21 @@ def _place(step: object) -> str:
     return str(step) if isinstance(step, int) else "*"
 
 
-def body_preview(start: bytes, encoding: str = "") -> str:
+def body_preview(start: bytes, encoding: str = "", *, is_whole: bool = False) -> str:
     """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs.
 
     Args:
         start: May end within a character.
         encoding: Of the text; empty finds out.
+        is_whole: They are the whole body: it ends with a character.
     """
-    text = _text_of_start(start, encoding)
+    text = _text_of_start(start, encoding, is_whole=is_whole)
     return start[:_HEX_BYTES].hex(" ") if text is None else " ".join(text.split())
 
 
-def _text_of_start(start: bytes, encoding: str) -> str | None:
+def _text_of_start(start: bytes, encoding: str, *, is_whole: bool) -> str | None:
     # With any cut UTF-8 comes first: a part of it that ends within a character looks like Chinese in GBK.
-    begun = min(3, len(start) - 1, len(start) - len(start.rstrip(_HIGH_BYTES)))
+    begun = 0 if is_whole else min(3, len(start) - 1, len(start) - len(start.rstrip(_HIGH_BYTES)))
     for name in (encoding,) if encoding else ("utf-8", ""):
         for cut in range(max(begun, 0) + 1):
             text, _encoding = decode_text(start[: len(start) - cut], name)

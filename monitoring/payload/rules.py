@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from broker_core.api import UsageError, state_of_topic
 from broker_core.api import names as reserved
+from monitoring.outside import read_json
 from monitoring.payload.masking import MaskRules, united
 
 READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")
@@ -123,7 +124,7 @@ def read_rules(path: Path) -> tuple[DecoderRule, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the rules in {path} cannot be read: {error}", path=str(path)) from error
     try:
-        content = json.loads(text)
+        content = read_json(text)
         if content["version"] != VERSION:
             raise UsageError(f"the rules in {path} are of version {content['version']}, this program knows {VERSION}")
         return tuple(_rule(item) for item in _list(content, "rules", dict))

@@ -1,31 +1,34 @@
 """Result tables as files: Parquet and CSV always, JSON Lines and XLSX on demand.
 
-CSV: UTF-8 with a header, comma separated, quoted where needed; times as ISO 8601 in UTC; no value is replaced. JSON Lines: one
-object a row, times as in CSV. XLSX: one workbook, a sheet for each table; times as dates in UTC, and its last row says what a
-sheet cannot hold. Lists and maps are JSON where the form has none, bytes are hexadecimal digits everywhere but in Parquet.
+CSV: as docs/csv.md says, with a header; times as ISO 8601 in UTC. JSON Lines: one object a row, times as in CSV. XLSX: one
+workbook, a sheet for each table; times as dates in UTC, texts never as formulas or links, and its last row says what a sheet
+cannot hold. Lists and maps are JSON where the form has none, bytes are hexadecimal digits everywhere but in Parquet.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
+from broker_core.delimited_text import csv_text as text_of_rows
+from broker_core.delimited_text import new_csv, write_csv
 from spark_reports.reports.result import ReportTable
+from spark_reports.reports.wording import number, say
 from spark_reports.vocabulary import ValueUnit
 
 WORKBOOK = "tables.xlsx"
 SHEET_ROWS_MAX = 1_048_576 - 2  # of the format, less the heading and the sentence about more rows
 SHEET_NAME_CHARACTERS_MAX = 31
 CELL_CHARACTERS_MAX = 32_767
+CUT_NOTE = "{cells} of the workbook cut after 32,767 characters: the CSV files hold the whole texts."
 _INTEGER_EXACT_MAX = 2**53  # a sheet's numbers are floats
 
 _NUMBER_FORMATS = {
@@ -42,8 +45,8 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
     """Write one table in its forms; return the names of the files."""
     parquet, csv = f"{table.name}.parquet", f"{table.name}.csv"
     pa_parquet.write_table(table.data, folder / parquet, compression="zstd")
-    flat = _flat(table.data)
-    pa_csv.write_csv(flat, folder / csv)
+    with new_csv(folder / csv) as file:
+        write_csv(file, _csv_rows(table.data))
     if not json_lines:
         return [parquet, csv]
     lines = f"{table.name}.jsonl"
@@ -55,18 +58,22 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
 
 def csv_text(table: ReportTable, rows: int) -> str:
     """The heading and the first ``rows`` rows of a table, as its CSV has them."""
-    sink = pa.BufferOutputStream()
-    pa_csv.write_csv(_flat(table.data.slice(0, rows)), sink)
-    text: str = sink.getvalue().to_pybytes().decode("utf-8")
-    return text
+    return text_of_rows(_csv_rows(table.data.slice(0, rows)))
 
 
-def write_workbook(tables: Sequence[ReportTable], folder: Path) -> str:
-    """Write all tables as one workbook; return its name."""
+def _csv_rows(data: pa.Table) -> Iterator[Iterable[str | None]]:
+    yield data.column_names
+    for batch in _nested_as_text(_with_text_bytes(_with_text_times(data))).to_batches(max_chunksize=10_000):
+        yield from zip(*(column.cast(pa.string()).to_pylist() for column in batch.columns), strict=True)
+
+
+def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ...]:
+    """Write all tables as one workbook, `WORKBOOK`; return notes on what its cells cannot hold."""
     import xlsxwriter  # noqa: PLC0415  only who asks for it waits for it
 
     options = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", "strings_to_formulas": False,
                "strings_to_urls": False, "remove_timezone": True}  # fmt: skip
+    all_cut = 0
     with xlsxwriter.Workbook(folder / WORKBOOK, options) as book:
         bold = book.add_format({"bold": True})
         formats = {unit: book.add_format({"num_format": text}) for unit, text in _NUMBER_FORMATS.items()}
@@ -78,14 +85,23 @@ def write_workbook(tables: Sequence[ReportTable], folder: Path) -> str:
                 sheet.set_column(place, place, 24 if table.units[column] in (ValueUnit.TEXT, ValueUnit.TIME) else 14,
                                  formats.get(table.units[column]))  # fmt: skip
                 sheet.write_string(0, place, table.titles[column], bold)
-            _fill(sheet, _nested_as_text(table.data.select(columns).slice(0, SHEET_ROWS_MAX)))
-            if table.data.num_rows > SHEET_ROWS_MAX:
-                more = table.data.num_rows - SHEET_ROWS_MAX
-                sheet.write_string(SHEET_ROWS_MAX + 1, 0, f"{more:,} more rows in {table.name}.csv")
-    return WORKBOOK
+            shown = table.data.select(columns).slice(0, SHEET_ROWS_MAX)
+            cut = _fill(sheet, _nested_as_text(shown))
+            all_cut += cut
+            if lacks := _lacks(table.data.num_rows - shown.num_rows, cut):
+                sheet.write_string(shown.num_rows + 1, 0, f"{lacks} in {table.name}.csv")
+    return (say(CUT_NOTE, cells=number(all_cut, "cell")),) if all_cut else ()
 
 
-def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has no types
+def _lacks(more: int, cut: int) -> str:
+    """What a sheet does not hold of its table."""
+    texts = f"{number(cut, 'cell')} cut after {CELL_CHARACTERS_MAX:,} characters, whole" if cut else ""
+    return "; ".join(filter(None, (number(more, "more row") if more else "", texts)))
+
+
+def _fill(sheet: Any, data: pa.Table) -> int:  # noqa: ANN401  the library has no types
+    """Write rows below the heading; return how many texts were too long for a cell."""
+    cut = 0
     for index, row in enumerate(data.to_pylist(), start=1):
         for place, value in enumerate(row.values()):
             if value is None or (isinstance(value, float) and not math.isfinite(value)):
@@ -94,13 +110,19 @@ def _fill(sheet: Any, data: pa.Table) -> None:  # noqa: ANN401  the library has 
                 value = value.hex()  # noqa: PLW2901  a sheet has no bytes
             if isinstance(value, int) and abs(value) > _INTEGER_EXACT_MAX:
                 value = str(value)  # noqa: PLW2901  rounded it would be another number
-            cell = value[:CELL_CHARACTERS_MAX] if isinstance(value, str) else value
+            cell = _fitting(value) if isinstance(value, str) else value
+            cut += cell != value
             sheet.write(index, place, cell)
+    return cut
 
 
-def _flat(data: pa.Table) -> pa.Table:
-    """Without times, bytes, lists and maps: what CSV can say."""
-    return _nested_as_text(_with_text_bytes(_with_text_times(data)))
+def _fitting(text: str) -> str:
+    """As much of a text as a cell holds, which counts units of UTF-16; a cut text ends in an ellipsis."""
+    if len(text) * 2 <= CELL_CHARACTERS_MAX:
+        return text
+    units = text.encode("utf-16-le", "surrogatepass")
+    is_cut = len(units) > 2 * CELL_CHARACTERS_MAX
+    return units[: 2 * (CELL_CHARACTERS_MAX - 1)].decode("utf-16-le", "ignore") + "…" if is_cut else text
 
 
 def _nested_as_text(data: pa.Table) -> pa.Table:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 from pyspark.sql import DataFrame
 
+from broker_core.delimited_text import unguarded
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
@@ -53,8 +54,9 @@ def listed_keys(path: Path, column: str) -> pa.Table:
         rows = pa_csv.read_csv(path, read_options=read, parse_options=parse, convert_options=options)
     except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path} cannot be read as CSV in UTF-8: {error}", path=str(path)) from error
-    keys = pc.utf8_trim_whitespace(rows[column])
-    listed = pa.table({"key": keys.cast(pa.string()), "list_row": pa.array(range(1, len(keys) + 1), pa.int64())})
+    cells = pa.array([None if cell is None else unguarded(cell) for cell in rows[column].to_pylist()], pa.string())
+    keys = pc.utf8_trim_whitespace(cells)
+    listed = pa.table({"key": keys, "list_row": pa.array(range(1, len(keys) + 1), pa.int64())})
     listed = listed.filter(pc.not_equal(pc.fill_null(listed["key"], ""), ""))
     if not listed.num_rows:
         raise UsageError(f"column {column} of {path} holds no key", path=str(path))

@@ -10,7 +10,7 @@ import pytest
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.delayed_message import delivered
-from broker_core.engine.store.config_file import load_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -102,7 +102,7 @@ def test_what_waits_is_delivered_once_when_it_is_due(golden, tmp_path):
         for columns in pending
     )
     assert Counter((copy.topic, copy.queue_id, copy.properties["UNIQ_KEY"]) for copy in copies) == wanted
-    written = load_config(root / "config" / "delayOffset.json")
+    written = ConfigFile(root / "config" / "delayOffset.json").look().value
     ends = Counter(level for level, _ in scheduled(golden))
     assert written["offsetTable"] == {str(level): count for level, count in sorted(ends.items())}
     assert ("dataVersion" in written) == (golden.name == "delay-5")

@@ -130,6 +130,15 @@ def test_selected_rows_are_copied_as_table_and_as_json(grid):
     assert rows[1].startswith("| payments | 16,870 |")
 
 
+def test_a_copied_name_is_no_formula_of_a_spreadsheet(grid):
+    grid.model.set_rows([Row("=cmd|' /C calc'!A0", 1), Row("\t＝1", 2)])
+    grid.view.selectAll()
+    lines = grid.copied_text(CopyFormat.TSV).split("\n")
+    assert [line.split("\t")[0] for line in lines[1:]] == ["'=cmd|' /C calc'!A0", "\"'"]
+    assert lines[2].startswith('"\'\t＝1"\t2')
+    assert json.loads(grid.copied_text(CopyFormat.JSON))[0]["name"] == "=cmd|' /C calc'!A0"
+
+
 def test_keys_copy(grid, qtbot):
     grid.select_key("orders")
     qtbot.keyClick(grid, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +9,12 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtWidgets import QLabel
 
-from broker_core.api import ORIGIN_LINK, ConnectionLostError, OrbitError, RemoteError
+from broker_core.api import ORIGIN_LINK, ConnectionLostError, OrbitError, RemoteError, open_csv, read_csv
 from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.edit_side import FREE
-from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY
+from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY, receipt_csv
 from gui.views.dead_letters.view import DeadLettersView
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
@@ -32,6 +30,12 @@ pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
     pytest.mark.qt_log_ignore("does not support propagateSizeHints"),  # the offscreen platform, of every dialog
 ]
+
+
+def lines_of(path):
+    """Of a receipt."""
+    with open_csv(path) as file:
+        return [cells for _line, cells in read_csv(file)]
 
 
 class BodySource(DeadSource):
@@ -223,13 +227,26 @@ def test_failures_in_a_row_end_it_and_the_receipt_tells_of_each(view, flow, qtbo
     path = tmp_path / "receipt.csv"
     flow.write_receipt(path)
     qtbot.waitUntil(path.exists)
-    head, *lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    head, *lines = lines_of(path)
     assert tuple(head) == HEAD
     outcomes = sorted(line[8] for line in lines)
     assert outcomes.count("not sent") == 2
     assert outcomes.count("not tried") == 2
     assert len(lines) == 5
     assert {line[9] for line in lines if line[8] == "not sent"} == {"the broker is full"}
+
+
+def test_a_receipt_holds_no_formula_and_reads_back(view, tmp_path):
+    evil = '\t=HYPERLINK("http://x")'
+    (row, *_more) = view.letters.rows
+    row = replace(row, letter=replace(row.letter, keys=evil))
+    path = tmp_path / "receipt.csv"
+    path.write_bytes(receipt_csv([row], ResendOutcome(refused=((row.letter.offset_message_id, "=1"),))))
+    assert lines_of(path)[1][3:] == [evil, "", "", "", "", "not sent", "=1"]
+    raw = path.read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf")
+    assert b'"\'\t=HYPERLINK(""http://x"")"' in raw
+    assert raw.endswith(b",'=1\r\n")
 
 
 def test_what_no_answer_came_for_is_not_called_unsent(view, flow, qtbot, source, tmp_path):
@@ -249,7 +266,7 @@ def test_what_no_answer_came_for_is_not_called_unsent(view, flow, qtbot, source,
     path = tmp_path / "receipt.csv"
     flow.write_receipt(path)
     qtbot.waitUntil(path.exists)
-    _head, *lines = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    _head, *lines = lines_of(path)
     outcomes = sorted((line[8], line[9]) for line in lines if line[6] == "")
     assert outcomes == [
         ("no answer, may be there", "the connection to h:1 ended (closed by the peer)"),

@@ -145,6 +145,16 @@ def test_gbk_is_found_without_being_asked_for(pane, qtbot):
     assert "GBK" in body.note.whole_text()
 
 
+def test_latin_1_is_found_without_being_asked_for_and_another_can_be_chosen(pane, qtbot):
+    body = showing(pane, qtbot, "für Jürgen".encode("latin-1"))
+    assert body.text.toPlainText() == "für Jürgen"
+    assert "Latin-1" in body.note.whole_text()
+
+    body.encoding.setCurrentIndex(body.encoding.findData("gb18030"))
+    body.encoding.activated.emit(body.encoding.currentIndex())
+    assert "GBK" in body.note.whole_text()
+
+
 # ---- rules ----
 
 

@@ -1,8 +1,8 @@
-"""The same traffic on the window's own broker, on RocketMQ 4.9.4 and on 5.3.3: every page says the same of it.
+"""The same traffic on the window's own broker, on RocketMQ 4.9.4 and on 5.3.3: every page opens and shows what was sent.
 
-What differs, and why, is listed in `tests.support.source_differences`. The own broker is looked at in every run; the real ones
-are marked, as they need Java and Maven. ``ORBIT_PAGES`` names the pages to look at, as a pattern of their names
-(``topic .*|store``): all of them take ten minutes, and a page that differs is waited for.
+That the answers behind the pages are the same is tested by `tests.interop.test_sources_agree`. The own broker is looked at in
+every run; the real ones are marked, because they need Java and Maven. ``ORBIT_PAGES`` names the pages to look at, as a pattern
+of their names (``topic .*|store``), because all of them take minutes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from PySide6.QtWidgets import QApplication
 from gui.connections.cluster import ATTACHED, Cluster
 from tests.support.known_traffic import BEHIND_AT, DEAD, PENDING, RETRIED, SETTINGS
 from tests.support.real_peer import running_peer
-from tests.support.source_differences import unexplained
-from tests.support.watched_pages import CONNECTION, Lines, places, watching
+from tests.support.watched_pages import CONNECTION, ONLY, Lines, places, watching
 
 OWN = "own"
 REAL = [pytest.param(name, marks=(pytest.mark.clients, pytest.mark.slow)) for name in ("4.9.4", "5.3.3")]
@@ -30,20 +29,19 @@ pytestmark = pytest.mark.timeout(3_600)
 class Toured:
     """What the pages of a source said."""
 
-    version: str
     pages: dict[str, Lines]
     errors: int
 
 
-def tour(application: QApplication, folder: Path, version: str, own: dict[str, Lines] | None = None) -> Toured:
-    """Open every page of a source; it is given time to say what follows from the traffic, and what the own one said."""
+def tour(application: QApplication, folder: Path, version: str) -> Toured:
+    """Open every page of a source; each may take a while to show what follows from the traffic."""
 
     def accepts(name: str, said: Lines) -> bool:
-        return not missing_facts({name: said}) and (own is None or not unexplained(name, version, own[name], said))
+        return not missing_facts({name: said})
 
     def seen(cluster: Cluster | None) -> Toured:
         with watching(application, folder, cluster) as watched:
-            return Toured(version, watched.tour(accepts), watched.console.errors.count)
+            return Toured(watched.tour(accepts), watched.console.errors.count)
 
     if version == OWN:
         return seen(None)
@@ -68,8 +66,11 @@ def own(qapp: QApplication, home: pytest.MonkeyPatch, tmp_path_factory: pytest.T
 
 
 @pytest.fixture(scope="module", params=REAL)
-def real(qapp: QApplication, own: Toured, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Toured:
-    return tour(qapp, tmp_path_factory.mktemp("real"), request.param, own.pages)
+def real(
+    qapp: QApplication, home: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Toured:
+    del home
+    return tour(qapp, tmp_path_factory.mktemp("real"), request.param)
 
 
 FACTS = {
@@ -124,13 +125,10 @@ def test_a_window_on_its_own_broker_tells_what_was_sent(qapp: QApplication, home
 
 @pytest.mark.slow
 def test_all_pages_of_the_own_broker_tell_what_was_sent(own: Toured) -> None:
-    assert set(FACTS) <= set(own.pages)
+    assert {name for name in FACTS if ONLY.fullmatch(name)} <= set(own.pages)
     assert (missing_facts(own.pages), own.errors) == ({}, 0)
 
 
-def test_pages_of_a_real_broker_say_what_those_of_the_own_one_say(own: Toured, real: Toured) -> None:
-    assert real.pages.keys() == own.pages.keys()
-    wrong = {name: unexplained(name, real.version, own.pages[name], said) for name, said in real.pages.items()}
-    told = [f"{name}: {line}" for name, lines in wrong.items() for line in lines]
-    assert not told, "\n".join(told)
+def test_pages_of_a_real_broker_show_what_was_sent(real: Toured) -> None:
+    assert {name for name in FACTS if ONLY.fullmatch(name)} <= set(real.pages)
     assert (missing_facts(real.pages), real.errors) == ({}, 0)

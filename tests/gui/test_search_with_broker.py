@@ -23,7 +23,10 @@ from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, write_rules
 from monitoring.sources.base import SourceStatus
+from tests.gui.test_outside_texts import hover, in_menus, not_plain
 from tests.support.golden import contents, golden_store
+from tests.support.hostile_names import hostile_tag
+from tests.support.opened_files import OpenedFile
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -116,6 +119,28 @@ def test_messages_of_a_running_broker_are_found_read_and_sorted(qtbot, start, tm
     page.until(lambda: page.view.detail.detail is not None and page.view.detail.detail.physical_offset == found[0])
     assert page.find('key = "k7" and topic = "orders-1"') != []
     assert "index lookup of 1 key" in page.search.progress.plan.whole_text()
+
+
+def test_a_message_that_names_a_file_opens_none(start, tmp_path):
+    bait = OpenedFile(tmp_path / "bait.png")
+    tag = hostile_tag(bait.path)
+    page = start(WorkerArguments(tmp_path / "store", name_server_port=0, broker_port=0))
+    receipts: list[object] = []
+    properties = {"TAGS": tag, "KEYS": tag.replace(" ", "\u00a0"), tag: tag}
+    for body in (tag, json.dumps({tag: tag})):
+        page.source.ask(SendMessage("orders", 0, body.encode(), properties)).then(receipts.append, receipts.append)
+    page.until(lambda: len(receipts) == 2)
+    found = page.find('topic = "orders"')
+    assert len(found) == 2
+    assert page.column("tag") == [tag, tag]
+    for place in found:
+        page.search.grid.select_key(place)
+        page.until(lambda place=place: page.view.detail.detail is not None and page.view.detail.detail.physical_offset == place)
+        for tab in range(page.view.detail.tabs.count()):
+            page.view.detail.tabs.setCurrentIndex(tab)
+            assert not_plain(page.view) + hover(page.view) + in_menus(page.view) == []
+    assert bait.opened() == 0
+    bait.close()
 
 
 def test_a_filter_for_a_cell_narrows_the_search(qtbot, start, tmp_path):

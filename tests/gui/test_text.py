@@ -7,6 +7,8 @@ import string
 import pytest
 from PySide6.QtCore import QCoreApplication
 
+from broker_core.engine.store.results import NEVER_STORED
+from broker_core.engine.tables.set_aside import GIVEN_UP, STAYS, SetAside, dead_letter_of
 from broker_core.errors import ForeignStoreError
 from broker_core.worker.refusals import OF_CLUSTERS
 from gui.views.reports.words import report_text
@@ -267,6 +269,14 @@ def test_texts_of_a_known_form_keep_their_names_and_figures():
     assert broker_text("Topic a.*b was created") == "主题 a.*b 已创建"
     assert broker_text("Broker b-0 answers again, after 1,204 s") == "Broker b-0 已恢复响应，中断 1,204 秒"
     assert broker_text("something new") == "something new"
+    for status in NEVER_STORED:
+        for outcome in (STAYS, GIVEN_UP, dead_letter_of("g")):
+            aside = SetAside()
+            aside.note(4_711, "%RETRY%g", status, outcome)
+            (event,) = aside.take()
+            told = broker_text(event.text)
+            assert told.startswith("CommitLog 中位于 4711 的消息无法复制到 %RETRY%g：")
+            assert not re.search("record|longer|names|topic |stays|given|dead letter", told)
     fault = "for 1,204 s: topics and groups: No accessKey is configured (and 6 more)"
     assert broker_text(fault) == "已持续 1,204 秒：主题和消费组：No accessKey is configured（另有 6 项）"
     assert (

@@ -306,6 +306,11 @@ def test_a_threshold_follows_the_theme(chart, theme):
     assert line.label.fill.color().lightness() > 128, "a box of the dark theme would stay"
 
 
+def test_braces_in_the_words_of_a_threshold_are_no_fields(chart):
+    chart.show_threshold(10.0, text="{0} {name} {")
+    assert chart._threshold.label.textItem.toPlainText() == "{0} {name} {"
+
+
 def test_a_name_in_a_low_chart_is_whole():
     [name] = mark_names([ChartMark(5.0, "Restart")], end_s=1_000.0, seconds_per_px=1.0, height=60, width_of=len)
     assert name.height * 60 <= 60 - LINE / 2

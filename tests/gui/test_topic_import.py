@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from functools import partial
 
@@ -10,7 +9,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
-from broker_core.api import RemoteError, RequestCode
+from broker_core.api import RemoteError, RequestCode, open_csv, read_csv
 from broker_core.worker.questions.administration import AskBroker
 from gui.models.topic_import import ImportKind, ImportOutcome
 from gui.theme.tokens import State
@@ -132,9 +131,8 @@ def test_one_that_fails_is_named_and_the_others_go_on(opened, source, tmp_path, 
     path = tmp_path / "receipt.csv"
     opened.write_receipt(path)
     qtbot.waitUntil(path.exists)
-    rows = {
-        row["topic"]: (row["outcome"], row["reason"]) for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    }
+    with open_csv(path) as file:
+        rows = {topic: (outcome, reason) for _line, (topic, _action, _changes, outcome, reason) in read_csv(file)}
     assert rows["refunds"] == ("failed", "no more topics")
     assert rows["orders"] == ("done", "")
     assert rows["audit"] == ("left out", "number")

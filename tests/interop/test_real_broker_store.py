@@ -17,7 +17,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig, with_settings
-from broker_core.engine.store.config_file import save_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import GetStatus, PutStatus
@@ -62,7 +62,7 @@ def write_ours(root: Path, *, crash: bool) -> dict[int, bytes]:
     """A store of all kinds of messages; returns its records by physical offset. ``crash``: it is copied while open."""
     live = root.with_name("live") if crash else root
     store = MessageStore.open(config(live))
-    save_config(live / "config" / "topics.json", topics())
+    ConfigFile(live / "config" / "topics.json").save(topics())
     for number in range(COUNT):
         store.put(kind(number))
         if number % 20 == 0:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from broker_core.delimited_text import open_csv
 from tests.support.broker_process import CHECKOUT
 from tests.support.real_broker import RealBroker
 from tests.support.real_traffic import fill
@@ -42,7 +43,7 @@ def real(request, tmp_path_factory):
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+    with open_csv(folder / f"{name}.csv") as file:
         return list(csv.DictReader(file))
 
 

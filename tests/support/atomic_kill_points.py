@@ -80,12 +80,12 @@ def at_waking(number: int, *, before: bool) -> None:
 
 def at_positions_file(number: int, *, before: bool) -> None:
     """Kill around the write of the consumer positions."""
-    from broker_core.engine.tables import config_files
+    from broker_core.engine.store.config_file import ConfigFile
 
-    def is_positions(path: Path, *_rest: object) -> bool:
-        return path.name == POSITIONS_FILE
+    def is_positions(file: ConfigFile, *_rest: object) -> bool:
+        return file.path.name == POSITIONS_FILE
 
-    kill_at_call(config_files, "save_config", number, before=before, when=is_positions)
+    kill_at_call(ConfigFile, "save", number, before=before, when=is_positions)
 
 
 def at_snapshot(name: str, *, before: bool) -> None:

@@ -17,6 +17,7 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.queue_locks import QueueLocks
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import OrbitError
@@ -179,6 +180,7 @@ def bench_state(config: BrokerConfig, store: MessageStore, clock: Callable[[], i
         producers=Producers(),
         locks=QueueLocks(),
         counters=Counters(now_ms=clock()),
+        set_aside=SetAside(),
         clock=clock,
         store_host=HostAddress.parse("127.0.0.1:10911"),
     )

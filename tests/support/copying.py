@@ -24,9 +24,9 @@ from broker_core.tools.copying.ends import Ends, opened
 from broker_core.tools.copying.order import CopyOrder
 from broker_core.tools.copying.plan import CopyPlan
 from broker_core.tools.copying.planner import CopyPlanner
-from broker_core.tools.copying.queue_copier import CopySender
 from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.copying.runner import CopyRunner
+from broker_core.tools.replay.send_batch import RawSender
 from tests.support.embedded import started
 
 NAMES = ("source-a", "target-b")
@@ -85,7 +85,7 @@ class Pair:
             return await self.carry_out(receipt, ends)
 
     async def carry_out(
-        self, receipt: CopyReceipt, ends: Ends, *, sender: CopySender | None = None, control: CopyControl | None = None
+        self, receipt: CopyReceipt, ends: Ends, *, sender: RawSender | None = None, control: CopyControl | None = None
     ) -> CopyReceipt:
         """One run of a receipt, which is closed behind it."""
         with receipt:
@@ -132,7 +132,7 @@ class LosingSender:
         fault: Raises what the sender of a lost answer sees.
     """
 
-    def __init__(self, sender: CopySender, lost: dict[int, str], fault: Exception) -> None:
+    def __init__(self, sender: RawSender, lost: dict[int, str], fault: Exception) -> None:
         self.sent = 0
         self._sender = sender
         self._lost = lost

@@ -17,6 +17,7 @@ from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
 from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.heartbeat import ConsumerData
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.subscription import parse_subscription
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.protocol.frame import RemotingCommand
@@ -46,6 +47,8 @@ class Engine:
         self.producers: Producers[str] = Producers()
         self.counters = Counters(now_ms=clock())
         self.journal = ActionJournal(root / "config", clock=clock)
+        self.set_aside = SetAside()
+        self.reports: list[str] = []
         self.connections = 0
         self.opened: list[tuple[str, OpenConnection]] = []
         self.held_pulls = 0

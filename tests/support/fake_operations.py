@@ -95,6 +95,7 @@ def fake_store(taken_ms: int = TAKEN_MS) -> StorePicture:
         flush_disk_type="ASYNC_FLUSH",
         flush_interval_ms=500,
         refusal="",
+        machine_code="used",
     )
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from broker_core.engine.store.config_file import save_config
-from broker_core.engine.tables import config_files
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.errors import StoreError
 
 _SECONDS = 60.0
 
 
 class HeldSaves:
-    """Stands before `save_config`.
+    """Stands before `ConfigFile.save`.
 
     Attributes:
         open: Writes wait while it is not set.
@@ -30,12 +28,16 @@ class HeldSaves:
         self.open.set()
         self.faults: list[StoreError] = []
         self.writes: list[tuple[str, Mapping[str, Any]]] = []
-        self._save = save_config
-        monkeypatch.setattr(config_files, "save_config", self)
+        self._save = ConfigFile.save
 
-    def __call__(self, path: Path, content: Mapping[str, Any]) -> None:
-        self.writes.append((path.name, content))
+        def save(file: ConfigFile, content: Mapping[str, Any]) -> None:
+            self._hold(file, content)
+
+        monkeypatch.setattr(ConfigFile, "save", save)
+
+    def _hold(self, file: ConfigFile, content: Mapping[str, Any]) -> None:
+        self.writes.append((file.path.name, content))
         assert self.open.wait(_SECONDS)
         if self.faults:
             raise self.faults.pop(0)
-        self._save(path, content)
+        self._save(file, content)

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from broker_core.engine.acl.accounts import AccessRules, Account, Permission, read_rules, write_rules
+from broker_core.engine.acl.accounts import AccessRules, Account, Permission, read_rules, rules_file, write_rules
 from broker_core.engine.acl.needs import OPEN, Need, RecordAt, needs_of
 from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.protocol.frame import RemotingCommand
@@ -48,12 +48,13 @@ class AccessControl:
 
     def __init__(self, path: Path, *, clock: Callable[[], int], record_at: RecordAt = lambda _position: None) -> None:
         self.path = path
+        self._file = rules_file(path)
         self.internal = Credentials(INTERNAL_ACCESS_KEY, secrets.token_hex(32))
         self._record_at = record_at
         self._clock = clock
         self._own = Account(self.internal.access_key, self.internal.secret_key, admin=True)
         self._stamp = _stamp_of(path)
-        self.rules = read_rules(path)
+        self.rules = read_rules(self._file)
         self.version = DataVersion(clock(), 0)
 
     # ---- deciding ----
@@ -109,7 +110,7 @@ class AccessControl:
             UsageError: It cannot be used.
         """
         self._stamp = stamp = _stamp_of(self.path)
-        return read_rules(self.path), stamp
+        return read_rules(self._file), stamp
 
     def write(self, rules: AccessRules) -> Stamp:
         """Have the file hold other rules, for `take`; may be called from any thread.
@@ -117,7 +118,7 @@ class AccessControl:
         Raises:
             StoreError: It cannot be written.
         """
-        write_rules(self.path, rules)
+        write_rules(self._file, rules)
         return _stamp_of(self.path)
 
     def take(self, rules: AccessRules, stamp: Stamp) -> None:

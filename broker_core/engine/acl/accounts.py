@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.engine.acl.addresses import AddressPattern
-from broker_core.engine.store.disk import Disk
 from broker_core.errors import StoreError, UsageError
+from broker_core.kept_file import KeptFile, backup_path
 
 KEY_LENGTH_MIN = 7
 FILE_BYTES_MAX = 8 * 1024 * 1024
@@ -113,31 +113,53 @@ def permissions_of(items: object, what: str) -> dict[str, Permission]:
     return table
 
 
-def read_rules(path: Path) -> AccessRules:
-    """Read an access control file.
+RulesFile = KeptFile[AccessRules]
+
+
+def rules_file(path: Path) -> RulesFile:
+    """An access control file; readable by its owner only."""
+    return KeptFile(path, _parsed, mode=0o600)
+
+
+def read_rules(file: RulesFile) -> AccessRules:
+    """Rules of an access control file. Its backup is never used for them, because an account removed since would be let in.
 
     Raises:
         UsageError: It is missing, cannot be read, or says something that cannot be meant; names file and place.
     """
+    path = file.path
+    try:
+        found = file.read()
+    except OSError as error:
+        raise _no_rules(path, error.strerror or str(error)) from error
+    if found.value is not None and not found.is_backup:
+        return found.value
+    fault = found.faults.get(path.name, "No such file or directory")
+    older = f"; {backup_path(path).name} holds the accounts before the last change" if found.is_backup else ""
+    raise _no_rules(path, f"{fault}{older}")
+
+
+def _no_rules(path: Path, fault: str) -> UsageError:
+    return UsageError(
+        f"the access control file {path} cannot be used ({fault}): correct or restore it, or switch aclEnable off",
+        path=str(path),
+    )
+
+
+def _parsed(data: bytes) -> AccessRules:
     import yaml  # noqa: PLC0415  a start without access control does not load it
 
+    if len(data) > FILE_BYTES_MAX:
+        raise ValueError(f"it is larger than {FILE_BYTES_MAX:,} bytes")
     try:
-        with path.open("rb") as file:
-            text = file.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        hint = "make it, or switch aclEnable off"
-        raise UsageError(f"the access control file {path} cannot be read ({error.strerror}): {hint}", path=str(path)) from error
-    if len(text) > FILE_BYTES_MAX:
-        raise UsageError(f"the access control file {path} is larger than {FILE_BYTES_MAX:,} bytes", path=str(path))
-    try:
-        return rules_of(yaml.safe_load(text))
+        return rules_of(yaml.safe_load(data))
     except yaml.YAMLError as error:
         # The text of such an error quotes the line, which may hold a secret: only the place is told.
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        raise UsageError(f"the access control file {path} is no YAML{place}: correct it", path=str(path)) from None
+        raise ValueError(f"it is no YAML{place}") from None
     except UsageError as error:
-        raise UsageError(f"the access control file {path} cannot be used: {error.message}", path=str(path)) from error
+        raise ValueError(error.message) from error
 
 
 def rules_of(content: object) -> AccessRules:
@@ -146,8 +168,6 @@ def rules_of(content: object) -> AccessRules:
     Raises:
         UsageError: Something is not of the kind it should be.
     """
-    if content is None:
-        return AccessRules()
     if not isinstance(content, Mapping):
         raise UsageError("it should hold globalWhiteRemoteAddresses and accounts")
     white = content.get("globalWhiteRemoteAddresses") or []
@@ -178,8 +198,8 @@ def _text(item: Mapping[Any, Any], key: str) -> str:
     return "" if value is None else str(value)
 
 
-def write_rules(path: Path, rules: AccessRules) -> None:
-    """Replace an access control file; readable by its owner only.
+def write_rules(file: RulesFile, rules: AccessRules) -> None:
+    """Replace an access control file; the former accounts become its backup.
 
     Raises:
         StoreError: It cannot be written; the old one is still there.
@@ -188,8 +208,7 @@ def write_rules(path: Path, rules: AccessRules) -> None:
 
     text = yaml.safe_dump(rules.to_yaml(), sort_keys=False, allow_unicode=True)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Disk().replace_file(path, text.encode(), mode=0o600)
+        file.write(text.encode())
     except OSError as error:
-        text = f"the access control file {path} cannot be written ({error.strerror}): the accounts stay as they were"
-        raise StoreError(text, path=str(path)) from error
+        text = f"the access control file {file.path} cannot be written ({error.strerror}): the accounts stay as they were"
+        raise StoreError(text, path=str(file.path)) from error

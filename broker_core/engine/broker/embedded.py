@@ -13,7 +13,7 @@ import ipaddress
 import logging
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,15 +28,15 @@ from broker_core.engine.broker.console_requests import answer_console
 from broker_core.engine.broker.fast_port import open_fast_port
 from broker_core.engine.broker.registration_link import RegistrationLink
 from broker_core.engine.broker.services import Service, broker_services
-from broker_core.engine.nameserver.kv_config import KV_FILE, KvConfig
+from broker_core.engine.nameserver.kv_config import KV_FILE, KV_RULE, KvConfig
 from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.nameserver.server import NameServer
-from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NameServerSettings
+from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NAME_SERVER_RULE, NameServerSettings
 from broker_core.engine.processors.atomic_processor import AtomicProcessor
 from broker_core.engine.processors.atomic_service import OFFSETS_ENTRY, AtomicService
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.live_settings import SETTINGS_FILE
+from broker_core.engine.processors.live_settings import SETTINGS_FILE, SETTINGS_RULE
 from broker_core.engine.processors.send_processor import header_for_console
 from broker_core.engine.processors.timer_processor import TimerMessages
 from broker_core.engine.processors.transaction_service import TransactionService
@@ -44,18 +44,22 @@ from broker_core.engine.processors.written_answers import WrittenAnswers
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timer.console import TimerConsole
+from broker_core.engine.store.config_file import ConfigRule, Take
+from broker_core.engine.store.log_places import holds_records
 from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.reading import machine_memory_bytes
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets
 from broker_core.engine.tables.counters import Counters
-from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
+from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, GroupTable
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.queue_locks import QueueLocks
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
+from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import NetworkError, RequestRefusedError, StoreError
 from broker_core.protocol import names
 from broker_core.protocol.codes import ResponseCode
@@ -74,6 +78,8 @@ Progress = Callable[[str, int, int], None]
 
 TICK_SECONDS = 1.0
 CLIENT_SCAN_SECONDS = 10
+_NAMED_MAX = 20
+"""Topics or groups that a report names."""
 
 _ANY_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104  only compared with
 
@@ -98,6 +104,7 @@ class EmbeddedBroker:
         topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
             only through requests.
         journal: Of what a person does.
+        set_aside: Messages that could not be copied.
     """
 
     name_server_address: str
@@ -131,7 +138,8 @@ class EmbeddedBroker:
         self.producers = Producers()
         self.locks = QueueLocks()
         self.counters = Counters(now_ms=clock())
-        self._files = ConfigFiles(config.store.root / "config")
+        paths = StorePaths(config.store.root)
+        self._files = ConfigFiles(paths.config, holds_messages=partial(holds_records, config.store, paths.commit_log))
         self._written = WrittenAnswers(self._files, mark_offsets=self._mark_offsets)
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
@@ -144,6 +152,7 @@ class EmbeddedBroker:
         self._fast_server: RemotingServer | None = None
         self._dispatcher: Dispatcher | None = None
         self._serving: Dispatcher | None = None
+        self.set_aside = SetAside()
         self.journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
         self._atomic: AtomicService | None = None
@@ -154,6 +163,7 @@ class EmbeddedBroker:
         self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
         self._written_offset_changes = 0
+        self._atomic_offsets: Mapping[str, Any] = {}
         self._unavailable = "the broker is starting"
 
     def _make_servers(self, limits: RemotingLimits | None) -> None:
@@ -202,8 +212,9 @@ class EmbeddedBroker:
         """
         try:
             # Before it serves: what it is told while the store opens must not be overwritten by what the files say.
-            self._load(KV_FILE, self._kv.load, self._kv.to_json)
-            self._load(NAME_SERVER_FILE, self._name_server_settings.load, self._name_server_settings.to_json)
+            self._load(KV_FILE, self._kv.load, KV_RULE, self._kv.to_json)
+            settings = self._name_server_settings
+            self._load(NAME_SERVER_FILE, settings.load, NAME_SERVER_RULE, settings.to_json)
             await self._name_server.start()
             await self._server.start()
             self._fast_server = await self._open_fast_port()
@@ -265,6 +276,7 @@ class EmbeddedBroker:
             producers=self.producers,
             locks=self.locks,
             counters=self.counters,
+            set_aside=self.set_aside,
             clock=self._clock,
             store_host=store_host,
         )
@@ -290,7 +302,7 @@ class EmbeddedBroker:
         settings = dispatcher.settings
         self._files.serve(SETTINGS_FILE, settings.to_json)
         settings.add_listener(self._reconfigured)
-        settings.load(self._files.read(SETTINGS_FILE))
+        self._files.load(SETTINGS_FILE, settings.load, SETTINGS_RULE)
 
     def _make_link(self, config: BrokerConfig, dispatcher: Dispatcher) -> RegistrationLink:
         host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
@@ -310,8 +322,7 @@ class EmbeddedBroker:
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
-        entry = self._files.read(OFFSETS_FILE).get(OFFSETS_ENTRY)
-        await service.read_back(entry if isinstance(entry, Mapping) else {})
+        await service.read_back(self._atomic_offsets)
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
@@ -324,29 +335,48 @@ class EmbeddedBroker:
                 self.topics.renew()
 
     def _load_tables(self) -> None:
-        self._load(TOPICS_FILE, self.topics.load, self.topics.snapshot)
-        self._load(GROUPS_FILE, self.groups.load, self.groups.snapshot)
-        self._load(OFFSETS_FILE, self.offsets.load, self.offsets.to_json)
-        self._written_offset_changes = self.offsets.changes
-        self._restore_topics()
+        rule = ATOMIC_TOPICS_RULE if self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0) else TOPICS_RULE
+        topics = self._load(TOPICS_FILE, self.topics.load, rule, self.topics.snapshot)
+        self._load(GROUPS_FILE, self.groups.load, GROUPS_RULE, self.groups.snapshot)
+        self._load_offsets()
+        self._restore_topics(is_lost=not topics)
         self._files.mark(TOPICS_FILE)
         self._files.mark(GROUPS_FILE)
 
-    def _load(self, name: str, load: Callable[[Mapping[str, Any]], None], snapshot: Callable[[], Mapping[str, Any]]) -> None:
+    def _load(self, name: str, load: Take, rule: ConfigRule, snapshot: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         self._files.serve(name, snapshot)
-        load(self._files.read(name))
+        return self._files.load(name, load, rule)
 
-    def _restore_topics(self) -> None:
+    def _load_offsets(self) -> None:
+        left_out: list[str] = []
+
+        def take(content: Mapping[str, Any]) -> None:
+            left_out[:] = self.offsets.load(content)
+
+        content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
+        self._written_offset_changes = self.offsets.changes
+        entry = content.get(OFFSETS_ENTRY)
+        self._atomic_offsets = entry if isinstance(entry, Mapping) else {}
+        if left_out:
+            self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
+        groups = [name for name in self.groups.all() if not names.is_system_group(name)]
+        if not content and groups and self.store.commit_log_max_offset:
+            text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
+            self._files.report(text)
+
+    def _restore_topics(self, *, is_lost: bool) -> None:
         """Enter topics that have queues but no config: a crash came between their first message and the write of the table."""
-        queues: dict[str, int] = {}
-        for topic, queue_id in self.store.queues():
-            queues[topic] = max(queues.get(topic, 0), queue_id + 1)
-        for topic, count in queues.items():
-            if topic not in self.topics and not self.topics.is_system(topic):
-                logger.warning(
-                    "topic %s has messages but no entry in %s; it is entered with %d queues", topic, TOPICS_FILE, count
-                )
-                self.topics.put(TopicConfig(topic, count, count))
+        entered = self.topics.enter_missing(self.store.queues())
+        if entered and is_lost:
+            text = f"config/{TOPICS_FILE} is missing or empty: these topics are known by their queues: {_some(entered)}"
+            self._files.report(text)
+        elif entered:
+            logger.warning("%s has no entry of topics that have messages: %s", TOPICS_FILE, _some(entered))
+
+    @property
+    def reports(self) -> Sequence[str]:
+        """What a person must know of the store's configuration files, as the start found them."""
+        return self._files.reports
 
     # ---- stop ----
 
@@ -581,6 +611,11 @@ def _on_loop(progress: Progress | None) -> Progress:
 
 def _call_on_loop(loop: asyncio.AbstractEventLoop, progress: Progress, what: str, done: int, total: int) -> None:
     loop.call_soon_threadsafe(progress, what, done, total)
+
+
+def _some(found: Sequence[str]) -> str:
+    more = len(found) - _NAMED_MAX
+    return ", ".join(found[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _bracketed(host: str) -> str:

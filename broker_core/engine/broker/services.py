@@ -56,6 +56,7 @@ def _delays(state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, jour
         timers=LoopTimers(asyncio.get_running_loop()),
         save_interval_ms=state.config.flush_delay_offset_interval_ms,
         count=lambda topic, size: state.counters.put(topic, 1, size),
+        set_aside=state.set_aside,
     )
     processor = DelayProcessor(service)
     dispatcher.extend({RequestCode.GET_ALL_DELAY_OFFSET: processor.all_offsets})

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broker_core.errors import RequestRefusedError
+from broker_core.engine.store.config_file import ConfigRule, object_in
+from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 
 KV_FILE = "kvConfig.json"
+KV_RULE = ConfigRule("the name server has no configuration items: ordered topics lose their order")
 
 ORDER_TOPIC_NAMESPACE = "ORDER_TOPIC_CONFIG"
 
@@ -63,8 +65,13 @@ class KvConfig:
         return {"configTable": {namespace: dict(items) for namespace, items in self._table.items()}}
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``kvConfig.json``."""
-        table = value.get("configTable")
-        for namespace, items in table.items() if isinstance(table, Mapping) else ():
-            if isinstance(items, Mapping):
-                self._table[str(namespace)] = {str(key): str(item) for key, item in items.items()}
+        """Take over ``kvConfig.json``.
+
+        Raises:
+            CodecError: It holds something else than texts; nothing is taken over.
+        """
+        table = object_in(value, "configTable")
+        loaded = {namespace: dict(object_in(table, namespace)) for namespace in table}
+        if not all(isinstance(item, str) for items in loaded.values() for item in items.values()):
+            raise CodecError("an item is no text")
+        self._table = loaded

@@ -207,5 +207,5 @@ def _int(table: Mapping[str, Any], key: str, default: int = 0) -> int:
     value = table.get(key, default)
     try:
         return int(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CodecError(f"{key} should be a whole number, not {value!r}") from error

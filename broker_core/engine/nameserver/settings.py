@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broker_core.errors import RequestRefusedError
+from broker_core.engine.store.config_file import ConfigRule
+from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.properties_text import format_properties, parse_properties
 
 NAME_SERVER_FILE = "namesrv.properties"
+NAME_SERVER_RULE = ConfigRule("the switches of the name server have their defaults")
 
 ORDER_MESSAGES = "orderMessageEnable"
 ALL_TOPIC_LIST = "enableAllTopicList"
@@ -78,5 +80,12 @@ class NameServerSettings:
         return {key: str(value).lower() for key, value in self._values.items()}
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Take over ``namesrv.properties``; what it does not know keeps its default."""
-        self._values |= {key: str(values[key]).lower() == "true" for key in _DEFAULTS if key in values}
+        """Take over ``namesrv.properties``; what it does not know keeps its default.
+
+        Raises:
+            CodecError: A value is neither true nor false; nothing is taken over.
+        """
+        words = {key: str(values[key]).lower() for key in _DEFAULTS if key in values}
+        if wrong := [key for key, word in words.items() if word not in ("true", "false")]:
+            raise CodecError(f"{wrong[0]} is neither true nor false")
+        self._values |= {key: word == "true" for key, word in words.items()}

@@ -17,6 +17,7 @@ from typing import Any
 
 from broker_core.config import BrokerConfig, live_settings, setting_text, setting_value, with_settings
 from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.engine.store.config_file import ConfigRule
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError, UsageError
@@ -25,6 +26,7 @@ from broker_core.protocol.codes import ResponseCode
 logger = logging.getLogger(__name__)
 
 SETTINGS_FILE = "broker.properties"
+SETTINGS_RULE = ConfigRule("settings that were changed while a broker ran have their defaults")
 
 BLACK_LIST = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList", "kvConfigPath", "configStorePath"})
 """Keys that a real broker names in its black list; they get its remark."""

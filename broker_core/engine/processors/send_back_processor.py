@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.put_rewrites import PutDraft, PutRewrites
-from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.engine.processors.retried_copies import put_counted, put_dead_letter, retried_copy
+from broker_core.engine.store.paths import is_topic_name
+from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.set_aside import dead_letter_of, why_never
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
@@ -24,7 +27,7 @@ from broker_core.protocol.fields import bool_field, int_field, long_field, text_
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import offset_message_id
-from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 
 FIRST_RETRY_LEVEL = 3
@@ -83,17 +86,28 @@ class SendBackProcessor:
         if config.retry_queues <= 0:
             self._state.counters.consume_failed(group)
             return command.reply()
-        retry_topic = self._retry_topic(config, unit_mode=bool_field(fields, "unitMode"))
         given = fields.get("maxReconsumeTimes") and command.version >= VERSION_MAX_RECONSUME_TIMES
         limit = int_field(fields, "maxReconsumeTimes") if given else config.retry_times_max
         request = _SendBack(group, long_field(fields, "offset"), int_field(fields, "delayLevel", 0), limit)
+        topic = self._retry_topic(config, unit_mode=bool_field(fields, "unitMode"))
         message = self._message_at(request.offset)
-        draft = self._dead_letter(request, message) if request.is_last(message) else self._retry(request, message, retry_topic)
-        return self._store(peer, command, draft, message, group)
+        result = self._put_back(request, message, topic)
+        if result.status is not PutStatus.PUT_OK:
+            why = why_never(result.status) if result.status in NEVER_STORED else self._state.store.write_refusal
+            return command.reply(ResponseCode.SYSTEM_ERROR, f"{result.status.value} {why}".rstrip())
+        self._state.counters.consume_failed(group, message.properties.get(props.RETRY_TOPIC, message.topic))
+        if self._durable is None:
+            return command.reply()
+        self._answer_later(peer, command, result, self._durable)
+        return None
 
-    def _retry_topic(self, config: GroupConfig, *, unit_mode: bool) -> TopicConfig:
+    def _retry_topic(self, config: GroupConfig, *, unit_mode: bool) -> TopicConfig | None:
+        """The group's retry topic; None where no topic can have its name."""
+        name = names.retry_topic(config.name)
+        if not is_topic_name(name):
+            return None
         sys_flag = UNIT_SUBSCRIPTION if unit_mode else 0
-        topic = self._state.topics.ensure(names.retry_topic(config.name), queues=config.retry_queues, sys_flag=sys_flag)
+        topic = self._state.topics.ensure(name, queues=config.retry_queues, sys_flag=sys_flag)
         if not topic.writable:
             remark = f"the topic[{topic.name}] sending message is forbidden"
             raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)
@@ -105,30 +119,32 @@ class SendBackProcessor:
             raise RequestRefusedError(f"look message by offset failed, {offset}", code=ResponseCode.SYSTEM_ERROR)
         return decode_record(record)
 
-    def _retry(self, request: _SendBack, message: StoredMessage, topic: TopicConfig) -> PutDraft:
+    def _put_back(self, request: _SendBack, message: StoredMessage, topic: TopicConfig | None) -> PutResult:
+        """Store the retry; where it has none left, or no retry of it can be stored, the dead letter."""
+        retry_status = None
+        if not request.is_last(message):
+            result = self._put_retry(request, message, topic)
+            if result.status not in NEVER_STORED:
+                return result
+            retry_status = result.status
+        result = put_dead_letter(self._state, message, request.group, _properties(message), message.store_host)
+        if retry_status is not None and result.status is PutStatus.PUT_OK:
+            retry_topic, outcome = names.retry_topic(request.group), dead_letter_of(request.group)
+            self._state.set_aside.note(message.physical_offset, retry_topic, retry_status, outcome)
+        return result
+
+    def _put_retry(self, request: _SendBack, message: StoredMessage, topic: TopicConfig | None) -> PutResult:
+        if topic is None:
+            return PutResult(PutStatus.MESSAGE_ILLEGAL)
         level = request.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
         properties = _properties(message) | {props.DELAY: str(level)}
         # A topic may have been changed to have no write queues; its first read queue is consumed all the same.
         queue_id = self._choose(max(topic.write_queues, 1))
-        draft = PutDraft(topic=topic.name, queue_id=queue_id, properties=properties, sys_flag=message.sys_flag)
-        return self._rewrites.schedule(draft)
-
-    def _dead_letter(self, request: _SendBack, message: StoredMessage) -> PutDraft:
-        topic = self._state.topics.ensure(names.DLQ_PREFIX + request.group, queues=1)
-        return PutDraft(topic=topic.name, queue_id=0, properties=_properties(message), sys_flag=message.sys_flag)
-
-    def _store(
-        self, peer: Peer, command: RemotingCommand, draft: PutDraft, message: StoredMessage, group: str
-    ) -> RemotingCommand | None:
-        result = self._state.store.put(_copy(message, draft))
-        if result.status is not PutStatus.PUT_OK:
-            return command.reply(ResponseCode.SYSTEM_ERROR, f"{result.status.value} {self._state.store.write_refusal}".rstrip())
-        self._state.counters.put(draft.topic, 1, result.wrote_bytes)
-        self._state.counters.consume_failed(group, draft.properties.get(props.RETRY_TOPIC, message.topic))
-        if self._durable is None:
-            return command.reply()
-        self._answer_later(peer, command, result, self._durable)
-        return None
+        draft = self._rewrites.schedule(PutDraft(topic=topic.name, queue_id=queue_id, properties=properties))
+        encoded = props.encode_fitting(draft.properties)
+        if encoded is None:
+            return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
+        return put_counted(self._state, retried_copy(message, draft.topic, draft.queue_id, encoded, message.store_host))
 
     def _answer_later(self, peer: Peer, command: RemotingCommand, result: PutResult, durable: DurableAnswers) -> None:
         def answer(is_durable: bool) -> None:
@@ -147,19 +163,3 @@ def _properties(message: StoredMessage) -> dict[str, str]:
     properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))
     properties.pop(props.DELAY, None)
     return properties
-
-
-def _copy(message: StoredMessage, draft: PutDraft) -> MessageToStore:
-    return MessageToStore(
-        topic=draft.topic,
-        queue_id=draft.queue_id,
-        flag=message.flag,
-        sys_flag=draft.sys_flag,
-        born_timestamp_ms=message.born_timestamp_ms,
-        born_host=message.born_host,
-        store_host=message.store_host,
-        reconsume_times=message.reconsume_times + 1,
-        prepared_transaction_offset=0,
-        body=message.body,
-        properties=props.encode_properties(draft.properties),
-    )

@@ -41,6 +41,7 @@ _CODES = {
     PutStatus.UNKNOWN_ERROR: ResponseCode.SYSTEM_ERROR,
 }
 _PUT_OK = PutStatus.PUT_OK
+_TOO_LARGE = PutResult(PutStatus.MESSAGE_ILLEGAL)
 
 
 class SendProcessor:
@@ -77,6 +78,7 @@ class SendProcessor:
         self._host_hex = state.store_host.packed.hex().upper()
         self._born_hosts: dict[Peer, HostAddress] = {}
         self._region = state.config.region_id
+        self._body_bytes_max = state.config.store.max_message_bytes
         self._traced_properties = f"{props.MESSAGE_REGION}\x01{self._region}\x02{props.TRACE_ON}\x01true"
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
@@ -146,6 +148,7 @@ class SendProcessor:
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take over changed settings."""
+        self._body_bytes_max = config.store.max_message_bytes
         self.admission.reconfigure(config)
         self._flow.reconfigure(config)
 
@@ -211,6 +214,8 @@ class SendProcessor:
         """
         if not body:
             raise RequestRefusedError("the message has no body: send at least one byte", code=ResponseCode.MESSAGE_ILLEGAL)
+        if len(body) > self._body_bytes_max:
+            return _TOO_LARGE
         message = MessageToStore(
             target.topic,
             target.queue_id,
@@ -237,10 +242,10 @@ class SendProcessor:
             why = self._store.write_refusal or "the store does not take messages"
             return f"service not available now: {why}"
         if result.status in (PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED):
-            limit = self._state.config.store.max_message_bytes
             return (
-                f"the message is illegal, maybe msg body or properties length not matched: a body may have {limit:,} bytes "
-                f"(maxMessageSize), properties {props.PROPERTIES_BYTES_MAX:,} ({result.status.value})"
+                "the message is illegal, maybe msg body or properties length not matched: a body may have "
+                f"{self._body_bytes_max:,} bytes (maxMessageSize), properties {props.PROPERTIES_BYTES_MAX:,} "
+                f"({result.status.value})"
             )
         why = self._store.write_refusal
         return f"the store failed: {result.status.value}{f', {why}' if why else ''}"

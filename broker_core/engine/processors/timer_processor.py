@@ -16,7 +16,7 @@ from broker_core.engine.schedule.timer.accept import TimerFault, TimerLimits, Ti
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.schedule.timer.layout import java_hash
 from broker_core.engine.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
-from broker_core.engine.schedule.timer.precision import PRECISION_FILE
+from broker_core.engine.schedule.timer.precision import PRECISION_FILE, PRECISION_RULE, changes_of
 from broker_core.engine.schedule.timer.recall_handle import RecallHandle, decode_handle
 from broker_core.engine.schedule.timer.recovery import TimerSettings
 from broker_core.engine.schedule.timer.service import TimerService
@@ -86,7 +86,8 @@ class TimerMessages:
             state.store,
             put=state.store.put,
             delivered_to=lambda topic, size: state.counters.put(topic, 1, size),
-            precisions=lambda: files.read(PRECISION_FILE),
+            set_aside=state.set_aside,
+            precisions=lambda: files.load(PRECISION_FILE, changes_of, PRECISION_RULE),
             precisions_changed=lambda: files.mark(PRECISION_FILE),
             written=lambda: files.mark(METRICS_FILE),
             clock=state.clock,

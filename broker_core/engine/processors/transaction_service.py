@@ -24,9 +24,10 @@ from itertools import islice
 from broker_core.config import BrokerConfig
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
+from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, PutDraft, delay_level, to_internal_queue
 from broker_core.engine.processors.queued_decisions import EarlyEnds
 from broker_core.engine.processors.transaction_actions import TransactionActions
+from broker_core.engine.schedule.timer.accept import room_refusal
 from broker_core.engine.store.results import PutResult
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.peer import Peer
@@ -99,6 +100,7 @@ class TransactionService:
             ensure_topic=lambda topic: state.topics.ensure(topic, queues=1),
             put_real=self._put_real,
             stored=lambda topic, size: state.counters.put(topic, 1, size),
+            set_aside=state.set_aside,
         )
         self._producers = LivingProducers(state)
         self.engine = TransactionEngine(
@@ -231,6 +233,9 @@ class TransactionService:
         if not draft.properties.get(props.PRODUCER_GROUP):
             remark = "a transactional message needs the property PGROUP: its producer group is asked how the transaction ended"
             raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
+        no_room = room_refusal(draft.properties) if any(name in draft.properties for name in TIMER_PROPERTIES) else None
+        if no_room is not None and delay_level(draft) <= 0:
+            raise RequestRefusedError(no_room.text, code=ResponseCode.MESSAGE_ILLEGAL)
         if self.engine.refusal:
             raise RequestRefusedError(self.engine.refusal, code=ResponseCode.SYSTEM_BUSY)
         return replace(to_internal_queue(draft, HALF_TOPIC, TRANSACTION_QUEUE_ID), sys_flag=draft.sys_flag & ~TRANSACTION_MASK)

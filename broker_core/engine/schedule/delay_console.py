@@ -15,7 +15,8 @@ from broker_core.engine.schedule.delayed_message import delayed_again, real_plac
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import DONE, ENTRIES_MAX, Override, Overrides
-from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.set_aside import why_never
 from broker_core.errors import RecordError, StoreError, UsageError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
@@ -225,6 +226,7 @@ class DelayConsole:
                 continue
             result = self._delivery.put_copy(place.physical_offset)
             if result is None:
+                self._overrides.set_done(place.physical_offset, Override(level.level, place.queue_offset, DONE))
                 gone.append(place.queue_offset)
                 continue
             if result.status is not PutStatus.PUT_OK:
@@ -304,7 +306,7 @@ class DelayConsole:
         raise StoreError(why)
 
     def _refusal(self, result: PutResult, done: int, asked: int) -> str:
-        why = self._store.write_refusal or result.status.value
+        why = why_never(result.status) if result.status in NEVER_STORED else self._store.write_refusal
         return f"{done} of {asked} messages are done; the store does not take the next one ({why})"
 
     def _waiting(self, level: LevelQueue, place: DelayedPlace) -> QueueUnit | None:

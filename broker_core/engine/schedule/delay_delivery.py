@@ -4,7 +4,7 @@
 
 One alarm is set for the next message that is due in any level, so nothing is polled. A run delivers a bounded number of
 messages and leaves the rest to the next turn of the loop. A level whose delivery fails is tried again at the same message, with
-growing pauses, and none of its later messages passes it.
+growing pauses, and none of its later messages passes it. A message that the store never takes is set aside.
 
 Runs on the thread of its timers; does no I/O of its own. Source: docs/spec/broker.md §3.3, §3.4.
 """
@@ -22,7 +22,8 @@ from broker_core.engine.schedule.lateness import LatenessHour
 from broker_core.engine.schedule.level_queue import LevelQueue, LevelReader
 from broker_core.engine.schedule.overrides import Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
-from broker_core.engine.store.results import Arrival, PutResult, PutStatus
+from broker_core.engine.store.results import NEVER_STORED, Arrival, PutResult, PutStatus
+from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import RecordError
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import SCHEDULE_TOPIC
@@ -31,10 +32,7 @@ DELIVERIES_PER_TURN = 64
 """About 2 ms of work; a request waits no longer for its turn."""
 RETRY_MS = 100
 RETRY_MS_MAX = 1_000
-ILLEGAL_TRIES = 3
-"""Tries of a message that the store calls illegal, before it is passed over."""
 
-_ILLEGAL = frozenset({PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED})
 _OVERRIDES = 0
 """Stands for a level number where messages are due by an override."""
 
@@ -60,6 +58,7 @@ class DelayDelivery:
         clock: Time in ms since the epoch.
         timers: Alarms.
         count: Called with topic and bytes of each delivery.
+        set_aside: Takes messages that cannot be delivered.
 
     Attributes:
         late_hour: Lateness of the deliveries of all levels.
@@ -76,8 +75,10 @@ class DelayDelivery:
         clock: Callable[[], int],
         timers: CallTimers,
         count: Callable[[str, int], None] = lambda _topic, _size: None,
+        set_aside: SetAside | None = None,
     ) -> None:
         self._store = store
+        self._set_aside = set_aside or SetAside()
         self.levels = levels
         self._overrides = overrides
         self._clock = clock
@@ -209,7 +210,7 @@ class DelayDelivery:
             self._failed(level, result, timer_ms)
 
     def put_copy(self, physical_offset: int) -> PutResult | None:
-        """Put the message that waits at an offset of the log to its real topic; None when there is none that could be."""
+        """Put the message that waits at an offset of the log to its real topic; None when it is gone or was set aside."""
         record = self._store.record_at(physical_offset)
         if record is None:
             logger.warning("the delayed message at %d is gone from the log; it is passed over", physical_offset)
@@ -220,6 +221,9 @@ class DelayDelivery:
             logger.error("%s; it is passed over", error)  # noqa: TRY400  the text says all
             return None
         result = self._store.put(copy)
+        if result.status in NEVER_STORED:
+            self._set_aside.note(physical_offset, copy.topic, result.status, STAYS)
+            return None
         if result.status is PutStatus.PUT_OK:
             self.copy_end = result.physical_offset + result.wrote_bytes
             self._count(copy.topic, result.wrote_bytes)
@@ -233,14 +237,6 @@ class DelayDelivery:
 
     def _failed(self, level: LevelQueue, result: PutResult, timer_ms: float) -> None:
         level.failures += 1
-        if result.status in _ILLEGAL and level.failures >= ILLEGAL_TRIES:
-            logger.error(
-                "message %d of delay level %d cannot be delivered (%s); it is passed over and stays at %d of the log",
-                level.offset, level.level, result.status.value, level.head.physical_offset if level.head else -1,
-            )  # fmt: skip
-            level.skipped += 1
-            level.advance()
-            return
         if level.failures == 1:
             logger.warning(
                 "message %d of delay level %d is not delivered (%s %s); it is tried again",
@@ -256,13 +252,11 @@ class DelayDelivery:
         override = self._overrides.get(physical_offset)
         assert override is not None, "the heap of overrides names entries of their table"
         result = self.put_copy(physical_offset)
-        if result is not None and result.status is not PutStatus.PUT_OK and result.status not in _ILLEGAL:
+        if result is not None and result.status is not PutStatus.PUT_OK:
             self._overrides_retry_ms = timer_ms + RETRY_MS_MAX
             return None
         level = self.levels.get(override.level)
-        if result is None or result.status in _ILLEGAL:
-            logger.error("the delayed message at %d cannot be delivered; it stays in the log", physical_offset)
-        elif level is not None:
+        if result is not None and level is not None:
             self._delivered(level, result, override.due_ms)
         self._done(physical_offset, override, result)
         following = self._overrides.next_due()

@@ -13,9 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from broker_core.engine.nameserver.registration import DataVersion
-from broker_core.errors import CodecError
+from broker_core.engine.store.config_file import ConfigRule, object_in, whole_number
 
 PROGRESS_FILE = "delayOffset.json"
+PROGRESS_RULE = ConfigRule(
+    "every delayed message that is kept is delivered again",
+    by_hand='{"offsetTable":{"LEVEL":NEXT OFFSET}}',
+)
 
 
 class DelayProgress:
@@ -35,18 +39,13 @@ class DelayProgress:
         """Take over ``delayOffset.json``.
 
         Raises:
-            CodecError: A level or an offset is not a number.
+            CodecError: A level or an offset is not a number; nothing is taken over.
         """
-        table = value.get("offsetTable")
-        try:
-            self.offsets = {int(level): int(offset) for level, offset in (table or {}).items()}
-        except (AttributeError, TypeError, ValueError) as error:
-            raise CodecError(
-                f"{PROGRESS_FILE} holds no numbers ({str(table)[:200]}); repair it, or move it away: all is delivered again"
-            ) from error
+        table, version = object_in(value, "offsetTable"), DataVersion.from_json(value.get("dataVersion"))
+        self.offsets = {whole_number(level, "a level"): whole_number(at, "an offset") for level, at in table.items()}
         self.saved = dict(self.offsets)
         if "dataVersion" in value:
-            self._version = DataVersion.from_json(value["dataVersion"])
+            self._version = version
 
     def save(self, offsets: Mapping[int, int], now_ms: int) -> None:
         """Take note that the copies of everything before ``offsets`` are on disk."""

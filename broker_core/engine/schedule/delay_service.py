@@ -13,16 +13,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from broker_core.config import StoreConfig
 from broker_core.engine.schedule.delay_console import DelayConsole, DelayJournal
 from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
-from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, DelayProgress
+from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, PROGRESS_RULE, DelayProgress
 from broker_core.engine.schedule.level_queue import LevelQueue
-from broker_core.engine.schedule.overrides import OVERRIDES_FILE, Override, Overrides
+from broker_core.engine.schedule.overrides import OVERRIDES_FILE, OVERRIDES_RULE, Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
+from broker_core.engine.store.config_file import ConfigRule, Take
 from broker_core.engine.store.results import Arrival
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.errors import StoreError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import read_head
@@ -58,7 +61,7 @@ class ScheduleStore(DeliveryStore, Protocol):
 class Files(Protocol):
     """The store's configuration files, as `broker_core.engine.tables.config_files.ConfigFiles` keeps them."""
 
-    def read(self, name: str) -> Mapping[str, Any]: ...
+    def load(self, name: str, take: Take, rule: ConfigRule) -> Mapping[str, Any]: ...
 
     def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None: ...
 
@@ -78,6 +81,7 @@ class DelayService:
         journal: Records what people do.
         save_interval_ms: Time between two writes of the progress.
         count: Called with topic and bytes of each delivery.
+        set_aside: Takes messages that cannot be delivered.
 
     Attributes:
         delivery: Delivers; its ``levels`` are known after `start`.
@@ -96,6 +100,7 @@ class DelayService:
         timers: CallTimers,
         save_interval_ms: int,
         count: Callable[[str, int], None] = lambda _topic, _size: None,
+        set_aside: SetAside | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
@@ -104,7 +109,7 @@ class DelayService:
         self._save_interval_ms = save_interval_ms
         self.progress = DelayProgress()
         self.overrides = Overrides()
-        self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count)
+        self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count, set_aside=set_aside)
         self.console = DelayConsole(store, self.delivery, self.overrides, self, journal, clock=clock, timer_ms=timers.now_ms)
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0
@@ -117,8 +122,7 @@ class DelayService:
         """Load the files and begin to deliver: at once what is overdue.
 
         Raises:
-            CorruptStoreError: A file and its backup cannot be read.
-            CodecError: A file does not hold what it should.
+            CorruptStoreError: Neither a file nor its backup can be used.
         """
         self._files.serve(PROGRESS_FILE, self.progress.to_json)
         self._files.serve(OVERRIDES_FILE, lambda: self.overrides.to_json(self.store.flushed_offset))
@@ -132,9 +136,9 @@ class DelayService:
 
     def load(self) -> None:
         """Load the files, and deliver nothing: enough for looking. Raises as `start` does."""
-        self.progress.load(self._files.read(PROGRESS_FILE))
+        self._files.load(PROGRESS_FILE, self.progress.load, PROGRESS_RULE)
         self.delivery.levels.update(self._levels())
-        self.overrides.load(self._files.read(OVERRIDES_FILE), self._is_waiting)
+        self._files.load(OVERRIDES_FILE, partial(self.overrides.load, is_waiting=self._is_waiting), OVERRIDES_RULE)
 
     async def stop(self) -> None:
         """End delivery; the files are marked to be written, with all that was delivered on disk."""

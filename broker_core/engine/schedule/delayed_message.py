@@ -68,8 +68,9 @@ def delivered(record: memoryview) -> MessageToStore:
 
 
 def delayed_again(message: StoredMessage, level: int) -> MessageToStore:
-    """The message, waiting anew in the queue of a level."""
+    """The message, waiting again in the queue of a level; where it has no room for that, the store refuses it."""
     properties = message.properties | {props.DELAY: str(level)}
+    encoded = props.encode_fitting(properties)
     return MessageToStore(
         SCHEDULE_TOPIC,
         level - 1,
@@ -81,5 +82,5 @@ def delayed_again(message: StoredMessage, level: int) -> MessageToStore:
         message.reconsume_times,
         0,
         message.body,
-        props.encode_properties(properties),
+        props.encode_properties(properties) if encoded is None else encoded,
     )

@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker_core.errors import CodecError
+from broker_core.engine.store.config_file import ConfigRule, object_in, whole_number
 
 OVERRIDES_FILE = "orbitDelay.json"
+OVERRIDES_RULE = ConfigRule("delayed messages that were cancelled or moved are delivered at their first time")
 DONE = -1
 ENTRIES_MAX = 200_000
 """Bound on what people change while it waits; each entry takes about 300 bytes."""
@@ -135,21 +136,19 @@ class Overrides:
             is_waiting: Whether the message of an entry still lies at its place; a store may have been exchanged meanwhile.
 
         Raises:
-            CodecError: An entry holds no numbers.
+            CodecError: An entry holds no numbers; nothing is taken over.
         """
-        table = value.get("messages")
-        for key, item in table.items() if isinstance(table, Mapping) else ():
-            try:
-                physical = int(key)
-                entry = Override(int(item["level"]), int(item["queueOffset"]), int(item["dueMs"]))
-            except (TypeError, ValueError, KeyError) as error:
-                raise CodecError(
-                    f"{OVERRIDES_FILE} cannot be read at “{key}”: {str(item)[:200]}; repair it, or move it away to deliver all "
-                    "delayed messages at their own time"
-                ) from error
+        table = object_in(value, "messages")
+        entries = {whole_number(key, "a place in the log"): _override(object_in(table, key)) for key in table}
+        for physical, entry in entries.items():
             if not is_waiting(physical, entry):
                 continue
             if entry.due_ms == DONE:
                 self.set_done(physical, entry)
             else:
                 self.set_due(physical, entry)
+
+
+def _override(item: Mapping[str, Any]) -> Override:
+    level, queue_offset, due_ms = (whole_number(item.get(key), key) for key in ("level", "queueOffset", "dueMs"))
+    return Override(level, queue_offset, due_ms)

@@ -9,22 +9,26 @@ Source: docs/spec/store.md §7.1.
 from __future__ import annotations
 
 import json
-import logging
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from broker_core.engine.store.disk import Disk, is_no_space
-from broker_core.errors import CorruptStoreError, StoreError, StoreFullError
+from broker_core.errors import CodecError, CorruptStoreError, StoreError, StoreFullError
+from broker_core.kept_file import EMPTY, Found, KeptFile
 from broker_core.protocol.properties_text import format_properties, parse_properties
 
 _STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
 
 _json = json.JSONEncoder(indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
 
-_log = logging.getLogger(__name__)
+_SETTING_LINE = re.compile(r"\s*(?:[#!].*|[\w.-]+\s*=.*)?")
+_DIGITS = re.compile(r"-?[0-9]{1,19}")
+
+Take = Callable[[Mapping[str, Any]], object]
 
 
 def parse_config(text: str) -> dict[str, Any]:
@@ -103,70 +107,161 @@ def _inside(text: str) -> str:
     return text.replace("\n", "\n\t")
 
 
-def _is_properties(path: Path) -> bool:
-    return path.name.endswith((".properties", ".properties.bak"))
+def parse_content(name: str, data: bytes) -> Mapping[str, Any]:
+    """Content of a configuration file, a byte order mark passed over.
 
-
-def backup_path(path: Path) -> Path:
-    """Where the former content is kept."""
-    return path.with_name(path.name + ".bak")
-
-
-def load_config(path: Path) -> dict[str, Any]:
-    """Content of a configuration file, or of its backup where it is missing or broken; empty where there is neither.
+    Args:
+        name: Of the file, which says its format; that of its backup will do.
+        data: Its bytes.
 
     Raises:
-        CorruptStoreError: The backup is broken, and the file is missing or broken as well.
-        StoreError: The operating system refuses.
+        ValueError: They are damaged.
+        RecursionError: They are nested too deeply.
     """
-    faults: list[str] = []
-    for candidate in (path, backup_path(path)):
+    text = data.decode("utf-8-sig")
+    return _settings_of(text) if _is_properties(name) else parse_config(text)
+
+
+def _settings_of(text: str) -> dict[str, str]:
+    if not text.endswith("\n"):
+        raise ValueError("its last line has no end")
+    for number, line in enumerate(text.splitlines(), 1):
+        if _SETTING_LINE.fullmatch(line) is None:
+            raise ValueError(f"line {number} is no key=value")
+    return parse_properties(text)
+
+
+def _is_properties(name: str) -> bool:
+    return name.removesuffix(".bak").endswith(".properties")
+
+
+def object_in(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """An object that a configuration file holds.
+
+    Raises:
+        CodecError: It is missing, or something else.
+    """
+    found = content.get(key)
+    if not isinstance(found, Mapping):
+        raise CodecError(f"it has no object “{key}”")
+    return found
+
+
+def whole_number(value: object, what: str) -> int:
+    """A number of 64 bits, or its digits as text, which RocketMQ takes as well.
+
+    Raises:
+        CodecError: It is something else; names ``what``.
+    """
+    number = int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
+    if isinstance(number, bool) or not isinstance(number, int) or not -(2**63) <= number < 2**63:
+        raise CodecError(f"{what} should be a whole number, not {str(value)[:100]!r}")
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRule:
+    """What becomes of a file of which neither it nor its backup can be used.
+
+    Attributes:
+        effect: What a start without the file means.
+        is_rebuilt: Whether the broker starts all the same, because the content comes back or is of no consequence.
+        by_hand: What a person may write into the file instead, if that is short.
+    """
+
+    effect: str
+    is_rebuilt: bool = False
+    by_hand: str = ""
+
+
+class ConfigFile:
+    """One file below ``config/``.
+
+    Args:
+        path: The file.
+        disk: The operating system.
+    """
+
+    def __init__(self, path: Path, disk: Disk | None = None) -> None:
+        self.path = path
+        self._kept = KeptFile(path, partial(parse_content, path.name), replace=(disk or Disk()).replace_file)
+
+    def look(self, take: Take = lambda _content: None) -> Found[Mapping[str, Any]]:
+        """Content of the file, else of its backup; nothing on the disk is changed.
+
+        Args:
+            take: Takes the content over; raises CodecError where it is not what it should be, and changes nothing then.
+
+        Raises:
+            StoreError: The operating system refuses.
+        """
         try:
-            text = candidate.read_text("utf-8")
-            if text.strip():
-                return dict(parse_properties(text)) if _is_properties(candidate) else parse_config(text)
-            faults.append(f"{candidate.name} is empty")
-        except FileNotFoundError:
-            continue
+            return self._kept.read(take)
         except OSError as error:
             raise StoreError(
-                f"{candidate} cannot be read: {error.strerror}. Check its permissions", file=str(candidate)
+                f"{error.filename or self.path} cannot be read: {error.strerror}. Check its permissions", file=str(self.path)
             ) from error
-        except ValueError as error:
-            faults.append(f"{candidate.name}: {error}")
-            _log.warning("%s cannot be read (%s)", candidate, error)
-    if faults and backup_path(path).exists() and backup_path(path).stat().st_size:
-        raise CorruptStoreError(
-            f"{path} cannot be read, nor can its backup: {'; '.join(faults)}. Repair one of them, or move both away to start "
-            "with defaults",
-            file=str(path),
+
+    def load(self, take: Take, rule: ConfigRule, *, holds_messages: Callable[[], bool]) -> tuple[Mapping[str, Any], str]:
+        """Content as `look` finds it, and what was wrong; a damaged file is set aside, a backup that was used takes its place.
+
+        Args:
+            take: As for `look`.
+            rule: What becomes of the file where neither it nor its backup can be used.
+            holds_messages: Whether the store holds messages; without them an empty file has lost nothing.
+
+        Raises:
+            CorruptStoreError: Neither can be used, and the rule is not to start then; both are left alone.
+            StoreError: The operating system refuses.
+        """
+        found = self.look(take)
+        if found.value is None and found.faults and not rule.is_rebuilt and (not _is_blank(found) or holds_messages()):
+            raise self._refusal(found, rule)
+        try:
+            self._kept.sweep()
+            kept = self._kept.mend(found) if found.faults.get(self.path.name) or found.is_backup else []
+        except OSError as error:
+            raise self._not_written(error) from error
+        return found.value or {}, report_of(self.path, found, rule, kept)
+
+    def save(self, content: Mapping[str, Any]) -> None:
+        """Replace the file at once; the former content becomes its backup.
+
+        Raises:
+            StoreFullError: There is no room; the former file is still in place.
+            StoreError: Another fault of the operating system; likewise.
+        """
+        text = format_properties(content) if _is_properties(self.path.name) else format_config(content)
+        try:
+            self._kept.write(text.encode())
+        except OSError as error:
+            raise self._not_written(error) from error
+
+    def _refusal(self, found: Found[Mapping[str, Any]], rule: ConfigRule) -> CorruptStoreError:
+        by_hand = f", or write {rule.by_hand} into it" if rule.by_hand else ""
+        return CorruptStoreError(
+            f"{self.path} cannot be used, nor its backup ({found.faults_text}). Without it {rule.effect}. "
+            f"Restore the file from a copy{by_hand}; to start without it, move it and its .bak away",
+            file=str(self.path),
             position=0,
         )
-    return {}
 
-
-def save_config(path: Path, content: Mapping[str, Any], disk: Disk | None = None) -> None:
-    """Replace a configuration file at once; the former content becomes its backup.
-
-    Raises:
-        StoreFullError: There is no room; the former file is still in place.
-        StoreError: Another fault of the operating system; likewise.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
-            _keep_backup(path)
-        text = format_properties(content) if _is_properties(path) else format_config(content)
-        (disk or Disk()).replace_file(path, text.encode())
-    except OSError as error:
+    def _not_written(self, error: OSError) -> StoreError:
         kind = StoreFullError if is_no_space(error) else StoreError
-        raise kind(f"{path} cannot be written: {error.strerror}; its former content is kept", file=str(path)) from error
+        return kind(f"{self.path} cannot be written: {error.strerror}; its former content is kept", file=str(self.path))
 
 
-def _keep_backup(path: Path) -> None:
-    """Give the old bytes a second name, which the replacement of the file leaves alone."""
-    backup = backup_path(path)
-    staged = backup.with_name(f".{backup.name}.new")
-    staged.unlink(missing_ok=True)
-    os.link(path, staged)
-    staged.replace(backup)
+def _is_blank(found: Found[Mapping[str, Any]]) -> bool:
+    return set(found.faults.values()) == {EMPTY}
+
+
+def report_of(path: Path, found: Found[Mapping[str, Any]], rule: ConfigRule, kept: Sequence[Path] = ()) -> str:
+    """What a person must know of a file that was read; empty where the file is sound, or was never written."""
+    aside = f". It is kept as {', '.join(one.name for one in kept)}" if kept else ""
+    if found.is_backup:
+        fault = found.faults.get(path.name)
+        state = f"cannot be used ({fault})" if fault else "is missing"
+        return f"config/{path.name} {state}: its backup is used, without the changes after it{aside}"
+    if found.value is None and found.faults:
+        return f"config/{path.name} cannot be used, nor its backup ({found.faults_text}): {rule.effect}{aside}"
+    return ""

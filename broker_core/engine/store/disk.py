@@ -9,11 +9,11 @@ import errno
 import mmap
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from broker_core.engine.store.file_map import map_file
 from broker_core.engine.store.kernel_sync import KernelSync
+from broker_core.kept_file import replace_file, sync_directory, write_all
 
 _CLEAR_BYTES = 1 << 20
 _ZEROS = bytes(1 << 20)
@@ -77,10 +77,7 @@ class Disk:
 
     def write_at(self, descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
         """Write all of ``data``."""
-        view = memoryview(data)
-        while view:
-            written = os.pwrite(descriptor, view, position)
-            view, position = view[written:], position + written
+        write_all(descriptor, data, position)
 
     def read_at(self, path: Path, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of a file."""
@@ -148,11 +145,7 @@ class Disk:
 
     def sync_directory(self, path: Path) -> None:
         """Return when names made or removed in a directory are on the disk."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_directory(path)
 
     def close(self, descriptor: int) -> None:
         """Close a descriptor."""
@@ -160,19 +153,7 @@ class Disk:
 
     def replace_file(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         """Put ``data`` in place of a file at once: temporary file, sync, rename, sync of the directory."""
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            try:
-                os.fchmod(descriptor, mode)
-                self.write_at(descriptor, data, 0)
-                self.sync(descriptor)
-            finally:
-                os.close(descriptor)
-            Path(temporary).replace(path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        self.sync_directory(path.parent)
+        replace_file(path, data, mode=mode, write=self.write_at, sync=self.sync, sync_names=self.sync_directory)
 
     def usage(self, path: Path) -> tuple[int, int]:
         """Used and usable-plus-used bytes of the disk that holds ``path``.

@@ -27,7 +27,8 @@ from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.engine.store.index_build import add_keys, restore
 from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
-from broker_core.engine.store.index_keys import read_keys
+from broker_core.engine.store.index_keys import KeyReader
+from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.queue_table import IndexNote
 from broker_core.errors import RecordError
 from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
@@ -90,6 +91,7 @@ class IndexService:
         self._geometry = Geometry(config.max_hash_slots, config.max_index_items)
         self._lock = threading.Lock()
         """Held for one window, or one look at the files; taken after all other locks of the store but those of the log."""
+        self._keys = KeyReader(machine_code(config))
         self._files: list[IndexFile] = []
         self._position = 0
         """Complete up to this physical offset."""
@@ -190,7 +192,7 @@ class IndexService:
         while position < end:
             window, following = self._window(position, end)
             if window:
-                keys = read_keys(window, position)
+                keys = self._keys.read(window, position)
                 if len(keys):
                     return True
                 following = keys.end if keys.end > position else following
@@ -277,7 +279,7 @@ class IndexService:
         if not window:
             self._position = following
             return
-        keys = read_keys(window, self._position)
+        keys = self._keys.read(window, self._position)
         done = min(self._known_keys, int((keys.physical_offset == self._position).sum()))
         self._known_keys = 0
         while done < len(keys):
@@ -285,7 +287,7 @@ class IndexService:
         # A piece without any record is damage; it is passed over as a whole, like everywhere else behind a bad place.
         self._position = keys.end if keys.end > self._position else following
 
-    def _window(self, position: int, end: int) -> tuple[bytes, int]:
+    def _window(self, position: int, end: int) -> tuple[bytes | memoryview, int]:
         """Bytes of records from a place on, and where to go on if there are none in them: the next file, as a rule.
 
         At a damaged place a larger piece is given, for records may follow in it.
@@ -302,7 +304,7 @@ class IndexService:
         is_record = magic in (MAGIC_V1, MAGIC_V2) and 0 < size <= log.file_bytes
         stop = min(position + (max(size, WINDOW_BYTES) if is_record else DAMAGED_BYTES), file_end, end)
         following = min(file_end, end) if is_record or stop == min(file_end, end) else stop - DAMAGED_BYTES // 2
-        return bytes(mapped[position - base : stop - base]), following
+        return mapped[position - base : stop - base], following
 
     def _file_for_append(self) -> IndexFile:
         if self._files and not self._files[-1].is_full:

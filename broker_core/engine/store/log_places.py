@@ -86,6 +86,17 @@ def log_directories(config: StoreConfig, default: Path) -> list[Path]:
     return [*(paths_of(config.commit_log_paths) or [default]), *paths_of(config.commit_log_paths_read_only)]
 
 
+def holds_records(config: StoreConfig, default: Path) -> bool:
+    """Whether a commit log holds, or held, a record. It need not be open."""
+    files = [file for directory in log_directories(config, default) for file in offset_files(directory)]
+    return any(base or any(_first_bytes(path)) for path, base in files)
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(8)
+
+
 def paths_of(text: str) -> list[Path]:
     """Directories as a setting names them, separated by commas."""
     return [Path(part.strip()).absolute() for part in text.split(SEPARATOR) if part.strip()]

@@ -23,6 +23,7 @@ from broker_core.engine.store.record_columns import (
     unit_codes,
     wrong_checksums,
 )
+from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
@@ -44,22 +45,6 @@ class ScannedRecord(NamedTuple):
     properties: bytes
 
 
-class UnitRun(NamedTuple):
-    """Units of consecutive messages of one queue.
-
-    Attributes:
-        topic: Name as stored.
-        queue_id: Number.
-        queue_offset: Of the first.
-        units: As the queue's files hold them.
-    """
-
-    topic: str
-    queue_id: int
-    queue_offset: int
-    units: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class LogWindow:
     """Good records of one file, one directly behind the other; never empty."""
@@ -68,11 +53,21 @@ class LogWindow:
     heads: RecordHeads
 
     @property
+    def first_offset(self) -> int:
+        """Physical offset of the first record."""
+        return int(self.heads.physical_offset[0])
+
+    @property
+    def end(self) -> int:
+        """Position in the file behind the last record."""
+        return self.heads.end
+
+    @property
     def last_store_ms(self) -> int:
         """Store time of the last record."""
         return int(self.heads.store_ms[-1])
 
-    def unit_runs(self, start: int, end: int, levels: DelayLevels) -> list[UnitRun] | None:
+    def unit_runs(self, start: int, end: int, levels: DelayLevels) -> list[QueueUnits] | None:
         """Units of the records from a physical offset up to another, by queue.
 
         Returns:
@@ -90,7 +85,7 @@ class LogWindow:
         in_queue = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
         groups = list(queue_groups(data, heads))
         codes = unit_codes(data, heads, groups, levels)
-        runs: list[UnitRun] = []
+        runs: list[QueueUnits] = []
         for group in groups:
             rows = group.rows if in_queue.all() else group.rows[in_queue[group.rows]]
             if not len(rows):
@@ -99,7 +94,7 @@ class LogWindow:
             if (np.diff(offsets) != 1).any():
                 return None
             units = queue_units(heads, rows, codes).tobytes()
-            runs.append(UnitRun(group.topic.decode("utf-8", "replace"), group.queue_id, int(offsets[0]), units))
+            runs.append(QueueUnits(group.topic.decode("utf-8", "replace"), group.queue_id, int(offsets[0]), units))
         return runs
 
     def of_queue(self, queue_id: int | None) -> LogWindow:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Collection
 from functools import partial
 
-from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft, draft_batch
 from broker_core.engine.store.consume_queue import UNIT, UNWRITTEN_UNITS_MAX, ConsumeQueue
 from broker_core.engine.store.dispatch import TagsOfPuts, unit_tags_code
@@ -86,7 +85,7 @@ class MessagePuts:
         self._delay_levels = parts.delay_levels
         self._put_queues: dict[QueueKey, _Queue] = {}
         self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
-        self._body_bytes_unchecked = self._body_bytes_that_fit(parts.config)
+        self._body_bytes_unchecked = parts.commit_log.file_bytes - RECORD_OVERHEAD_MAX
         """Size of a body up to which nothing else of its message needs a look."""
         self._extra_put = ExtraPut(
             parts.config,
@@ -102,10 +101,6 @@ class MessagePuts:
         self._dirty = parts.writer.dirty
         self._log_syncs: LogSyncs | None = None
 
-    def take_settings(self, config: StoreConfig) -> None:
-        """Go on with other settings."""
-        self._body_bytes_unchecked = self._body_bytes_that_fit(config)
-
     def forget(self, key: QueueKey) -> None:
         """Drop what is kept of a queue that was removed; under the store's lock."""
         self._put_queues.pop(key, None)
@@ -115,11 +110,8 @@ class MessagePuts:
         if self._log_syncs is not None:
             self._log_syncs.close()
 
-    def _body_bytes_that_fit(self, config: StoreConfig) -> int:
-        return min(config.max_message_bytes, self._commit_log.file_bytes - RECORD_OVERHEAD_MAX)
-
     def put(self, message: MessageToStore) -> PutResult:  # noqa: C901  the hot path spares calls
-        """Store one message.
+        """Store one message. ``maxMessageSize`` is a limit of producers: a copy of what was taken once is taken again.
 
         It is in the log and its queue when this returns, but durable only when `when_durable` says so. A status other than
         ``PUT_OK`` means that nothing was stored; for `PutStatus.SERVICE_NOT_AVAILABLE`, `write_refusal` says why.
@@ -131,7 +123,9 @@ class MessagePuts:
         properties = message.properties
         if len(properties) > PROPERTIES_BYTES_MAX:
             return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
-        if len(message.body) > self._body_bytes_unchecked and not self._size_is_legal(message, target.topic):
+        if len(message.body) > self._body_bytes_unchecked and not self._commit_log.fits(
+            record_bytes_max(message, target.topic)
+        ):
             return _ILLEGAL
         if self._puts_have_extras:
             return self._put_with_extras(message, target)
@@ -254,9 +248,8 @@ class MessagePuts:
         """
         self._extra_put.filter_bits = bits
 
-    def _size_is_legal(self, message: MessageToStore, topic: TopicField) -> bool:
-        fits = self._commit_log.fits(record_bytes_max(message, topic))
-        return fits and len(message.body) <= self._parts.config.max_message_bytes
+    def _fits(self, message: MessageToStore, topic: TopicField) -> bool:
+        return self._commit_log.fits(record_bytes_max(message, topic))
 
     def _no_space(self, error: OSError) -> PutResult:
         text = (

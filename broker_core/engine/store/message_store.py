@@ -40,6 +40,7 @@ from broker_core.engine.store.queue_figures import QueueFigures
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import store_time_at
 from broker_core.engine.store.recovery import Progress, Recovery
+from broker_core.engine.store.scanned_window import FileScan
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import Visibility
@@ -179,7 +180,7 @@ class MessageStore:
             self._parts.checkpoint,
             self.delay_levels,
             check_crc=self._parts.config.check_crc_on_recover,
-            force_record_crc=self._parts.config.force_record_crc,
+            scan=FileScan.of(self._parts.config),
             multi_dispatch=self._parts.config.multi_dispatch,
             before_cut=self._keep_what_is_cut,
             progress=progress,
@@ -252,7 +253,6 @@ class MessageStore:
         """
         check_settings(config)
         self._parts.take_settings(config)
-        self._puts.take_settings(config)
         self._reads.take_settings(config)
 
     # ---- positions -----------------------------------------------------------------------------------------------------

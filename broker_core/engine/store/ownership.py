@@ -25,8 +25,11 @@ _FLOCK = struct.Struct("hh4xqqi4x")
 """Linux ``struct flock``: type, whence, start, length, pid."""
 
 _STORE_ENTRIES = frozenset(
-    ("abort", "checkpoint", "lock", "commitlog", "consumequeue", "consumequeue_ext", "index", "config", "orbit.owner", *ENTRIES)
-)
+    (
+        "abort", "checkpoint", "lock", "commitlog", "consumequeue", "consumequeue_ext", "index", "config", "orbit.owner",
+        "orbit.faults", *ENTRIES,
+    )
+)  # fmt: skip
 _NAMED_MAX = 4
 
 

@@ -1,13 +1,13 @@
 """Names inside a store directory.
 
-    abort  checkpoint  lock  orbit.owner  orbit.queues  orbit.cut/
+    abort  checkpoint  lock  orbit.owner  orbit.queues  orbit.cut/  orbit.faults/
     commitlog/<20 digits>
     consumequeue/<topic>/<queue id>/<20 digits>
     consumequeue_ext/<topic>/<queue id>/<20 digits>
     index/<17 digits>
     config/<name>.json  config/<name>.json.bak
 
-``orbit.owner``, ``orbit.queues`` and ``orbit.cut`` are ours; a real broker leaves them alone.
+Those that begin with ``orbit.`` are ours; a real broker leaves them alone.
 
 Source: docs/spec/store.md §1.1, §1.2.
 """
@@ -71,6 +71,7 @@ class StorePaths:
         self.owner = root / "orbit.owner"
         self.queue_manifest = root / "orbit.queues"
         self.cut = root / "orbit.cut"
+        self.faults = root / "orbit.faults"
         self.commit_log = root / "commitlog"
         self.consume_queue = root / "consumequeue"
         self.consume_queue_ext = root / "consumequeue_ext"

@@ -23,9 +23,9 @@ from broker_core.engine.store.checkpoint import Checkpoint
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
-from broker_core.engine.store.log_window import good_records
 from broker_core.engine.store.queue_table import QueueKey, QueueTable
 from broker_core.engine.store.reading import first_offset_at
+from broker_core.engine.store.scanned_window import FileScan, ScannedWindow
 from broker_core.errors import RecordError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import (
@@ -40,7 +40,7 @@ from broker_core.protocol.message.record import (
 from broker_core.protocol.message.sys_flag import enters_queue
 
 if TYPE_CHECKING:
-    from broker_core.engine.store.log_window import LogWindow, ScannedRecord
+    from broker_core.engine.store.log_window import ScannedRecord
 
 Progress = Callable[[str, int, int], None]
 
@@ -61,7 +61,7 @@ class Recovery:
         checkpoint: As found.
         levels: Delay levels, for units of the schedule topic.
         check_crc: Whether to verify body checksums.
-        force_record_crc: Whether to verify checksums of whole records instead, which all must have then.
+        scan: Reads the files.
         multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
         before_cut: Told where the log will be cut, before it is.
         progress: Told what is being done, bytes done and bytes in all.
@@ -75,7 +75,7 @@ class Recovery:
         levels: DelayLevels,
         *,
         check_crc: bool,
-        force_record_crc: bool = False,
+        scan: FileScan,
         multi_dispatch: bool = False,
         before_cut: Callable[[int], object] = lambda _: None,
         progress: Progress,
@@ -85,7 +85,7 @@ class Recovery:
         self._checkpoint = checkpoint
         self._levels = levels
         self._check_crc = check_crc
-        self._force_record_crc = force_record_crc
+        self._scan = scan
         self._light_only = not multi_dispatch
         self._before_cut = before_cut
         self._progress = progress
@@ -177,8 +177,8 @@ class Recovery:
     def _complete_from(self, start: int) -> int:
         """Give the queues what they lack from ``start`` on; returns the end of the last good record."""
         end = start
-        for window in self._windows(start, "recovering"):
-            end = int(window.heads.physical_offset[-1] + window.heads.size[-1])
+        for window in self._windows(start, "recovering", first_taken=self._complete_up_to):
+            end = window.end_offset
             if end > self._complete_up_to and not self._take_whole(window, self._complete_up_to, end, skip=self._rebuild):
                 for record in window.records():
                     if record.physical_offset >= self._complete_up_to:
@@ -188,7 +188,7 @@ class Recovery:
 
     def _take_whole(
         self,
-        window: LogWindow,
+        window: ScannedWindow,
         start: int,
         end: int,
         *,
@@ -201,7 +201,7 @@ class Recovery:
             return False
         taken = [run for run in runs if (run[:2] in only if only is not None else run[:2] not in skip)]
         queues = [self._queues.get_or_add(run.topic, run.queue_id) for run in taken]
-        if any(run.queue_offset != queue.max_offset for run, queue in zip(taken, queues, strict=True)):
+        if any(run.first != queue.max_offset for run, queue in zip(taken, queues, strict=True)):
             return False
         for run, queue in zip(taken, queues, strict=True):
             queue.extend(run.units)
@@ -246,8 +246,8 @@ class Recovery:
             return
         for key in self._rebuild:
             self._queues.get_or_add(*key).forget()
-        for window in self._windows(self._commit_log.min_offset, "building consume queues anew"):
-            if window.heads.physical_offset[0] >= end:
+        for window in self._windows(self._commit_log.min_offset, "building consume queues anew", first_taken=0):
+            if window.first_offset >= end:
                 break
             if not self._take_whole(window, 0, end, only=self._rebuild):
                 self._take_singly(window, end)
@@ -264,7 +264,7 @@ class Recovery:
             if not queue.max_offset:
                 queue.start_at(ends[key])
 
-    def _take_singly(self, window: LogWindow, end: int) -> None:
+    def _take_singly(self, window: ScannedWindow, end: int) -> None:
         for record in window.records():
             if record.physical_offset >= end:
                 return
@@ -284,8 +284,14 @@ class Recovery:
         queue.extend(PRE_BLANK * missing)
         return True
 
-    def _windows(self, start: int, what: str) -> Iterator[LogWindow]:
-        """Good records from ``start`` on, until the first place where none follows."""
+    def _windows(self, start: int, what: str, *, first_taken: int) -> Iterator[ScannedWindow]:
+        """Good records from ``start`` on, until the first place where none follows.
+
+        Args:
+            start: Physical offset of the first record.
+            what: What the progress is of.
+            first_taken: Records before this physical offset are checked only.
+        """
         log = self._commit_log
         limit = log.bases[-1] + log.file_bytes if log.bases else start
         position = start
@@ -298,26 +304,26 @@ class Recovery:
                     _log.warning("the commit log from %d to %d is missing", position, following)
                 position = following
                 continue
-            for window in self._windows_of_file(mapped, base, position - base):
+            for window in self._windows_of_file(mapped, base, position - base, first_taken):
                 yield window
-                position = base + window.heads.end
+                position = window.end_offset
                 self._progress(what, position - start, limit - start)
             if not _is_filler(mapped, position - base):
                 return
             position = base + log.file_bytes
 
-    def _windows_of_file(self, mapped: memoryview, base: int, start: int) -> Iterator[LogWindow]:
+    def _windows_of_file(self, mapped: memoryview, base: int, start: int, first_taken: int) -> Iterator[ScannedWindow]:
         """Good records of one file, some megabytes at a time."""
         while start + SIZE_AND_MAGIC.size <= len(mapped):
             size, magic = SIZE_AND_MAGIC.unpack_from(mapped, start)
             if magic not in (MAGIC_V1, MAGIC_V2):
                 return
             stop = min(start + max(size, _WINDOW_BYTES), len(mapped))
-            window = good_records(mapped, base, start, stop, check_crc=self._check_crc, force_record_crc=self._force_record_crc)
+            window = self._scan.window(mapped, base, start, stop, first_taken)
             if window is None:
                 return
             yield window
-            start = window.heads.end
+            start = window.end_offset - base
 
     # ---- the end -------------------------------------------------------------------------------------------------------
 

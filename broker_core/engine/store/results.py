@@ -24,6 +24,12 @@ class PutStatus(Enum):
     UNKNOWN_ERROR = "UNKNOWN_ERROR"
 
 
+NEVER_STORED = frozenset((
+    PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED, PutStatus.LMQ_CONSUME_QUEUE_NUM_EXCEEDED,
+))  # fmt: skip
+"""The message is refused and not the moment: putting it again ends in the same way."""
+
+
 class PutResult(NamedTuple):
     """Where a message went. A named tuple: one is made for each put.
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from broker_core.engine.store.config_file import load_config, save_config
+from broker_core.engine.store.config_file import ConfigFile, ConfigRule, Take, report_of
 from broker_core.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -35,10 +35,20 @@ class ConfigFiles:
 
     Args:
         directory: Where they are.
+        holds_messages: Whether the store holds messages: an empty file is damage then.
+        read_only: Whether they are only looked at: nothing is set aside, and nothing refused.
+
+    Attributes:
+        reports: What a person must know of the files that were loaded.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, holds_messages: Callable[[], bool] = lambda: True, read_only: bool = False) -> None:
         self._directory = directory
+        self._holds_messages = holds_messages
+        self._read_only = read_only
+        self.reports: list[str] = []
+        self._files: dict[str, ConfigFile] = {}
+        self._refused: set[str] = set()
         self._snapshots: dict[str, Callable[[], Mapping[str, Any]]] = {}
         self._marked: set[str] = set()
         self._waiting: dict[str, list[Written]] = {}
@@ -49,22 +59,50 @@ class ConfigFiles:
         self._task: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
-    def read(self, name: str) -> Mapping[str, Any]:
-        """Content of a file, empty when it is not there.
+    def load(self, name: str, take: Take, rule: ConfigRule) -> Mapping[str, Any]:
+        """Content of a file, or of its backup where the file is missing or damaged; empty where there is neither.
+
+        Args:
+            name: Of the file.
+            take: Takes the content over; raises CodecError where it is not what it should be, and changes nothing then. Not
+                called where there is no content.
+            rule: What becomes of a file of which neither it nor its backup can be used.
 
         Raises:
-            CorruptStoreError: Neither the file nor its backup can be read.
+            CorruptStoreError: Neither can be used, and the rule is not to start then. The file is not written any more.
+            StoreError: The operating system refuses; likewise.
         """
-        return load_config(self._directory / name) or {}
+        file = self._file(name)
+        if self._read_only:
+            found = file.look(take)
+            content, report = found.value or {}, report_of(file.path, found, rule)
+        else:
+            try:
+                content, report = file.load(take, rule, holds_messages=self._holds_messages)
+            except StoreError:
+                self._refused.add(name)
+                raise
+        if report:
+            self.report(report)
+        return content
+
+    def report(self, text: str) -> None:
+        """Have a person know what became of a file."""
+        logger.warning("%s", text)
+        self.reports.append(text)
+
+    def _file(self, name: str) -> ConfigFile:
+        return self._files.setdefault(name, ConfigFile(self._directory / name))
 
     def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None:
         """Have ``snapshot`` written to ``name`` whenever it is marked."""
         self._snapshots[name] = snapshot
 
     def mark(self, name: str) -> None:
-        """Have a file written soon."""
-        self._marked.add(name)
-        self._wake.set()
+        """Have a file written soon; not one that was refused, because a person has to decide about it."""
+        if name not in self._refused:
+            self._marked.add(name)
+            self._wake.set()
 
     def when_written(self, names: Collection[str], written: Written) -> bool:
         """Have ``written`` called once all changes of some files that were marked until now are on the disk.
@@ -163,7 +201,7 @@ class ConfigFiles:
             fault: StoreError | None = None
             try:
                 content = self._snapshots[name]()
-                await asyncio.to_thread(save_config, self._directory / name, content)
+                await asyncio.to_thread(self._file(name).save, content)
             except StoreError as error:
                 fault = error
             except Exception as error:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from broker_core.engine.store.config_file import object_in
 from broker_core.engine.tables.subscription import GroupSubscription
 from broker_core.errors import CodecError, FilterSyntaxError
 from broker_core.protocol.filter.bloom import BITS, HASHES, bloom_positions
@@ -155,11 +156,11 @@ class ConsumerFilters:
         try:
             found = [
                 self._loaded(item)
-                for groups in (value.get("filterDataByTopic") or {}).values()
+                for groups in object_in(value, "filterDataByTopic").values()
                 for item in (groups.get("groupFilterData") or {}).values()
                 if item.get("expressionType") == SQL92
             ]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise CodecError(f"consumerFilter.json holds something else than filters: {error!r}") from error
         if any(not fits for _, fits in found):
             logger.warning("the filters of consumerFilter.json were made with other Bloom settings; they are not used")

@@ -1,6 +1,11 @@
 """How far each group has consumed: the table behind ``consumerOffset.json``.
 
-Source: docs/spec/store.md §7.5, docs/spec/broker.md §12.
+    {"dataVersion":{…},"offsetTable":{"T@CG":{"0":7},"rmq_sys_REVIVE_LOG_C@CID_RMQ_SYS_REVIVE_GROUP":{"0":7}}}
+
+7 is the next offset of CG, and the last finished offset of the revive group. Orbit up to 0.1.0 wrote the next offset of the
+revive group too, and no ``dataVersion``. `load` takes one off the revive offsets of a file without it, so that no pop is lost.
+
+Source: docs/spec/store.md §7.5, §7.9; docs/spec/broker.md §12.
 """
 
 from __future__ import annotations
@@ -8,14 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.engine.store.config_file import ConfigRule, object_in, whole_number
 from broker_core.errors import CodecError
+from broker_core.protocol.names import REVIVE_GROUP
 
 OFFSETS_FILE = "consumerOffset.json"
+OFFSETS_RULE = ConfigRule(
+    "every group begins like a new one: its messages come again or are skipped, as the consumeFromWhere of its consumers says",
+    by_hand='{"offsetTable":{"TOPIC@GROUP":{"QUEUE ID":OFFSET}}}',
+)
 SEPARATOR = "@"
 
 
 class ConsumerOffsets:
-    """``topic@group`` → queue id → offset of the next message to consume.
+    """``topic@group`` → queue id → offset of the next message to consume; for the revive group of the last finished record.
 
     Attributes:
         changes: Grows with every change; equal numbers mean nothing to write.
@@ -25,6 +37,7 @@ class ConsumerOffsets:
 
     def __init__(self) -> None:
         self._table: dict[str, dict[int, int]] = {}
+        self._version = DataVersion(0, 0)
         self.changes = 0
         self.committed: Callable[[str, str, int], None] | None = None
         self.beside: Callable[[], Mapping[str, Any]] | None = None
@@ -82,19 +95,40 @@ class ConsumerOffsets:
     def to_json(self) -> dict[str, Any]:
         """Content of ``consumerOffset.json``; queue ids as text, which every reader takes."""
         table = {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}
-        return {"offsetTable": table} if self.beside is None else {"offsetTable": table, **self.beside()}
+        version = {
+            "counter": self._version.counter + self.changes,
+            "stateVersion": self._version.state_version,
+            "timestamp": self._version.timestamp_ms,
+        }
+        beside = self.beside() if self.beside is not None else {}
+        return {"dataVersion": version, "offsetTable": table, **beside}
 
-    def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``consumerOffset.json``.
+    def load(self, value: Mapping[str, Any]) -> list[str]:
+        """Take over ``consumerOffset.json``; returns what is no position and is left out, as ``topic@group``, queue and offset.
+
+        RocketMQ stores whatever a client commits; its clients take a negative offset as none.
 
         Raises:
-            CodecError: A queue id or an offset is not a number.
+            CodecError: A queue id or an offset is not a number; nothing is taken over.
         """
-        table = value.get("offsetTable")
-        for key, queues in table.items() if isinstance(table, Mapping) else ():
-            if SEPARATOR not in str(key) or not isinstance(queues, Mapping):
-                continue
-            try:
-                self._table[str(key)] = {int(queue): int(offset) for queue, offset in queues.items()}
-            except (TypeError, ValueError) as error:
-                raise CodecError(f"consumerOffset.json holds no numbers for {key}: {str(queues)[:200]}") from error
+        offsets = object_in(value, "offsetTable")
+        table = {key: _positions(key, object_in(offsets, key)) for key in offsets if SEPARATOR in key}
+        version = DataVersion.from_json(value["dataVersion"]) if "dataVersion" in value else None
+        self._table = {key: {queue: at for queue, at in queues.items() if at >= 0} for key, queues in table.items()}
+        if version is None:
+            self._take_one_off_revive_offsets()
+        else:
+            self._version = version
+        return [f"{key} {queue}: {at}" for key, queues in table.items() for queue, at in queues.items() if at < 0]
+
+    def _take_one_off_revive_offsets(self) -> None:
+        for topic in self.topics_of(REVIVE_GROUP):
+            key = topic + SEPARATOR + REVIVE_GROUP
+            self._table[key] = {queue: offset - 1 for queue, offset in self._table[key].items() if offset > 0}
+
+
+def _positions(key: str, queues: Mapping[str, Any]) -> dict[int, int]:
+    found = {whole_number(queue, f"a queue of {key}"): whole_number(at, f"an offset of {key}") for queue, at in queues.items()}
+    if any(queue < 0 for queue in found):
+        raise CodecError(f"a queue id of {key} is negative")
+    return found

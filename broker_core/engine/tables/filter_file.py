@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from broker_core.engine.store.config_file import ConfigRule
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
 
 FILTERS_FILE = "consumerFilter.json"
+FILTERS_RULE = ConfigRule("filters come back with the next heartbeat of their groups", is_rebuilt=True)
 WRITE_SECONDS = 10.0
 
 
@@ -28,7 +30,7 @@ class FilterFile:
     def start(self) -> None:
         """Read the file and begin."""
         self._files.serve(FILTERS_FILE, self._filters.to_json)
-        self._filters.load(self._files.read(FILTERS_FILE))
+        self._files.load(FILTERS_FILE, self._filters.load, FILTERS_RULE)
         self._written_changes = self._filters.changes
         self._plan()
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker_core.engine.nameserver.registration import DataVersion
-from broker_core.engine.store.config_file import EntryTable, EntryTexts
+from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in, whole_number
 from broker_core.errors import CodecError
 from broker_core.protocol import names
 
 GROUPS_FILE = "subscriptionGroup.json"
+GROUPS_RULE = ConfigRule("every consumer group has the default settings: those that were disabled consume again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +195,16 @@ class GroupTable:
         """Take over ``subscriptionGroup.json``; entries replace the built-in ones.
 
         Raises:
-            CodecError: A field has a value of another type.
+            CodecError: A field has a value of another type; nothing is taken over.
         """
-        table = value.get("subscriptionGroupTable")
-        for name, item in table.items() if isinstance(table, Mapping) else ():
-            self._table[str(name)] = replace(GroupConfig.from_json(item), name=str(name))
-        forbidden = value.get("forbiddenTable")
-        for name, topics in forbidden.items() if isinstance(forbidden, Mapping) else ():
-            self._forbidden[str(name)] = {
-                str(topic): int(_as_type_of(0, bits, "forbiddenTable")) for topic, bits in topics.items()
-            }
-        self.version = DataVersion.from_json(value.get("dataVersion"))
+        version = DataVersion.from_json(value.get("dataVersion"))
+        groups = object_in(value, "subscriptionGroupTable")
+        table = {name: replace(GroupConfig.from_json(object_in(groups, name)), name=name) for name in groups}
+        forbidden = object_in(value, "forbiddenTable") if "forbiddenTable" in value else {}
+        bits_of = {
+            group: {topic: whole_number(bits, "forbiddenTable") for topic, bits in object_in(forbidden, group).items()}
+            for group in forbidden
+        }
+        self._table |= table
+        self._forbidden |= bits_of
+        self.version = version

@@ -13,6 +13,7 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.queue_locks import QueueLocks
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.protocol.message.model import HostAddress
 
@@ -36,5 +37,6 @@ class BrokerState:
     producers: Producers[Peer]
     locks: QueueLocks
     counters: Counters
+    set_aside: SetAside
     clock: Callable[[], int]
     store_host: HostAddress

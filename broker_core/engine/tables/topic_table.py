@@ -11,10 +11,17 @@ from typing import Any
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.nameserver.registration import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig
-from broker_core.engine.store.config_file import EntryTable, EntryTexts
+from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in
+from broker_core.errors import CodecError
 from broker_core.protocol import names
 
 TOPICS_FILE = "topics.json"
+TOPICS_RULE = ConfigRule(
+    "topics are known by their consume queues alone: with permission to read and write, without attributes",
+    is_rebuilt=True,
+)
+ATOMIC_TOPICS_RULE = ConfigRule("topics lose the attribute of atomic transactions: what is undecided or aborted is delivered")
+"""Of a store that holds atomic transactions."""
 
 READ_WRITE = PERM_READ | PERM_WRITE
 SCHEDULE_QUEUES = 18
@@ -152,16 +159,36 @@ class TopicTable:
         """Take over ``topics.json``; entries replace the built-in ones.
 
         Raises:
-            CodecError: A field has a value of another type.
+            CodecError: A field has a value that cannot be; nothing is taken over.
         """
-        table = value.get("topicConfigTable")
-        for name, item in table.items() if isinstance(table, Mapping) else ():
-            topic = replace(TopicConfig.from_json(item), name=str(name))
-            if name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
-                # Left there by a start with auto-creation on; as a template it would switch it on again.
-                topic = replace(topic, permission=topic.permission & ~PERM_INHERIT)
-            self._table[topic.name] = topic
-        self.version = DataVersion.from_json(value.get("dataVersion"))
+        version = DataVersion.from_json(value.get("dataVersion"))
+        self._table |= {name: self._loaded(name, item) for name, item in object_in(value, "topicConfigTable").items()}
+        self.version = version
+
+    def _loaded(self, name: str, item: object) -> TopicConfig:
+        if not isinstance(item, Mapping):
+            raise CodecError(f"topic {name} is no object")
+        topic = replace(TopicConfig.from_json(item), name=name)
+        if topic.read_queues < 0 or topic.write_queues < 0:
+            raise CodecError(f"topic {name} has {topic.read_queues} queues to read and {topic.write_queues} to write")
+        if name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
+            # Left there by a start with auto-creation on; as a template it would switch it on again.
+            topic = replace(topic, permission=topic.permission & ~PERM_INHERIT)
+        return topic
+
+    def enter_missing(self, queues: Iterable[tuple[str, int]]) -> list[str]:
+        """Enter topics that have queues but no entry; returns their names.
+
+        Args:
+            queues: Topic and queue id of each consume queue.
+        """
+        counts: dict[str, int] = {}
+        for topic, queue_id in queues:
+            counts[topic] = max(counts.get(topic, 0), queue_id + 1)
+        missing = [name for name in counts if name not in self and not self.is_system(name)]
+        for name in missing:
+            self.put(TopicConfig(name, counts[name], counts[name]))
+        return missing
 
 
 def built_in_topics(config: BrokerConfig) -> list[TopicConfig]:

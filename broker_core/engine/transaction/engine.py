@@ -18,11 +18,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from broker_core.engine.store.results import Arrival, GetResult, PutResult, PutStatus
+from broker_core.engine.store.results import NEVER_STORED, Arrival, GetResult, PutResult, PutStatus
+from broker_core.engine.tables.set_aside import GIVEN_UP, STAYS, SetAside, why_never
 from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
@@ -41,7 +42,7 @@ from broker_core.errors import RecordError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
-from broker_core.protocol.message.properties import PRODUCER_GROUP, TRANSACTION_PREPARED, UNIQUE_KEY
+from broker_core.protocol.message.properties import PRODUCER_GROUP, PROPERTIES_BYTES_MAX, TRANSACTION_PREPARED, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record, encode_record
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
@@ -159,11 +160,13 @@ class Hooks:
         ensure_topic: Called before the first message of the discard topic.
         put_real: Stores a committed message; other than the store's own put where something must be done to it first.
         stored: Told of every real message: topic, bytes.
+        set_aside: Takes messages that cannot be copied.
     """
 
     ensure_topic: Callable[[str], object] = lambda _topic: None
     put_real: Callable[[MessageToStore], PutResult] | None = None
     stored: Callable[[str, int], None] = lambda _topic, _bytes: None
+    set_aside: SetAside = field(default_factory=SetAside)
 
 
 class TransactionEngine:
@@ -357,7 +360,9 @@ class TransactionEngine:
             if record is None:
                 return EndResult(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
             result, refusal = self._put_real(decode_record(record))
-            if result is None:
+            if result is None or result.status is not PutStatus.PUT_OK:
+                if result is not None and result.status in NEVER_STORED:
+                    self._give_up_refused(half, result.status)
                 return refusal
             half.real_offset, half.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.half_offset)
@@ -365,6 +370,11 @@ class TransactionEngine:
             self._ended(half, TransactionOutcome.COMMITTED)
         # Without an op record the real message is there all the same; the next round of checks writes the record.
         return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, half.real_end))
+
+    def _give_up_refused(self, half: HalfMessage, status: PutStatus) -> None:
+        """Give up a transaction whose real message is never stored: further checks would end in the same way."""
+        if self._give_up(half):
+            self._hooks.set_aside.note(half.physical_offset, half.topic, status, GIVEN_UP)
 
     def _roll_back(self, half: HalfMessage) -> EndResult:
         if half.real_offset >= 0:
@@ -379,7 +389,7 @@ class TransactionEngine:
         """Carry out a decision on a transaction that is not waited for: given up, or older than what is remembered."""
         if decision is Decision.COMMIT:
             result, refusal = self._put_real(half)
-            if result is None:
+            if result is None or result.status is not PutStatus.PUT_OK:
                 return refusal
             found.real_offset, found.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.queue_offset)
@@ -396,13 +406,13 @@ class TransactionEngine:
         put = self._hooks.put_real or self._store.put
         result = put(message)
         if result.status is not PutStatus.PUT_OK:
-            return None, self._store_refused(result)
+            return result, self._store_refused(result)
         self._hooks.stored(message.topic, result.wrote_bytes)
         return result, EndResult(ResponseCode.SUCCESS)
 
     def _store_refused(self, result: PutResult | None = None) -> EndResult:
-        if result is not None and result.status in (PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED):
-            return EndResult(ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {result.status.value}")
+        if result is not None and result.status in NEVER_STORED:
+            return EndResult(ResponseCode.MESSAGE_ILLEGAL, f"the message is illegal: {why_never(result.status)}")
         return EndResult(ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {self._store.write_refusal}")
 
     # ---- op records ----
@@ -481,6 +491,10 @@ class TransactionEngine:
     def _copied(self, half: HalfMessage, message: StoredMessage, check_times: int) -> bool:
         # `arrived` gives the half message its new place inside of this put.
         result = self._store.put(to_copy(message, check_times=check_times, origin=half.origin))
+        if result.status in NEVER_STORED:
+            # The half message has no room for the count: it keeps its place, and its checks are counted in memory only.
+            self.ledger.count_checks(half, check_times)
+            return True
         return result.status is PutStatus.PUT_OK
 
     def _kept_near_the_end(self, half: HalfMessage) -> bool:
@@ -501,17 +515,23 @@ class TransactionEngine:
         }
         real = to_copy(message, check_times=half.check_times, origin=half.origin)
         real.topic, real.queue_id = half.topic, half.queue_id
+        if len(real.properties) > PROPERTIES_BYTES_MAX:
+            real.properties = message.properties_bytes
         body = encode_record(
             real, queue_offset=half.half_offset, physical_offset=half.physical_offset, store_timestamp_ms=half.store_ms
         )
         return CheckRequest(half.group, fields, body)
 
     def _read(self, half: HalfMessage) -> StoredMessage | None:
-        """The record of an undecided half message; one that is gone from the log ends the transaction."""
+        """The record of an undecided half message; one that is gone from the log, or damaged, ends the transaction."""
         record = self._store.record_at(half.physical_offset)
-        if record is not None:
-            return decode_record(record)
-        logger.warning("half message %d of group %s is gone from the log, undecided", half.half_offset, half.group)
+        try:
+            if record is not None:
+                return decode_record(record)
+            why = "gone from the log"
+        except RecordError as error:
+            why = error.message
+        logger.warning("half message %d of group %s is lost, undecided: %s", half.half_offset, half.group, why)
         self._ended(half, TransactionOutcome.EXPIRED)
         return None
 
@@ -520,7 +540,10 @@ class TransactionEngine:
         if message is None:
             return True
         self._hooks.ensure_topic(DISCARD_TOPIC)
-        if self._store.put(to_discarded(message)).status is not PutStatus.PUT_OK:
+        result = self._store.put(to_discarded(message))
+        if result.status in NEVER_STORED:
+            self._hooks.set_aside.note(half.physical_offset, DISCARD_TOPIC, result.status, STAYS)
+        elif result.status is not PutStatus.PUT_OK:
             return False
         # Were progress held back by an older message, a restart would find this one again and discard it a second time.
         if self._op_written(half.half_offset) is not None:

@@ -82,12 +82,16 @@ class TransactionLedger:
     def _replace(self, known: HalfMessage, copy: HalfMessage) -> None:
         """The object stays the same, so that whoever holds it sees its new place."""
         del self._live[known.half_offset]
-        self._checked += (copy.check_times > 0) - (known.check_times > 0)
+        self.count_checks(known, copy.check_times)
         known.half_offset, known.physical_offset = copy.half_offset, copy.physical_offset
         known.record_bytes, known.store_ms = copy.record_bytes, copy.store_ms
-        known.check_times = copy.check_times
         self._live[known.half_offset] = known
         self._moved[known.origin] = known
+
+    def count_checks(self, half: HalfMessage, check_times: int) -> None:
+        """Note how often a producer was asked about an undecided half message."""
+        self._checked += (check_times > 0) - (half.check_times > 0)
+        half.check_times = check_times
 
     def op_arrived(self, op_offset: int, half_offsets: Iterable[int]) -> None:
         """Take in a record of the op queue; they come in order, and while the queues are loaded before the halves."""

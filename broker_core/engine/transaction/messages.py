@@ -177,8 +177,10 @@ def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToS
         check_times: How often a producer was asked, the check that is about to be sent included.
         origin: Queue offset of the first half of the transaction; -1 lets the copy be a first half itself.
     """
-    properties = with_property(half.properties_bytes, CHECK_TIMES, str(check_times))
-    properties = with_property(properties, PREPARED_QUEUE_OFFSET, None if origin < 0 else str(origin))
+    kept = with_property(half.properties_bytes, PREPARED_QUEUE_OFFSET, None if origin < 0 else str(origin))
+    properties = with_property(kept, CHECK_TIMES, str(check_times))
+    if not check_times and len(properties) > props.PROPERTIES_BYTES_MAX:
+        properties = with_property(kept, CHECK_TIMES, None)
     return replace(_same(half), topic=HALF_TOPIC, queue_id=TRANSACTION_QUEUE_ID, properties=properties)
 
 

@@ -25,7 +25,7 @@ class BrokerPlace:
 
     @property
     def address(self) -> str:
-        """The master's, or that of the first slave where there is no master now."""
+        """The master's address, or that of the first slave when no master is up."""
         return self.addresses[MASTER_ID] if MASTER_ID in self.addresses else self.addresses[min(self.addresses)]
 
     @property
@@ -39,11 +39,7 @@ class BrokerPlace:
 
 
 def read_brokers(body: Body) -> list[BrokerPlace]:
-    """Brokers with an address, by name, from GET_BROKER_CLUSTER_INFO.
-
-    Raises:
-        JsonBodyError: The body is no such answer; so with all readers of this package.
-    """
+    """Brokers with an address, by name, from GET_BROKER_CLUSTER_INFO; this and all readers here raise `JsonBodyError`."""
     found = []
     with reading("the list of brokers", body) as value:
         for name, data in (value.get("brokerAddrTable") or {}).items():
@@ -60,11 +56,7 @@ def read_runtime(body: Body) -> dict[str, str]:
 
 
 def read_broker_settings(body: Body) -> dict[str, str]:
-    """Settings of a broker under RocketMQ's keys, from GET_BROKER_CONFIG.
-
-    Raises:
-        CodecError: The body is no text.
-    """
+    """Settings of a broker under RocketMQ's keys, from GET_BROKER_CONFIG; raises `CodecError` when the body is no text."""
     try:
         return parse_properties(bytes(body).decode())
     except UnicodeDecodeError as error:
@@ -72,11 +64,7 @@ def read_broker_settings(body: Body) -> dict[str, str]:
 
 
 def read_level_table(text: str) -> DelayLevels | None:
-    """The delay levels of a broker, from its setting ``messageDelayLevel``; None where it names none.
-
-    Raises:
-        CodecError: They are no delays.
-    """
+    """The delay levels of a broker's setting ``messageDelayLevel``, or None for an empty one; raises `CodecError`."""
     try:
         return DelayLevels(text) if text else None
     except UsageError as error:

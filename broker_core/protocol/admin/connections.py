@@ -21,8 +21,8 @@ class GroupMember:
         client_id: Empty where the broker does not name it.
         address: Of its end of the connection.
         language: RocketMQ's name of it, such as ``JAVA``.
-        version: Ordinal of the client's version; None where the broker does not tell it.
-        heartbeat_ms: When the broker heard it last; -1 where it does not tell, as of consumers.
+        version: Ordinal of the client's version; None where the broker does not report it.
+        heartbeat_ms: When the broker last received a heartbeat; -1 where it does not report that, as of consumers.
     """
 
     client_id: str
@@ -51,7 +51,7 @@ def read_producers(body: Body) -> dict[str, list[GroupMember]]:
 
 
 def read_subscriptions(body: Body) -> dict[str, Wanted]:
-    """What a group wants, by topic, from GET_CONSUMER_CONNECTION_LIST; raises `JsonBodyError`."""
+    """The subscriptions of a group, by topic, from GET_CONSUMER_CONNECTION_LIST; raises `JsonBodyError`."""
     with reading("the subscriptions of a group", body) as value:
         return {
             str(topic): Wanted(str(row.get("subString") or ALL_TAGS), str(row.get("expressionType") or ""))
@@ -62,7 +62,7 @@ def read_subscriptions(body: Body) -> dict[str, Wanted]:
 def _member(row: Mapping[str, Any]) -> GroupMember:
     return GroupMember(
         str(row.get("clientId") or ""),
-        # Producers have it under the second name, with a slash in front as Java writes addresses.
+        # Producers have it under the second name, with Java's slash in front.
         str(row.get("clientAddr") or row.get("remoteIP") or "").removeprefix("/"),
         str(row.get("language") or ""),
         whole_number(str(row.get("version"))),

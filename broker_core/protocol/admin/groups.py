@@ -15,7 +15,7 @@ from broker_core.protocol.json_body import JsonBodyError, emit
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """What the broker allows a consumer group. ``others`` are fields that are not shown and sent back unchanged."""
+    """What the broker allows a consumer group. ``others`` are fields that are not shown and are sent back unchanged."""
 
     name: str
     consume_enabled: bool = True
@@ -48,11 +48,7 @@ GROUP_KEYS = tuple(_FIELDS)
 
 
 def read_group_settings(body: Body) -> GroupSettings:
-    """A SubscriptionGroupConfig, from GET_SUBSCRIPTIONGROUP_CONFIG.
-
-    Raises:
-        JsonBodyError: It is none, or a field has a value of another type.
-    """
+    """A SubscriptionGroupConfig, from GET_SUBSCRIPTIONGROUP_CONFIG; raises `JsonBodyError`."""
     with reading("the config of a group", body) as value:
         return _settings(value)
 
@@ -64,7 +60,7 @@ def read_all_group_settings(body: Body) -> dict[str, GroupSettings]:
 
 
 def read_group_configs(body: Body) -> dict[str, dict[str, Any]]:
-    """As `read_all_group_settings`, with RocketMQ's keys and all that a broker keeps of a group."""
+    """As `read_all_group_settings`, with RocketMQ's keys and all fields of a group."""
     with reading("the table of groups", body) as value:
         return _configs(value)
 
@@ -79,7 +75,7 @@ def group_body(settings: GroupSettings) -> bytes:
     """Body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
     body: dict[str, Any] = {**settings.others, "groupName": settings.name}
     body |= {key: getattr(settings, name) for key, name in _FIELDS.items() if key != _ORDERLY}
-    # What 4.x brokers do not have is not sent to them.
+    # Fields that 4.x brokers do not have are not sent to them.
     if settings.orderly or "groupRetryPolicy" in settings.others:
         body[_ORDERLY] = settings.orderly
     return emit(body)
@@ -108,5 +104,5 @@ def _configs(value: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:
     table = value.get("subscriptionGroupTable") or {}
     if not all(isinstance(config, dict) for config in table.values()):
         raise JsonBodyError("the broker's answer has a subscriptionGroupTable that is none")
-    # A broker that creates groups on its own may have made one without a name, which no request can name.
+    # A broker that creates groups by itself may have one without a name, which no request can name.
     return {str(name): config for name, config in table.items() if name}

@@ -18,9 +18,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class QueueOffsets:
-    """What a queue holds: offsets from ``min_offset`` up to, not with, ``max_offset``.
+    """What a queue holds: offsets from ``min_offset`` up to, not including, ``max_offset``.
 
-    ``last_store_ms`` is 0 where no message was ever written, or where that is not known.
+    ``last_store_ms`` is 0 when no message was ever written, or when it is unknown.
     """
 
     min_offset: int
@@ -38,12 +38,11 @@ class ConsumeOffset:
 
     @property
     def lag_messages(self) -> int:
-        """Messages that the group has not consumed."""
         return self.broker_offset - self.consumer_offset
 
 
 def read_queue_offsets(body: Body) -> dict[MessageQueue, QueueOffsets]:
-    """What the queues of a topic on one broker hold, from GET_TOPIC_STATS_INFO; raises `JsonBodyError`."""
+    """The offsets of the queues of a topic on one broker, from GET_TOPIC_STATS_INFO; raises `JsonBodyError`."""
     return _by_queue(
         "the offsets of a topic",
         body,
@@ -61,7 +60,7 @@ def read_consume_stats(body: Body) -> dict[MessageQueue, ConsumeOffset]:
 
 
 def read_reset_offsets(body: Body) -> dict[MessageQueue, int]:
-    """Where queues go on after a reset, from INVOKE_BROKER_TO_RESET_OFFSET; raises `JsonBodyError`."""
+    """Where queues continue after a reset, from INVOKE_BROKER_TO_RESET_OFFSET; raises `JsonBodyError`."""
     return _by_queue("the offsets of a reset", body, int)
 
 
@@ -83,11 +82,7 @@ def read_delay_offsets(body: Body) -> dict[int, int]:
 
 
 def read_timer_counts(body: Body) -> dict[str, int]:
-    """Topic → messages with a time of their own that are pending, less cancels, from GET_TIMER_METRICS.
-
-    Raises:
-        JsonBodyError: The body is no such answer.
-    """
+    """Topic → pending messages with a delivery time, less cancels, from GET_TIMER_METRICS; raises `JsonBodyError`."""
     with reading("the counts of timers", body) as value:
         return {str(topic): int(row["count"]) for topic, row in (value.get("timingCount") or {}).items()}
 
@@ -100,11 +95,7 @@ def read_queue_units(body: Body) -> list[QueueUnit]:
 
 
 def read_offset(fields: Mapping[str, str], name: str = "offset") -> int:
-    """The offset among the header fields of an answer.
-
-    Raises:
-        JsonBodyError: There is none.
-    """
+    """The offset among the header fields of an answer; raises `JsonBodyError` when there is none."""
     number = whole_number(fields.get(name))
     if number is None:
         raise JsonBodyError(f"an answer has no number {name}: {dict(fields)}")

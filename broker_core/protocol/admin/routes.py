@@ -28,7 +28,6 @@ class Route:
     """Where the queues of one topic are.
 
     Attributes:
-        topic: Its name.
         queues: One entry per broker that has the topic, by broker name.
         brokers: Broker name → broker id → address.
         order: Broker name and count of queues in the order to use, for topics with a fixed order; else empty.
@@ -62,7 +61,7 @@ class Route:
         )
 
     def address_of(self, broker_name: str) -> str | None:
-        """Address of a broker, its master's where there is one."""
+        """Address of a broker: its master's, else that of its first slave."""
         addresses = self.brokers.get(broker_name)
         if not addresses:
             return None
@@ -82,11 +81,7 @@ class Route:
 
 
 def read_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
-    """Read TopicRouteData (Source: docs/spec/remoting.md §4.4).
-
-    Raises:
-        JsonBodyError: It is no route.
-    """
+    """Read TopicRouteData (Source: docs/spec/remoting.md §4.4); raises `JsonBodyError`."""
     value = parse_object(body)
     try:
         queues = sorted(

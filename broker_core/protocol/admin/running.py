@@ -1,4 +1,4 @@
-"""What a consumer tells of itself (ConsumerRunningInfo), and what it made of one message (ConsumeMessageDirectlyResult).
+"""A consumer's report of itself (ConsumerRunningInfo), and its result of one message (ConsumeMessageDirectlyResult).
 
 Source: docs/spec/remoting.md §2.4 (309), §4.8 (203, 307), docs/spec/broker.md §10.3.
 """
@@ -33,7 +33,7 @@ class ProcessQueueInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunningInfo:
-    """What one client of a group tells. Rates in messages/s, times in ms; NaN and -1 are unknown."""
+    """The report of one client of a group. Rates in messages/s, times in ms; NaN and -1 are unknown."""
 
     client_id: str
     version: str
@@ -56,7 +56,7 @@ class RunningInfo:
 
 
 class ConsumeOutcome(Enum):
-    """What a listener answered, by RocketMQ's name; `UNKNOWN` for names that later versions bring."""
+    """What a listener answered, by RocketMQ's name; `UNKNOWN` for names of later versions."""
 
     SUCCESS = "CR_SUCCESS"
     LATER = "CR_LATER"
@@ -68,7 +68,6 @@ class ConsumeOutcome(Enum):
 
     @property
     def is_consumed(self) -> bool:
-        """Whether the listener took the message."""
         return self in (ConsumeOutcome.SUCCESS, ConsumeOutcome.COMMIT)
 
 
@@ -87,11 +86,7 @@ class DirectConsumeResult:
 
 
 def read_running_info(client_id: str, body: Body) -> RunningInfo:
-    """A ConsumerRunningInfo, from GET_CONSUMER_RUNNING_INFO; what a client leaves out is unknown.
-
-    Raises:
-        JsonBodyError: The body is no JSON object.
-    """
+    """A ConsumerRunningInfo, from GET_CONSUMER_RUNNING_INFO; missing values are unknown. Raises `JsonBodyError`."""
     value = parse_object(body)
     properties = {str(key): str(text) for key, text in members_of(value.get("properties")).items()}
     statuses = [members_of(status) for status in members_of(value.get("statusTable")).values()]
@@ -114,11 +109,7 @@ def read_running_info(client_id: str, body: Body) -> RunningInfo:
 
 
 def read_consume_result(body: Body) -> DirectConsumeResult:
-    """A ConsumeMessageDirectlyResult, from CONSUME_MESSAGE_DIRECTLY.
-
-    Raises:
-        JsonBodyError: The body is none.
-    """
+    """A ConsumeMessageDirectlyResult, from CONSUME_MESSAGE_DIRECTLY; raises `JsonBodyError`."""
     value = parse_object(body)
     name, spent = value.get("consumeResult"), value.get("spentTimeMills")
     if not isinstance(name, str):

@@ -1,7 +1,4 @@
-"""Topics of brokers and name servers: their settings, read and sent.
-
-Source: docs/spec/remoting.md §2.5.1 (17, 351), §4.7.
-"""
+"""Topics of brokers and name servers: settings, read and sent (Source: docs/spec/remoting.md §2.5.1 (17, 351), §4.7)."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def read_all_topic_settings(body: Body) -> dict[str, TopicSettings]:
 
 
 def read_topic_configs(body: Body) -> dict[str, dict[str, Any]]:
-    """As `read_all_topic_settings`, with RocketMQ's keys and all that a broker keeps of a topic."""
+    """As `read_all_topic_settings`, with RocketMQ's keys and all fields of a topic."""
     with reading("the table of topics", body) as value:
         return _configs(value)
 
@@ -58,7 +55,7 @@ def topic_fields(settings: TopicSettings, attribute_changes: str = "") -> dict[s
     """Fields of UPDATE_AND_CREATE_TOPIC.
 
     Args:
-        settings: What the topic gets; its attributes are not sent, as brokers take changes of them.
+        settings: The new settings; attributes are not sent, because brokers take only changes of them.
         attribute_changes: Such as ``+key=value,-key``; brokers of 5.x only.
     """
     fields = {
@@ -77,9 +74,7 @@ def topic_fields(settings: TopicSettings, attribute_changes: str = "") -> dict[s
 def settings_of_config(config: Mapping[Any, Any]) -> TopicSettings:
     """Settings of a config with RocketMQ's keys.
 
-    Raises:
-        JsonBodyError: It names no topic.
-        KeyError, TypeError, ValueError: It has no queues, or something that is no number.
+    Raises `JsonBodyError` when it names no topic; `KeyError`, `TypeError` or `ValueError` without queues, or for a wrong value.
     """
     name = config.get("topicName")
     if not name:

@@ -1,4 +1,4 @@
-"""Members of the JSON bodies of administration as typed values; a body of another shape is refused."""
+"""Typed members of the JSON bodies of administration requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ Body = bytes | bytearray | memoryview
 
 @contextmanager
 def reading(what: str, body: Body) -> Iterator[dict[Any, Any]]:
-    """The object that a body holds, for a block that takes members out of it.
+    """The object in a body, for a block that reads its members.
 
-    Raises:
-        JsonBodyError: The body is no JSON object, or the block finds a member missing or of another type.
+    Raises `JsonBodyError` when the body is no JSON object, or the block finds a member missing or of another type.
     """
     value = parse_object(body)
     try:
@@ -27,22 +26,22 @@ def reading(what: str, body: Body) -> Iterator[dict[Any, Any]]:
 
 
 def members_of(value: object) -> dict[Any, Any]:
-    """A member that is an object; an empty one where it is missing or something else."""
+    """A member that is an object; empty when it is missing or something else."""
     return value if isinstance(value, dict) else {}
 
 
 def items_of(value: object) -> list[Any]:
-    """A member that is a list; an empty one where it is missing or something else."""
+    """A member that is a list; empty when it is missing or something else."""
     return value if isinstance(value, list) else []
 
 
 def whole_number(text: str | None) -> int | None:
-    """A figure of a broker as a number; None where it is none."""
+    """A figure of a broker as a number, or None."""
     return int(text) if text is not None and text.lstrip("-").isdecimal() else None
 
 
 def number_or_nan(value: object) -> float:
-    """A member that is a number or the text of one; NaN for all else."""
+    """A member that is a number or the text of one; else NaN."""
     try:
         return float(str(value))
     except ValueError:

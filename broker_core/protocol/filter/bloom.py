@@ -1,16 +1,13 @@
-"""Bits of a consumer in the Bloom filter that RocketMQ keeps with its SQL filters (Source: docs/spec/broker.md §9.4).
-
-Only where the bits of a consumer are; whoever stores bitmaps sets and reads them.
-"""
+"""Bits of a consumer in the Bloom filter that RocketMQ keeps with its SQL filters (Source: docs/spec/broker.md §9.4)."""
 
 from __future__ import annotations
 
 import math
 
 ERROR_PERCENT = 20
-"""Share of messages that may be evaluated in vain."""
+"""Share of messages that the filter passes wrongly."""
 CONSUMERS = 32
-"""Consumers that the filter is made for."""
+"""Consumers that the filter is sized for."""
 
 HASHES = math.ceil(-math.log(ERROR_PERCENT / 100) / math.log(2))
 BITS = math.ceil(math.ceil(CONSUMERS * -math.log(ERROR_PERCENT / 100) / math.log(2) ** 2) / 8) * 8

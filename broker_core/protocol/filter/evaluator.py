@@ -1,8 +1,8 @@
 """SQL92 filters: expression tree → function of a message's properties (Source: docs/spec/broker.md §9.3).
 
-Three values: true, false and null (None). Values of properties are texts; the constant they are compared with decides how they
-are read. A text that cannot be read so fails the whole expression, which then does not match. Sides are looked at from left to
-right and only as far as needed, so a fault behind a side that decides is not seen, as in RocketMQ.
+Three values: true, false and null (None). Property values are texts; the constant that one is compared with decides how it is
+read. A text that cannot be read so fails the whole expression, which then does not match. Operands are evaluated from left to
+right and only as far as needed, so a fault after a deciding operand has no effect, as in RocketMQ.
 """
 
 from __future__ import annotations
@@ -55,12 +55,7 @@ _ORDER_TESTS: dict[str, Callable[[int, int], bool]] = {
 
 
 class Filter:
-    """A filter, compiled. Immutable; can be used by any thread.
-
-    Attributes:
-        text: As it was written.
-        names: Properties it looks at.
-    """
+    """A compiled filter, immutable and usable by any thread; ``names`` are the properties that it reads."""
 
     __slots__ = ("_test", "names", "text")
 
@@ -70,29 +65,21 @@ class Filter:
         self._test = _compile(condition)
 
     def matches(self, properties: Properties) -> bool:
-        """Whether a message with these properties is wanted."""
+        """Whether the filter is true for these properties."""
         try:
             return self._test(properties) is True
         except ValueError:
-            # A property could not be read as the constant demands: the message does not match.
+            # A property could not be read as the constant requires: the message does not match.
             return False
 
     def evaluate(self, properties: Properties) -> bool | None:
-        """True, false, or None for null.
-
-        Raises:
-            ValueError: A property is no number where one is needed.
-        """
+        """True, false, or None for null; raises `ValueError` when a property is no number where one is needed."""
         return self._test(properties)
 
 
 @lru_cache(maxsize=_COMPILED_MAX)
 def compile_filter(text: str) -> Filter:
-    """Read and compile a filter; one text is compiled once.
-
-    Raises:
-        FilterSyntaxError: See `parse_filter`.
-    """
+    """Read and compile a filter, each text once; raises `FilterSyntaxError` as `parse_filter`."""
     return Filter(text, parse_filter(text))
 
 
@@ -219,7 +206,7 @@ def _equal(left: Operand, right: Operand) -> Test:
 
 
 def _sameness(left: Operand, right: Operand) -> Callable[[object, object], bool]:
-    """How two values that are there are compared, by what stands on either side."""
+    """How two values that are not null are compared, by the operands."""
     if isinstance(left, Condition) or isinstance(right, Condition):
         return _same_truth
     if isinstance(left, Number) and isinstance(right, Number):
@@ -234,13 +221,13 @@ def _sameness(left: Operand, right: Operand) -> Callable[[object, object], bool]
 
 
 def _same_truth(a: object, b: object) -> bool:
-    """Equality where one side is a condition: a text is read as true or false, a number equals neither."""
+    """Equality where one operand is a condition: a text is read as true or false, a number equals neither."""
     a, b = (value.lower() == "true" if isinstance(value, str) else value for value in (a, b))
     return isinstance(a, bool) and isinstance(b, bool) and a is b
 
 
 def _order(holds: Callable[[int, int], bool], left: Value, right: Value) -> Test:
-    """``<`` and its kin: null on either side gives null."""
+    """``<``, ``<=``, ``>`` and ``>=``: null on either side gives null."""
     get_left, get_right = _getter(left), _getter(right)
     constant = right if isinstance(right, Number) else left
     kind = constant.kind if isinstance(constant, Number) else NumberClass.DOUBLE

@@ -1,4 +1,4 @@
-"""What a SQL92 filter says: a tree of frozen values. The parser makes it, the evaluator compiles it."""
+"""The tree of a SQL92 filter, of frozen values. The parser makes it, the evaluator compiles it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class NumberClass(Enum):
-    """Class of a number constant, which decides how a property is read that is compared with it."""
+    """Class of a number constant, which decides how a property compared with it is read."""
 
     INT = "int"
     LONG = "long"
@@ -17,21 +17,19 @@ class NumberClass(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A message property by name; its value is a text, or null where the message has none."""
+    """A message property by name; its value is a text, or null when the message has none."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text constant."""
-
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number constant; ``signed`` when it was written with a minus."""
+    """A number constant; ``signed`` when it has a minus."""
 
     value: int | float
     kind: NumberClass
@@ -40,7 +38,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class NoValue:
-    """The minus of something that is no number: always null."""
+    """The minus of an operand that is no number: always null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +50,13 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A bare property as a condition: null where it is missing, else false, as a text is never true."""
+    """A bare property as a condition: null when it is missing, else false, because a text is never true."""
 
     operand: Property
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """NOT."""
-
     operand: Condition
 
 
@@ -80,8 +76,6 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """``=``."""
-
     left: Operand
     right: Operand
 
@@ -97,8 +91,6 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """IS NULL."""
-
     operand: Operand
 
 
@@ -112,7 +104,7 @@ class In:
 
 
 class TextTest(Enum):
-    """The tests of RocketMQ 5.1.3 and later on a part of a text."""
+    """RocketMQ's tests on a part of a text, since 5.1.3."""
 
     CONTAINS = "CONTAINS"
     STARTSWITH = "STARTSWITH"
@@ -135,7 +127,7 @@ Operand = Value | Condition
 
 
 def property_names(node: Operand) -> Iterator[str]:
-    """Names of the properties that an expression looks at, in its order, some maybe more than once."""
+    """Names of the properties in an expression, in its order, possibly repeated."""
     match node:
         case Property(name):
             yield name

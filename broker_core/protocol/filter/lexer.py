@@ -1,6 +1,6 @@
 """Words of a SQL92 filter: text → tokens with their positions (Source: docs/spec/broker.md §9.2).
 
-Knows spelling only; what the words may follow is the parser's business.
+It knows only the spelling; the parser knows which words may follow each other.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ _SHOWN_CHARACTERS = 60
 
 
 class SqlWordKind(Enum):
-    """Kinds of tokens."""
-
     STRING = "a text"
     INTEGER = "a whole number"
     FLOAT = "a number"
@@ -33,12 +31,7 @@ KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "IS", "NULL", "TRUE",
 
 
 class Token(NamedTuple):
-    """One word of an expression.
-
-    Attributes:
-        text: As written; a keyword in capitals, a text without its quotes.
-        position: Of its first character, from 0.
-    """
+    """One word of an expression: a keyword in capitals, a text without its quotes; ``position`` counts characters from 0."""
 
     kind: SqlWordKind
     text: str
@@ -61,8 +54,7 @@ _TOKEN = re.compile(
 def tokens(text: str) -> list[Token]:
     """Split an expression into its words, the last of kind `SqlWordKind.END`.
 
-    Raises:
-        FilterSyntaxError: It is too long, or a character belongs to no word.
+    Raises `FilterSyntaxError` when it is too long, or a character belongs to no word.
     """
     if len(text) > CHARACTERS_MAX:
         problem = f"a filter has at most {CHARACTERS_MAX:,} characters, this one {len(text):,}"
@@ -101,13 +93,13 @@ def _lexical_fault(text: str, at: int) -> str:
 
 
 def syntax_error(text: str, position: int, problem: str) -> FilterSyntaxError:
-    """The error for a fault at a place of an expression; its message shows the place."""
+    """The error for a fault in an expression; its message shows the place."""
     before = text[max(position - _SHOWN_CHARACTERS, 0) : position]
     after = text[position : position + _SHOWN_CHARACTERS]
     return FilterSyntaxError(f"{problem}, at character {position + 1}: {before}⟨here⟩{after}", position=position)
 
 
 def unexpected(text: str, token: Token, wanted: str) -> FilterSyntaxError:
-    """The error for a word that should be another."""
+    """The error for a word where another is expected."""
     found = "the expression ends" if token.kind is SqlWordKind.END else f"“{token.text[:_SHOWN_CHARACTERS]}” stands"
     return syntax_error(text, token.position, f"{found} where {wanted} is expected")

@@ -6,8 +6,8 @@
                        | [NOT] (CONTAINS | STARTSWITH | ENDSWITH) text)*
     unary    := ('+' | '-' | NOT) unary | text | number | TRUE | FALSE | NULL | name | '(' or ')'
 
-NOT binds tighter than comparisons. Unlike RocketMQ the whole text must be read: what follows a complete expression is an
-error. CONTAINS, STARTSWITH and ENDSWITH, of RocketMQ 5.1.3, are words only behind an operand, so properties may be called so.
+NOT binds tighter than comparisons. Unlike in RocketMQ, text after a complete expression is an error. CONTAINS, STARTSWITH and
+ENDSWITH, of RocketMQ 5.1.3, are keywords only after an operand, so properties may have these names.
 """
 
 from __future__ import annotations
@@ -50,11 +50,7 @@ _TEXT_TESTS = frozenset(test.value for test in TextTest)
 
 
 def parse_filter(text: str) -> Condition:
-    """Read a filter.
-
-    Raises:
-        FilterSyntaxError: It is no filter; the message says where and why.
-    """
+    """Read a filter; raises `FilterSyntaxError`, whose message says where and why."""
     return _Parser(text).selector()
 
 
@@ -86,7 +82,7 @@ class _Parser:
         return token
 
     def _take(self, *words: str) -> str | None:
-        """Take the next word if it is one of these keywords or operators."""
+        """Consume the next word if it is one of these keywords or operators."""
         token = self._token
         if token.kind in (SqlWordKind.KEYWORD, SqlWordKind.OPERATOR) and token.text in words:
             self._at += 1
@@ -152,7 +148,7 @@ class _Parser:
                 after = self._token
                 left = Order(word, low, self._ordered(self._unary(), after))
                 continue
-            # NOT belongs to what follows it; alone it has no place behind an operand.
+            # NOT belongs to the word after it; alone it may not follow an operand.
             negated = self._token.text == "NOT" and self._token.kind is SqlWordKind.KEYWORD
             ahead = self._tokens[self._at + 1] if negated else self._token
             if ahead.kind is SqlWordKind.KEYWORD and ahead.text in ("BETWEEN", "IN"):
@@ -247,7 +243,7 @@ class _Parser:
             raise self._fault(token, text)
         return Number(value, NumberClass.DOUBLE)
 
-    # ---- what may be compared ----
+    # ---- comparable operands ----
 
     def _condition(self, operand: Operand, token: Token) -> Condition:
         if isinstance(operand, Condition):
@@ -273,7 +269,7 @@ class _Parser:
 
 
 def _is_plain(operand: Operand) -> TypeGuard[Number]:
-    """Whether this is a number as it was written, without a sign."""
+    """Whether this is a number constant without a sign."""
     return isinstance(operand, Number) and not operand.signed
 
 

@@ -1,4 +1,4 @@
-"""What a group's subscription would reject: by topic, tag and properties. Pure."""
+"""Why a group's subscription rejects a message: topic, tag or properties. Pure."""
 
 from __future__ import annotations
 
@@ -13,59 +13,45 @@ ALL_TAGS: Final = "*"
 SQL92: Final = "SQL92"
 TAG: Final = "TAG"
 SQL_SIGNS: Final = frozenset("=<>()'")
-"""In an expression of tags none of these can be."""
+"""Characters that no expression of tags has."""
 
 
 class Rejection(Enum):
-    """Whether a group's subscription lets a message through."""
-
     NONE = "none"
     TOPIC = "topic"
     """The group does not subscribe to the topic."""
     TAG = "tag"
     """The tag is none of those that it subscribes to."""
     PROPERTIES = "properties"
-    """Its SQL92 filter does not hold for the properties."""
+    """Its SQL92 filter is not true for the properties."""
     UNKNOWN = "unknown"
-    """A filter that cannot be tried here: it cannot be read, or the properties are not known."""
+    """The filter cannot be evaluated: it cannot be read, or the properties are not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a group wants of a topic.
-
-    Attributes:
-        expression: Tags, or an SQL92 filter.
-        kind: `TAG` or `SQL92`, as its consumers say; empty where that is not known.
-    """
+    """A group's subscription to a topic; ``kind`` is `TAG` or `SQL92`, as its consumers report; empty when unknown."""
 
     expression: str
     kind: str = ""
 
     @property
     def is_sql(self) -> bool:
-        """Whether the expression is a filter over properties; by its form where nobody says."""
+        """Whether the expression is an SQL92 filter; judged by its form when ``kind`` is not known."""
         if self.kind:
             return self.kind == SQL92
         return bool(SQL_SIGNS & set(self.expression)) or len(self.expression.split("||")[0].split()) > 1
 
 
 def wanted_topics(expressions: Mapping[str, str], kinds: Mapping[str, str]) -> dict[str, Wanted]:
-    """By topic, from the expressions of a group and their kinds, as `Members` gives them."""
+    """Topic → subscription, from the expressions of a group and their kinds, as in `Members`."""
     return {topic: Wanted(expression, kinds.get(topic, "")) for topic, expression in expressions.items()}
 
 
 def rejection(
     subscriptions: Mapping[str, Wanted], topic: str, tag: str, properties: Mapping[str, str] | None = None
 ) -> Rejection:
-    """What a subscription says of a message.
-
-    Args:
-        subscriptions: What the group wants, by topic.
-        topic: Of the message.
-        tag: Of the message; empty: it has none.
-        properties: All that the message will have; None: they are not known.
-    """
+    """Whether and why a group's subscriptions reject a message; ``properties`` None: they are not known."""
     wanted = subscriptions.get(topic)
     if wanted is None:
         return Rejection.TOPIC

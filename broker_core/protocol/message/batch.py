@@ -14,11 +14,11 @@ from typing import NamedTuple
 from broker_core.errors import CodecError
 
 MEMBER_HEAD = struct.Struct(">iiiii")
-"""Size, two numbers without use, flag, body bytes."""
+"""Size, two unused numbers, flag, body bytes."""
 MEMBER_HEAD_BYTES = MEMBER_HEAD.size
 _PROPERTIES_LENGTH = struct.Struct(">h")
 FRAME_BYTES = MEMBER_HEAD_BYTES + _PROPERTIES_LENGTH.size
-"""Bytes of a member besides its body and its properties."""
+"""Bytes of a member without its body and its properties."""
 assert FRAME_BYTES == 22
 
 
@@ -47,8 +47,7 @@ def encode_batch(members: Iterable[BatchMember]) -> bytes:
 def decode_batch(data: bytes | bytearray | memoryview) -> list[BatchMember]:
     """Messages of a batch body, in order.
 
-    Raises:
-        CodecError: Lengths do not add up, or there is no message; the text names member and position.
+    Raises `CodecError` when lengths do not add up, or there is no message; the text names member and position.
     """
     body = bytes(data)
     members: list[BatchMember] = []

@@ -1,7 +1,4 @@
-"""Compression of message bodies; a broker never touches them, clients and viewers do.
-
-Source: docs/spec/store.md §2.4.
-"""
+"""Compression of message bodies, for clients and viewers; a broker never changes a body (Source: docs/spec/store.md §2.4)."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from broker_core.errors import CodecError
 from broker_core.protocol.message.sys_flag import COMPRESSED, Compression, compression_number
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
-"""Bound on a decompressed body, against a small record that would fill the memory."""
+"""Bound on a decompressed body, because a small record could fill the memory."""
 
 _ZLIB_LEVEL = 5
 _ZSTD_PIECE_BYTES = 1024
 
 
 def compress_body(body: bytes, compression: Compression = Compression.ZLIB) -> bytes:
-    """Compressed form of a body; `sys_flag.with_compression` returns the SYSFLAG that goes with it."""
+    """Compressed form of a body; `sys_flag.with_compression` returns its SYSFLAG."""
     if compression is Compression.LZ4:
         return bytes(lz4.frame.compress(body))
     if compression is Compression.ZSTD:
@@ -30,14 +27,9 @@ def compress_body(body: bytes, compression: Compression = Compression.ZLIB) -> b
 
 
 def decompress_body(sys_flag: int, body: bytes | memoryview) -> bytes:
-    """Body as the producer sent it.
+    """Body as the producer sent it, from the stored bytes and the SYSFLAG of the record.
 
-    Args:
-        sys_flag: SYSFLAG of the record.
-        body: Stored bytes.
-
-    Raises:
-        CodecError: The bytes are not what SYSFLAG says, or decompress to more than 64 MiB.
+    Raises `CodecError` when the bytes are not what SYSFLAG says, or decompress to more than 64 MiB.
     """
     if not sys_flag & COMPRESSED:
         return bytes(body)
@@ -68,7 +60,7 @@ def _decompress(compression: Compression, body: bytes) -> bytes:
 
 
 def _decompress_zstd(body: bytes, limit: int) -> bytes:
-    """In small pieces, as this decompressor has no bound of its own: a piece gives 32 MiB at most."""
+    """Decompress in small pieces, because this decompressor has no bound of its own: a piece yields 32 MiB at most."""
     stream = zstandard.ZstdDecompressor().decompressobj()
     parts: list[bytes] = []
     total = 0

@@ -1,7 +1,4 @@
-"""Message ids: where a record lies, and what a client calls its message.
-
-Source: docs/spec/store.md §3.
-"""
+"""Message ids of the broker (the place of a record) and of the client (Source: docs/spec/store.md §3)."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from broker_core.errors import CodecError
 from broker_core.protocol.message.model import HostAddress
 
 PLACE_BITS = 56
-"""A physical offset needs no more; who looks at several brokers at once numbers them above these bits."""
+"""Bits of a physical offset at most; a view of several brokers numbers the brokers above these bits."""
 _OFFSET = struct.Struct(">q")
 _V4_ID_DIGITS = 32
 _V6_ID_DIGITS = 56
@@ -24,16 +21,12 @@ _CLOCK_STEP_BACK_MS_MAX = 1_000_000
 
 
 def offset_message_id(host: HostAddress, physical_offset: int) -> str:
-    """Id that says where a record lies: upper-case hex of store host, port and physical offset."""
+    """Id with the place of a record: upper-case hex of store host, port and physical offset."""
     return (host.packed + _OFFSET.pack(physical_offset)).hex().upper()
 
 
 def parse_offset_message_id(message_id: str) -> tuple[HostAddress, int]:
-    """Store host and physical offset of an offset message id.
-
-    Raises:
-        CodecError: The text has not 32 or 56 hexadecimal digits.
-    """
+    """Store host and physical offset of an offset message id; raises `CodecError` unless it has 32 or 56 hexadecimal digits."""
     try:
         data = bytes.fromhex(message_id) if len(message_id) in (_V4_ID_DIGITS, _V6_ID_DIGITS) else b""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Message values: what a broker hands to the store, and what it finds there again."""
+"""Message values: before the store, and read from it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,13 @@ _PORT_MAX = 65535
 
 @dataclass(frozen=True, slots=True)
 class HostAddress:
-    """An IP address and a port, as records hold them.
-
-    Args:
-        ip: 4 (IPv4) or 16 (IPv6) bytes in network order.
-        port: TCP port.
-    """
+    """An IP address of 4 (IPv4) or 16 (IPv6) bytes in network order and a port, as records hold them."""
 
     ip: bytes
     port: int
     packed: bytes = field(init=False, repr=False, compare=False)
     """The bytes of BORNHOST or STOREHOST: address, then port as i32."""
     is_v6: bool = field(init=False, repr=False, compare=False)
-    """Whether the address is IPv6."""
 
     def __post_init__(self) -> None:
         if len(self.ip) not in (_V4_BYTES, _V6_BYTES):
@@ -47,11 +41,7 @@ class HostAddress:
 
     @classmethod
     def parse(cls, text: str) -> HostAddress:
-        """Address of ``1.2.3.4:10911`` or ``[::1]:10911``.
-
-        Raises:
-            UsageError: The text is not an IP address with a port from 0 to 65535.
-        """
+        """Address of ``1.2.3.4:10911`` or ``[::1]:10911``; raises `UsageError` for another text."""
         host, _, port = text.rpartition(":")
         try:
             ip = ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).packed
@@ -71,7 +61,7 @@ class HostAddress:
 
 @dataclass(slots=True)
 class MessageToStore:
-    """One message on its way into the store; not frozen, because freezing doubles the cost of making one.
+    """One message to be stored; not frozen, because freezing doubles the cost of making one.
 
     ``properties`` are already in RocketMQ's encoding. For a batch, ``body`` is the framed batch and ``properties`` are
     those of the request, which every member gets after its own.
@@ -92,7 +82,7 @@ class MessageToStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMessage:
-    """A commit log record, decoded. ``body`` is as stored, that is, still compressed where SYSFLAG says so."""
+    """A decoded commit log record. ``body`` is as stored: still compressed if SYSFLAG says so."""
 
     store_size: int
     magic_code: int

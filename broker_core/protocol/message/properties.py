@@ -2,7 +2,7 @@
 
     name 0x01 value 0x02 name 0x01 value [0x02]
 
-The last separator is there or not, depending on the writer's version; both are read, and none is written.
+The last separator depends on the writer's version; both forms are read, and none is written.
 Nothing is escaped, so names and values cannot hold 0x01 or 0x02.
 
 Source: docs/spec/store.md §2.6, §2.7.
@@ -45,10 +45,30 @@ INNER_MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
 
 KEY_SEPARATOR = " "
 
+SPARE = (
+    "TIMER_DEQUEUE_MS", "TIMER_ENQUEUE_MS", "TIMER_ROLL_TIMES", "1ST_POP_TIME", ORIGIN_MESSAGE_ID, WAIT, CLUSTER, TRACE_ON,
+    MESSAGE_REGION,
+)  # fmt: skip
+"""Properties that a broker adds and that delivery does without, in the order in which a copy without room leaves them out."""
+
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
-    """Bytes of the given properties, without a trailing separator."""
     return ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()]).encode()
+
+
+def encode_fitting(properties: Mapping[str, str]) -> bytes | None:
+    """Bytes of a copy's properties; where they are longer than a record holds, without as many of `SPARE` as necessary.
+
+    Returns:
+        None where they are too long without all of these.
+    """
+    data, kept = encode_properties(properties), dict(properties)
+    for name in SPARE:
+        if len(data) <= PROPERTIES_BYTES_MAX:
+            break
+        if kept.pop(name, None) is not None:
+            data = encode_properties(kept)
+    return data if len(data) <= PROPERTIES_BYTES_MAX else None
 
 
 def decode_properties(data: bytes | memoryview) -> dict[str, str]:
@@ -67,9 +87,7 @@ def decode_properties(data: bytes | memoryview) -> dict[str, str]:
 def find_property_bytes(data: bytes, marker: bytes) -> bytes | None:
     """Value of one property without decoding the others; the last of several wins.
 
-    Args:
-        data: Encoded properties.
-        marker: UTF-8 name followed by 0x01 (`property_marker`), made once by the caller.
+    The caller makes ``marker`` once with `property_marker`: the UTF-8 name followed by 0x01.
     """
     end = len(data)
     while (start := data.rfind(marker, 0, end)) >= 0:
@@ -84,12 +102,12 @@ def find_property_bytes(data: bytes, marker: bytes) -> bytes | None:
 
 
 def property_marker(name: str) -> bytes:
-    """What `find_property_bytes` looks for."""
+    """The ``marker`` of `find_property_bytes`."""
     return name.encode() + _NAME_END
 
 
 def find_property(data: bytes, name: str) -> str | None:
-    """Value of one property of encoded bytes, None where it is missing or empty."""
+    """Value of one property of encoded bytes, None when it is missing or empty."""
     value = find_property_bytes(data, property_marker(name))
     return None if value is None else value.decode("utf-8", "replace")
 
@@ -97,7 +115,7 @@ def find_property(data: bytes, name: str) -> str | None:
 def append_properties(data: bytes, more: bytes) -> bytes:
     """Encoded properties followed by others, with one separator between them.
 
-    Source: docs/spec/store.md §2.9 (how a broker adds request-level properties to those of a batch member).
+    A broker adds request-level properties to those of a batch member so (Source: docs/spec/store.md §2.9).
     """
     if not data or not more:
         return data or more

@@ -1,10 +1,10 @@
-"""Receipt handles: how a consumer that pops names one delivery of one message, and where that message lies.
+"""Receipt handles: the name of one delivery of one message to a pop consumer, with the place of the message.
 
     <start offset> <pop time> <invisible ms> <revive queue> <flag> <broker> <queue id> <offset>
 
 The flag says where the message lies: 0 in its topic, 1 and 2 in the group's retry topic of that topic, old and new name.
 
-Source: docs/spec/remoting.md §2.6.1; 5.3.3 gives the same bytes.
+Source: docs/spec/remoting.md §2.6.1; 5.3.3 writes the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from broker_core.errors import CodecError
 from broker_core.protocol.names import RETRY_PREFIX
 
 ORDER_REVIVE_QUEUE = 999
-"""Revive queue of an orderly pop: it has no checkpoint."""
+"""Revive queue of an orderly pop, which has no checkpoint."""
 
 FLAG_NORMAL = "0"
 FLAG_RETRY_V1 = "1"
@@ -27,12 +27,12 @@ _TEXT_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class ReceiptHandle:
-    """What a consumer gives back to name one delivery of one message.
+    """Names one delivery of one message.
 
     Attributes:
         start_offset: First offset of the pop in that queue.
         pop_time_ms: Time of the pop, ms since the epoch.
-        invisible_ms: For how long nobody else gets the message.
+        invisible_ms: For how long no other consumer gets the message.
         revive_queue: Queue of the revive topic that holds the checkpoint.
         flag: Where the message lies, see the module.
     """
@@ -58,11 +58,7 @@ class ReceiptHandle:
 
 
 def parse_handle(text: str) -> ReceiptHandle:
-    """Read a receipt handle.
-
-    Raises:
-        CodecError: It has not eight words, or one is not what it should be.
-    """
+    """Read a receipt handle; raises `CodecError` when it has not eight words, or one is of the wrong form."""
     words = text.split(" ")
     if len(words) != _TOKENS or words[4] not in _FLAGS:
         raise CodecError(f"“{text[:_TEXT_MAX]}” is no receipt handle: those have {_TOKENS} words, the fifth is 0, 1 or 2")
@@ -74,13 +70,13 @@ def parse_handle(text: str) -> ReceiptHandle:
 
 
 def pop_retry_topic(group: str, topic: str, *, flag: str = FLAG_RETRY_V1) -> str:
-    """The topic of a group's messages of a topic that come again."""
+    """The topic of a group's messages of a topic that are delivered again."""
     separator = "+" if flag == FLAG_RETRY_V2 else "_"
     return f"{RETRY_PREFIX}{group}{separator}{topic}"
 
 
 def real_topic(group: str, topic: str, flag: str) -> str:
-    """The topic in which a message lies, from the one it was sent to and the flag of its handle."""
+    """The topic that holds a message, from the topic of its send and the flag of its handle."""
     if flag == FLAG_NORMAL or topic.startswith(RETRY_PREFIX):
         return topic
     return pop_retry_topic(group, topic, flag=flag)

@@ -14,6 +14,7 @@ Source: docs/spec/store.md §2.1 to §2.5.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
@@ -48,7 +49,7 @@ QUEUE_ID_POSITION = 12
 QUEUE_OFFSET_POSITION = 20
 PHYSICAL_OFFSET_POSITION = 28
 LINK_BYTES = PHYSICAL_OFFSET_POSITION + _I64.size
-"""Bytes of a record up to and with its own place in the log."""
+"""Bytes of a record up to and including its physical offset."""
 SYS_FLAG_POSITION = 36
 BORN_HOST_POSITION = 48
 STORE_TIMESTAMP_POSITION_V4 = 56
@@ -67,12 +68,12 @@ def _heads(prefix: str) -> tuple[struct.Struct, ...]:
 
 
 HEADS = _heads(">ii")
-"""Whole head up to and with the body length."""
+"""Whole head up to and including the body length."""
 HEADS_AFTER_SIZE = _heads(">i")
 """The same without TOTALSIZE, which the commit log writes last."""
 HEAD_BYTES = tuple(head.size for head in HEADS)
 FIXED_BYTES_OF = tuple(size + 3 for size in HEAD_BYTES)
-"""Record bytes besides body, topic and properties (V1), by host families."""
+"""Record bytes without body, topic and properties (V1), by host families."""
 
 assert HEAD_BYTES == (88, 100, 100, 112)
 assert FIXED_BYTES_OF[0] == FIXED_BYTES
@@ -100,15 +101,14 @@ class RecordHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicField:
-    """A topic as records hold it. No named tuple, whose fields take five times as long to read."""
+    """A topic as records hold it. No named tuple, because reading its fields takes five times as long."""
 
     magic_code: int
     field: bytes
-    """Length, then text."""
 
 
 class RecordParts(NamedTuple):
-    """A checked record: its head, and where the rest lies in the buffer it was read from."""
+    """A checked record: its head, and the position of its body in the buffer."""
 
     head: RecordHead
     body_position: int
@@ -117,7 +117,7 @@ class RecordParts(NamedTuple):
 
 
 def host_flags(message: MessageToStore) -> int:
-    """SYSFLAG of the message with the host bits set as its addresses demand."""
+    """SYSFLAG of the message with the host bits set by its addresses."""
     sys_flag = message.sys_flag & ~HOST_V6_MASK
     if len(message.born_host.ip) > 4:
         sys_flag |= BORN_HOST_V6
@@ -127,10 +127,9 @@ def host_flags(message: MessageToStore) -> int:
 
 
 def topic_field(topic: bytes) -> TopicField:
-    """Form of a topic in records, and the magic code that goes with it; long ones need version 2.
+    """Form of a topic in records, and its magic code; long ones need version 2.
 
-    Raises:
-        RecordError: The topic is empty or has more than 32767 bytes.
+    Raises `RecordError` when the topic is empty or has more than 32767 bytes.
     """
     if not 0 < len(topic) <= TOPIC_BYTES_MAX_V2:
         raise RecordError(f"a topic has 1 to {TOPIC_BYTES_MAX_V2} bytes, this one {len(topic)}")
@@ -140,11 +139,7 @@ def topic_field(topic: bytes) -> TopicField:
 
 
 def encode_record(message: MessageToStore, *, queue_offset: int, physical_offset: int, store_timestamp_ms: int) -> bytes:
-    """Bytes of one record.
-
-    Raises:
-        RecordError: Topic or properties are too long for their length fields.
-    """
+    """Bytes of one record; raises `RecordError` when topic or properties are too long for their length fields."""
     in_record = topic_field(message.topic.encode())
     magic, topic = in_record.magic_code, in_record.field
     sys_flag = host_flags(message)
@@ -161,11 +156,7 @@ def encode_record(message: MessageToStore, *, queue_offset: int, physical_offset
 
 
 def read_head(buffer: Buffer, position: int) -> RecordHead:
-    """Head of the record at ``position``, unchecked.
-
-    Raises:
-        RecordError: The buffer ends inside the head.
-    """
+    """Head of the record at ``position``, unchecked; raises `RecordError` when the buffer ends inside it."""
     try:
         (sys_flag,) = SIZE.unpack_from(buffer, position + SYS_FLAG_POSITION)
         return RecordHead._make(HEADS[(sys_flag & HOST_V6_MASK) >> 4].unpack_from(buffer, position))
@@ -174,16 +165,10 @@ def read_head(buffer: Buffer, position: int) -> RecordHead:
 
 
 def check_record(buffer: Buffer, position: int, limit: int, *, check_crc: bool) -> RecordParts:
-    """Record at ``position`` with all its lengths checked, and its body checksum where asked.
+    """Record at ``position`` with all its lengths checked, and its body checksum if ``check_crc``.
 
-    Args:
-        buffer: Bytes that hold the record.
-        position: Where it starts in the buffer.
-        limit: End of usable bytes in the buffer.
-        check_crc: Whether to compute the checksum over the body.
-
-    Raises:
-        RecordError: It is not a record, is cut off, its parts do not add up, or the checksum differs.
+    The record must end before ``limit``. Raises `RecordError` when it is not a record, is cut off, its parts do not add up, or
+    the checksum differs.
     """
     if position + SMALLEST_RECORD > limit:
         raise RecordError(f"{limit - position} bytes at {position} are too few for a record")
@@ -229,11 +214,7 @@ def _split_tail(buffer: Buffer, position: int, head: RecordHead) -> RecordParts:
 
 
 def decode_record(buffer: Buffer, position: int = 0, *, check_crc: bool = False) -> StoredMessage:
-    """The record at ``position`` as a value; any input decodes or raises.
-
-    Raises:
-        RecordError: See `check_record`.
-    """
+    """The record at ``position`` as a value; any input decodes or raises `RecordError`, see `check_record`."""
     parts = check_record(buffer, position, len(buffer), check_crc=check_crc)
     head = parts.head
     return StoredMessage(
@@ -258,17 +239,22 @@ def decode_record(buffer: Buffer, position: int = 0, *, check_crc: bool = False)
     )
 
 
-def record_properties(buffer: Buffer) -> bytes:
-    """Encoded properties of the record that fills a buffer.
+def decode_records(body: Buffer) -> Iterator[StoredMessage]:
+    """Concatenated records as values; raises as `decode_record`."""
+    data, position = bytes(body), 0
+    while position < len(data):
+        message = decode_record(data, position)
+        position += message.store_size
+        yield message
 
-    Raises:
-        RecordError: The parts of the record do not add up.
-    """
+
+def record_properties(buffer: Buffer) -> bytes:
+    """Encoded properties of the record that fills a buffer; raises `RecordError` when its parts do not add up."""
     return _split_tail(buffer, 0, read_head(buffer, 0)).properties
 
 
 def store_timestamp_ms(buffer: Buffer, position: int = 0) -> int:
-    """Store timestamp of the record at ``position``; cheap, unchecked."""
+    """Store timestamp of the record at ``position``; fast, unchecked."""
     (sys_flag,) = SIZE.unpack_from(buffer, position + SYS_FLAG_POSITION)
     extra = V6_EXTRA_BYTES if sys_flag & BORN_HOST_V6 else 0
     timestamp: int = _I64.unpack_from(buffer, position + STORE_TIMESTAMP_POSITION_V4 + extra)[0]

@@ -1,7 +1,7 @@
 """Which properties a message keeps when it is sent again.
 
-What brokers and consumers added on its way is left out, for a broker would act on it once more: a half message would wait for
-its transaction, a retry would count on.
+Properties that brokers and consumers added are left out, because a broker would act on them again: a half message would wait
+for its transaction, a retry would count on.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from broker_core.protocol.message import properties as props
 
 ORIGIN_LINK = "ORBIT_ORIGIN_ID"
-"""Property of a message that was sent again: offset message id of the one it was made from."""
+"""Property of a message that was sent again: offset message id of the original."""
 TIMED = frozenset((props.DELAY, "TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS"))
-"""Properties that hold a message back."""
+"""Properties that delay a message."""
 BROKERS_OWN = frozenset((
     props.WAIT, props.CLUSTER, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.RETRY_TOPIC, props.ORIGIN_MESSAGE_ID,
     props.RECONSUME_TIME, props.MAX_RECONSUME_TIMES, props.CONSUME_START_TIME, props.MIN_OFFSET, props.MAX_OFFSET,
@@ -23,22 +23,24 @@ BROKERS_OWN = frozenset((
     "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
 ))  # fmt: skip
 """Properties that are not sent again."""
+ROOM_OF_BROKERS = 512
+"""Bytes of properties that a link to the origin leaves for what a broker adds to any message, for example its cluster."""
 
 
 def first_topic_of_retry(properties: Mapping[str, str]) -> str | None:
-    """The topic that a retry or a dead letter was first sent to, where it says so."""
+    """The topic that a retry or a dead letter was first sent to, if it has that property."""
     return properties.get(props.RETRY_TOPIC) or properties.get("DLQ_ORIGIN_TOPIC")
 
 
 def resent_properties(properties: Mapping[str, str], origin_id: str, *, without_delay: bool) -> dict[str, str]:
-    """Properties of the new message.
+    """Properties of the new message, from those of the stored one.
 
-    Args:
-        properties: Of the stored one.
-        origin_id: Its offset message id; empty for no link.
-        without_delay: Also leave out what would hold it back.
+    ``origin_id`` is the stored one's offset message id, empty for no link; ``without_delay`` also leaves out what delays it.
+    A message with long properties has no room for a link.
     """
-    # The origin of the stored one is not that of the new one.
+    # The stored message may have an origin itself, which is not that of the new one.
     left_out = BROKERS_OWN | {ORIGIN_LINK} | (TIMED if without_delay else frozenset())
     kept = {name: value for name, value in properties.items() if name not in left_out}
-    return kept | {ORIGIN_LINK: origin_id} if origin_id else kept
+    linked = kept | {ORIGIN_LINK: origin_id} if origin_id else kept
+    fits = len(props.encode_properties(linked)) + ROOM_OF_BROKERS <= props.PROPERTIES_BYTES_MAX
+    return linked if fits else kept

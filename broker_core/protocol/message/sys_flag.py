@@ -1,7 +1,4 @@
-"""Bits of a record's SYSFLAG.
-
-Source: docs/spec/store.md §2.4.
-"""
+"""Bits of a record's SYSFLAG (Source: docs/spec/store.md §2.4)."""
 
 from __future__ import annotations
 
@@ -39,17 +36,16 @@ class Compression(IntEnum):
 
 
 def transaction_type(sys_flag: int) -> TransactionType:
-    """Transaction state of a record."""
     return TransactionType(sys_flag & TRANSACTION_MASK)
 
 
 def compression_number(sys_flag: int) -> int:
-    """Compression type of a record as it stands, 0 to 7, known or not."""
+    """Compression type of a record, 0 to 7, known or not."""
     return (sys_flag & COMPRESSION_MASK) >> _COMPRESSION_SHIFT
 
 
 def with_compression(sys_flag: int, compression: Compression) -> int:
-    """SYSFLAG of a body that was compressed in the given way."""
+    """SYSFLAG of a body compressed in this way."""
     return sys_flag & ~COMPRESSION_MASK | COMPRESSED | compression << _COMPRESSION_SHIFT
 
 

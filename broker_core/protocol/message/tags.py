@@ -1,7 +1,4 @@
-"""Tags and their hash, by which the consume queue filters.
-
-Source: docs/spec/store.md §0 (``jhash``), §4.2.
-"""
+"""Tags and their hash, by which the consume queue filters (Source: docs/spec/store.md §0 (``jhash``), §4.2)."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ def java_string_hash(text: str) -> int:
 
 @lru_cache(maxsize=_HASH_CACHE_ENTRIES)
 def tags_code(tag: str | bytes | None) -> int:
-    """Tags code of a TAGS value (text, or its UTF-8 bytes as stored); 0 where there is none.
+    """Tags code of a TAGS value (text, or its UTF-8 bytes as stored); 0 without one.
 
     Cached: a producer uses few tags, and the hash in Python costs about 1 µs for ten characters.
     """

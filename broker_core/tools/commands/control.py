@@ -1,17 +1,35 @@
-"""How long commands are told to pause, go on and stop: by signals, and by lines on standard input from the window."""
+"""Pause, resume and stop of long commands: by signals, and by lines on standard input from the window."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Protocol
 
 from broker_core.errors import UsageError
+from broker_core.transport.event_loop import interrupts
 
+STOPPED = "it was stopped"
+EXIT_PIPE_CLOSED = 141
 _WORDS = ("pause", "resume", "stop")
+
+
+def say(text: str) -> None:
+    """Print a line for people, at once."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def pipe_closed() -> int:
+    """Exit code after the reader of standard output ended early (head, less)."""
+    # Python would complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_PIPE_CLOSED
 
 
 class Wakeable:
@@ -21,33 +39,19 @@ class Wakeable:
         self._changed = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Wait so long, or until `wake`."""
+        """Wait for a time in seconds, or until `wake`."""
         self._changed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
 
     def wake(self) -> None:
-        """End all waits."""
         self._changed.set()
 
 
 @contextlib.contextmanager
-def interrupts(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop`` at SIGINT and SIGTERM while the block lasts."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
-    try:
-        yield
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-
-@contextlib.contextmanager
 def cancelled_by_signals() -> Iterator[None]:
-    """Cancel the task that runs the block at SIGTERM, as asyncio does at SIGINT: so it ends in good order."""
+    """Cancel the task of the block at SIGTERM, as asyncio does at SIGINT, so that it ends in order."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
@@ -58,7 +62,7 @@ def cancelled_by_signals() -> Iterator[None]:
 
 
 class _Lines(asyncio.Protocol):
-    """Commands on standard input; its end is a stop, for then whoever started this is gone."""
+    """Commands on standard input; its end is a stop, because the process that started this one has ended."""
 
     def __init__(self, command: Callable[[str], None], say: Callable[[str], None]) -> None:
         self._command = command
@@ -81,12 +85,8 @@ class _Lines(asyncio.Protocol):
 async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> asyncio.ReadTransport:
     """Take ``pause``, ``resume`` and ``stop`` as lines of standard input.
 
-    Args:
-        command: Told each of them; a stop also when the input ends.
-        say: Told what is no command.
-
-    Raises:
-        UsageError: Standard input cannot be waited for.
+    ``command`` is called with each of them, and with stop when the input ends; ``say`` gets a text on any other line. Raises
+    `UsageError` when standard input cannot be read asynchronously.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -94,3 +94,33 @@ async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> 
     except (ValueError, OSError) as error:
         raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
     return transport
+
+
+class Steered(Protocol):
+    """A job that a user pauses, resumes and stops."""
+
+    @property
+    def is_paused(self) -> bool: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def stop(self, reason: str) -> None: ...
+
+
+@contextlib.asynccontextmanager
+async def steered(job: Steered, wakeable: Wakeable, watch: Coroutine[Any, Any, None], *, by_input: bool) -> AsyncIterator[None]:
+    """While the block lasts, run ``watch``, and steer the job by signals and, if ``by_input``, by lines of standard input."""
+
+    def command(word: str) -> None:
+        if word == "pause":
+            job.pause()
+        elif word == "resume":
+            job.resume()
+        else:
+            job.stop(STOPPED)
+        wakeable.wake()
+
+    with interrupts(lambda: command("stop")), contextlib.ExitStack() as stack:
+        stack.callback(asyncio.create_task(watch, name="progress").cancel)
+        if by_input:
+            stack.callback((await listen(command, say)).close)
+        yield

@@ -1,20 +1,16 @@
-"""Command line of `copy`: topics, groups, offsets and messages of one cluster are copied to another.
+"""Command line of `copy`: copies topics, groups, offsets and messages of one cluster to another.
 
     copy --from HOST:PORT (--to HOST:PORT | --to-store DIR) --topic T … [range] [--groups G …] [--offsets] [--dry-run]
     copy --resume FILE
 
 Either cluster may also be a saved connection or a file (--from-connection, --to-connection-file, …): see
-`broker_core.cluster.access`.
-
-The preview says what would be done; nothing is changed at the source, and what was done is in the receipt, from which an
-interrupted copy goes on.
+`broker_core.cluster.access`. The source is never changed, and an interrupted copy continues from its receipt.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +23,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import FindSaved, access_of, access_of_environment, no_saved, target_environment
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
-from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
+from broker_core.tools.commands.control import STOPPED, Wakeable, cancelled_by_signals, say, steered
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import Ends, check_same, opened
@@ -41,10 +37,9 @@ EXIT_PARTIAL = 1
 EXIT_INTERRUPTED = 130
 PROGRESS_INTERVAL_S = 1.0
 WAIT_MAX_S = 3_600.0
-STOPPED = "it was stopped"
 
 TargetRefusal = Callable[[str, bool], str]
-"""Why nothing may be copied to a target (its text, whether it is a store); empty where it may."""
+"""Why nothing may be copied to a target (its text, whether it is a store); empty if it may."""
 
 _HELP = """\
 examples:
@@ -61,28 +56,22 @@ exit codes: 0 all copied, 1 some left out or not set, or it stopped early, 2 wro
 
 
 def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store: "", find_saved: FindSaved = no_saved) -> int:
-    """Run one copy.
+    """Run one copy, with the arguments after ``copy``; ``refusal`` says whether a target may be changed.
 
-    Args:
-        argv: Arguments behind ``copy``.
-        find_saved: Reads saved connections.
-        refusal: Says of targets whether they may be changed; this package does not know saved connections.
-
-    Returns:
-        0 if all was copied, 1 if not, 130 after an interrupt, else the error's code.
+    Returns 0 if all was copied, 1 if not, 130 after an interrupt, else the error's code.
     """
     arguments = parser().parse_args(argv)
     try:
         use_connections(arguments, find_saved)
         return asyncio.run(_cancellable(arguments, refusal))
     except OrbitError as error:
-        _say(f"orbit copy: {error.message}")
+        say(f"orbit copy: {error.message}")
         return error.exit_code
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _say("orbit copy: interrupted before anything was copied")
+        say("orbit copy: interrupted before anything was copied")
         return EXIT_INTERRUPTED
     except OSError as error:
-        _say(f"orbit copy: {error}. Nothing more was copied; go on with --resume when this is mended")
+        say(f"orbit copy: {error}. Nothing more was copied; go on with --resume when this is mended")
         return EXIT_PARTIAL
 
 
@@ -127,7 +116,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def use_connections(arguments: argparse.Namespace, find_saved: FindSaved) -> None:
-    """Find out where both ends are; what it takes to reach them goes beside their addresses."""
+    """Set the addresses and security of both ends in ``arguments``."""
     arguments.security = {}
     for end, prefix, by_input in (("source", "from_", arguments.source_details), ("target", "to_", arguments.target_details)):
         ways = (getattr(arguments, f"{prefix}{way}") for way in ("ns", "connection", "connection_file"))
@@ -143,13 +132,8 @@ def use_connections(arguments: argparse.Namespace, find_saved: FindSaved) -> Non
 
 
 def _environment(end: str) -> Mapping[str, str]:
-    """Where the keys of an end that is named by its address come from."""
+    """Source of the keys of an end that is named by its address."""
     return target_environment(alone=False) if end == "target" else os.environ
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
 
 
 async def _cancellable(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
@@ -158,7 +142,7 @@ async def _cancellable(arguments: argparse.Namespace, refusal: TargetRefusal) ->
 
 
 async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
-    # Both lines come before --control takes the input over.
+    # Both lines are read before --control reads the input.
     wanted = (("source", arguments.source_details), ("target", arguments.target_details))
     security = [_security() if by_input else arguments.security.get(end) for end, by_input in wanted]
     if not arguments.wait_max > 0:
@@ -179,10 +163,10 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
     async with opened(order, source=security[0], target=security[1], serve=serving_store, dry=arguments.dry_run) as ends:
         plan = await CopyPlanner(order, ends.source, ends.target).plan()
         for line in plan.lines():
-            _say(line)
+            say(line)
         if arguments.dry_run:
             reason = refusal(order.target, order.target_is_store)
-            _say(f"dry run: nothing was changed{f'; a run would be refused: {reason}' if reason else ''}")
+            say(f"dry run: nothing was changed{f'; a run would be refused: {reason}' if reason else ''}")
             return 0
         with CopyReceipt(arguments.receipt or _new_file(), plan) as receipt:
             return await _carry_out(receipt, ends, arguments)
@@ -195,7 +179,7 @@ def _security() -> ClientSecurity:
 
 
 def _keys(end: str) -> ClientSecurity:
-    """Of the environment, for an end whose address the receipt has."""
+    """Keys of the environment, for an end whose address the receipt has."""
     return access_of_environment("", _environment(end)).security
 
 
@@ -205,7 +189,7 @@ def _check_target(order: CopyOrder, refusal: TargetRefusal) -> None:
         raise UsageError(f"nothing is copied to {order.target}: {reason}")
 
 
-# ---- what the arguments mean -------------------------------------------------------------------------------------------
+# ---- the order ---------------------------------------------------------------------------------------------------------
 
 
 def _order(arguments: argparse.Namespace) -> CopyOrder:
@@ -247,7 +231,7 @@ def _time(text: str, name: str, now_ms: int) -> int | None:
 
 
 def _refuse_others(arguments: argparse.Namespace) -> None:
-    """A copy goes on as it was begun; only its two ends may have other addresses by now."""
+    """Refuse arguments that the receipt fixes; only the two ends may have other addresses by now."""
     names = ("topic", "since", "until", "from_offset", "to_offset", "last", "groups", "offsets", "change_settings", "receipt")
     given = [name for name in (*names, "dry_run") if getattr(arguments, name)]
     if given:
@@ -256,7 +240,7 @@ def _refuse_others(arguments: argparse.Namespace) -> None:
 
 
 def _ends_of(arguments: argparse.Namespace, begun: CopyOrder) -> CopyOrder:
-    """The order of a receipt, with the ends that the command line names in place of its own."""
+    """The order of a receipt, with the ends of the command line in place of its own."""
     if arguments.target and arguments.to_store is not None:
         raise UsageError("a copy has one target: give --to or --to-store, or neither")
     source = arguments.source or begun.source
@@ -285,28 +269,15 @@ def _new_file() -> Path:
 
 async def _carry_out(receipt: CopyReceipt, ends: Ends, arguments: argparse.Namespace) -> int:
     wakeable = Wakeable()
-    outside = CopySurroundings(asyncio.get_running_loop().time, wakeable.wait, _say)
+    outside = CopySurroundings(asyncio.get_running_loop().time, wakeable.wait, say)
     rate = arguments.rate or receipt.plan.order.rate
     control = CopyControl(outside, rate=rate, wait_max_s=arguments.wait_max)
     runner = CopyRunner(receipt, ends.source.admin, ends.target.admin, ends.sender, control)
-    _say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {counted(receipt.plan.count, 'message')} to send")
+    say(f"journal: {receipt.path.absolute()}, {receipt.left:,} of {counted(receipt.plan.count, 'message')} to send")
 
-    def command(word: str) -> None:
-        if word == "pause":
-            control.pause()
-        elif word == "resume":
-            control.resume()
-        else:
-            control.stop(STOPPED)
-        wakeable.wake()
-
-    with interrupts(lambda: command("stop")), contextlib.ExitStack() as stack:
-        watch = asyncio.create_task(_watch(receipt, control), name="copy progress")
-        stack.callback(watch.cancel)
-        if arguments.control:
-            stack.callback((await listen(command, _say)).close)
+    async with steered(control, wakeable, _watch(receipt, control), by_input=arguments.control):
         await runner.run()
-    _say(_last_word(receipt, control, runner))
+    say(_last_word(receipt, control, runner))
     if _is_complete(receipt, runner):
         return 0
     return EXIT_INTERRUPTED if control.stopped_because == STOPPED else EXIT_PARTIAL
@@ -332,13 +303,13 @@ def _last_word(receipt: CopyReceipt, control: CopyControl, runner: CopyRunner) -
 
 
 async def _watch(receipt: CopyReceipt, control: CopyControl) -> None:
-    """A line of progress a second."""
+    """Print progress once a second, and sync the receipt."""
     before = -1
     while True:
         await asyncio.sleep(PROGRESS_INTERVAL_S)
         done = receipt.counts.done
         if done != before or control.is_paused:
-            _say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if control.is_paused else ''}")
+            say(f"progress: {receipt.counts}, {receipt.left:,} left{', paused' if control.is_paused else ''}")
         before = done
-        # What a crash of this machine would take from the receipt is looked for at the target.
+        # After a crash of this machine the next run looks for messages missing in the receipt at the target.
         await asyncio.to_thread(receipt.sync)

@@ -1,8 +1,8 @@
-"""Command line of `doctor`: each hop of the way to a cluster tried, with what is wrong and what to do.
+"""Command line of `doctor`: tries each hop of the way to a cluster, and reports faults and remedies.
 
     doctor (--ns HOST:PORT | --connection NAME | --connection-file FILE) [--json]
 
-It only looks.
+It changes nothing.
 """
 
 from __future__ import annotations
@@ -10,30 +10,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 from dataclasses import asdict
 
 from broker_core.cluster.access import HELP, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
+from broker_core.tools.commands.control import pipe_closed
 from broker_core.tools.doctor import Doctor, Hop
 
 EXIT_FAULTS = 1
-EXIT_PIPE_CLOSED = 141
 
 _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 interrupted"
 
 
 def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
-    """Try the way to a cluster.
+    """Try the way to a cluster, with the arguments after ``doctor``.
 
-    Args:
-        argv: Arguments behind ``doctor``.
-        find_saved: Reads saved connections.
-
-    Returns:
-        0 if every hop works; 1 if not; else the error's code.
+    Returns 0 if every hop works, 1 if not, else the error's code.
     """
     arguments = _parser().read(argv)
     try:
@@ -46,9 +40,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     except KeyboardInterrupt:
         return fail("orbit doctor", CancelledByUserError("interrupted"), as_json=arguments.json)
     except BrokenPipeError:
-        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     return EXIT_FAULTS if doctor.faults else 0
 
 

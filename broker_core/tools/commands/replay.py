@@ -1,4 +1,4 @@
-"""Command line of `replay`: send messages again that a search finds, or that a file holds.
+"""Command line of `replay`: sends messages found by a search, or read from a file, again.
 
     replay (--store DIR | --ns HOST:PORT) FILTER (--to TOPIC | --to-group GROUP | --to-origin) [--to-ns HOST:PORT] …
     replay --from-file FILE (--to TOPIC | …) --to-ns HOST:PORT …
@@ -6,8 +6,8 @@
 
 A cluster may also be a saved connection or a file (--connection, --to-connection, …): see `broker_core.cluster.access`.
 
-First all messages are gathered in a folder, the journal; then they are sent from there, each with its result in the folder's
-receipt. So a replay never finds what it sends itself, and goes on after an interrupt, a crash or a restart.
+First all messages are written to a folder, the journal; then they are sent from there, each with its result in the folder's
+receipt. So a replay never finds its own messages, and continues after an interrupt, a crash or a restart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import asyncio
 import contextlib
 import os
 import random
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +25,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
-from broker_core.tools.commands.control import Wakeable, cancelled_by_signals, interrupts, listen
+from broker_core.tools.commands.control import STOPPED, Steered, Wakeable, cancelled_by_signals, say, steered
 from broker_core.tools.commands.replay_arguments import (
     check_arguments,
     goal_of_arguments,
@@ -37,7 +36,7 @@ from broker_core.tools.commands.replay_arguments import (
 from broker_core.tools.replay.folder import replays_folder
 from broker_core.tools.replay.goal import check_goal
 from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_row
-from broker_core.tools.replay.journal import RECEIPT_FILE, Progress, ReplayJournal, ReplayPlan, Spool
+from broker_core.tools.replay.journal import RECEIPT_FILE, ReplayJournal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
 from broker_core.tools.replay.rewrite import ReplayTarget
 from broker_core.tools.replay.survey import ReplaySurvey
@@ -47,43 +46,31 @@ from broker_core.tools.search.results import Outcome
 
 EXIT_PARTIAL = 1
 EXIT_INTERRUPTED = 130
-PRODUCER_GROUP = "orbit-replay"
 PROGRESS_INTERVAL_S = 1.0
-STOPPED = "it was stopped"
+PRODUCER_GROUP = "orbit-replay"
 
 
 TargetRefusal = Callable[[str, str], str]
-"""Name servers and the production connection that is confirmed → why nothing may be sent there; empty where it may."""
+"""Name servers and the confirmed production connection → why nothing may be sent there; empty if it may."""
 
 
 def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed: "", find_saved: FindSaved = no_saved) -> int:
-    """Run one replay.
+    """Run one replay, with the arguments after ``replay``; ``refusal`` says whether a target may be sent to.
 
-    Args:
-        argv: Arguments behind ``replay``.
-        refusal: Says of targets whether they may be sent to; this package does not know saved connections.
-        find_saved: Reads saved connections.
-
-    Returns:
-        0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
+    Returns 0 if every message was sent, 1 if not, 130 after an interrupt, else the error's code.
     """
     arguments = parser().parse_args(argv)
     try:
         return asyncio.run(_replay(arguments, refusal, find_saved))
     except OrbitError as error:
-        _say(f"orbit replay: {error.message}")
+        say(f"orbit replay: {error.message}")
         return error.exit_code
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _say("orbit replay: interrupted before anything was sent")
+        say("orbit replay: interrupted before anything was sent")
         return EXIT_INTERRUPTED
     except OSError as error:
-        _say(f"orbit replay: {error}. Nothing more was sent; go on with --resume when this is mended")
+        say(f"orbit replay: {error}. Nothing more was sent; go on with --resume when this is mended")
         return EXIT_PARTIAL
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
 
 
 async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_saved: FindSaved) -> int:
@@ -119,9 +106,9 @@ async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_sa
         outcome = await _gather(arguments, source, survey, None)
         _tell(survey, outcome)
         if goal is not None:
-            await check_goal(goal, survey, _say)
+            await check_goal(goal, survey, say)
         reason = refusal(goal.name_servers, arguments.production) if goal is not None else ""
-        _say(f"dry run: nothing was sent{f'; a run would be refused: {reason}' if reason else ''}")
+        say(f"dry run: nothing was sent{f'; a run would be refused: {reason}' if reason else ''}")
         return 0 if outcome is None or outcome.is_complete else EXIT_PARTIAL
     if goal is None:
         raise UsageError("say with --to-ns HOST:PORT or --to-connection NAME which cluster the messages go to")
@@ -149,7 +136,7 @@ def _new_folder() -> Path:
 async def _prepare(
     arguments: argparse.Namespace, found_in: ClusterAccess | None, folder: Path, survey: ReplaySurvey, goal: ClusterAccess
 ) -> None:
-    """Gather all messages in the journal's folder and check that they can be sent."""
+    """Write all messages to the journal's folder and check that they can be sent."""
     spool = Spool(folder)
     try:
         outcome = await _gather(arguments, found_in, survey, spool)
@@ -157,7 +144,7 @@ async def _prepare(
         limited = arguments.limit is not None and spool.count >= arguments.limit
         if outcome is not None and not outcome.is_complete and not (limited or arguments.allow_partial):
             raise UsageError("not all messages were found, so nothing was sent: mend the cause, or give --allow-partial")
-        await check_goal(goal, survey, _say)
+        await check_goal(goal, survey, say)
         place = arguments.store if found_in is None else found_in.saved_as or found_in.name_servers
         source = str(arguments.from_file or f"{place}: {arguments.filter}")
         spool.finish(
@@ -203,8 +190,6 @@ def _items_of_file(path: Path) -> Iterator[ReplayItem]:
 
 
 class _Search:
-    """A search for the messages of a replay, of a directory or a cluster."""
-
     def __init__(self, arguments: argparse.Namespace, source: ClusterAccess | None, expression: Expression) -> None:
         self.outcome: Outcome | None = None
         self._arguments = arguments
@@ -221,7 +206,7 @@ class _Search:
         async with self._source.admin() as admin:
             search = ClusterSearch(admin, self._expression, limit=self._arguments.limit)
             await search.prepare()
-            _say(f"search: {search.plan}")
+            say(f"search: {search.plan}")
             async for step in search.steps():
                 for hit in step.hits:
                     yield item_of_message(hit.message)
@@ -231,7 +216,7 @@ class _Search:
         from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415  numpy takes its time
 
         search = StoreSearch(self._arguments.store, self._expression, limit=self._arguments.limit)
-        _say(f"search: {search.plan}")
+        say(f"search: {search.plan}")
         for step in search.steps():
             for hit in step.hits:
                 yield item_of_message(hit.message)
@@ -240,9 +225,9 @@ class _Search:
 
 def _tell(survey: ReplaySurvey, outcome: Outcome | None) -> None:
     if outcome is not None:
-        _say(f"search: {outcome}")
+        say(f"search: {outcome}")
     for line in survey.lines():
-        _say(line)
+        say(line)
 
 
 # ---- sending -----------------------------------------------------------------------------------------------------------
@@ -258,32 +243,15 @@ async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[
     with ReplayJournal(folder) as journal:
         ids = UniqueIdGenerator(b"\x7f\0\0\x01", os.getpid(), random.randrange(1 << 31), wall_clock_ms)
         outside = ReplaySurroundings(loop.time, wakeable.wait, wall_clock_ms, ids.next_id)
-        _say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
+        say(f"journal: {folder}, {journal.left:,} of {counted(journal.plan.count, 'message')} to send")
         goal = goal_of(journal.plan)
         async with goal.producer(PRODUCER_GROUP) as producer:
             runner = ReplayRunner(
                 journal, producer, outside, failures_max=arguments.failures_max, one_by_one=arguments.one_by_one
             )
-
-            def command(word: str) -> None:
-                if word == "pause":
-                    runner.pause()
-                elif word == "resume":
-                    runner.resume()
-                else:
-                    runner.stop(STOPPED)
-                wakeable.wake()
-
-            with interrupts(lambda: command("stop")):
-                watch = asyncio.create_task(_watch(journal, lambda: runner.is_paused), name="replay progress")
-                listener = await listen(command, _say) if arguments.control else None
-                try:
-                    await runner.run()
-                finally:
-                    watch.cancel()
-                    if listener is not None:
-                        listener.close()
-        _say(_last_word(journal, runner.stopped_because, runner.last_failure))
+            async with steered(runner, wakeable, _watch(journal, runner), by_input=arguments.control):
+                await runner.run()
+        say(_last_word(journal, runner.stopped_because, runner.last_failure))
         return _exit_code(journal, runner.stopped_because)
 
 
@@ -302,17 +270,12 @@ def _last_word(journal: ReplayJournal, stopped_because: str, last_failure: str) 
     return f"partial: {journal.progress}, {journal.left:,} left; {why}; {receipt}; {going_on}"
 
 
-async def _watch(journal: ReplayJournal, is_paused: Callable[[], bool]) -> None:
-    """A line of progress a second."""
+async def _watch(journal: ReplayJournal, runner: Steered) -> None:
     before = -1
     while True:
         await asyncio.sleep(PROGRESS_INTERVAL_S)
-        progress = journal.progress
+        progress, is_paused = journal.progress, runner.is_paused
         done = progress.sent + progress.failed + progress.unknown + progress.skipped
-        if done != before or is_paused():
-            _say(_progress_line(progress, journal.left, paused=is_paused()))
+        if done != before or is_paused:
+            say(f"progress: {progress}, {journal.left:,} left{', paused' if is_paused else ''}")
         before = done
-
-
-def _progress_line(progress: Progress, left: int, *, paused: bool) -> str:
-    return f"progress: {progress}, {left:,} left{', paused' if paused else ''}"

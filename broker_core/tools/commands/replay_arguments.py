@@ -1,4 +1,4 @@
-"""Arguments of the command line `replay`: what there is, what does not go together, and which cluster messages go to."""
+"""Arguments of the command line `replay`: the parser, checks, and the cluster that messages are sent to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ exit codes: 0 all sent, 1 some failed or were left out, or it stopped early, 2 w
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments of `replay`."""
     made = argparse.ArgumentParser(
         prog="orbit replay",
         description="Send messages again, with all that their producers gave them.",
@@ -84,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def refuse_with_resume(arguments: argparse.Namespace) -> None:
-    """Refuse what a replay that goes on has in its journal already; raises `UsageError`."""
+    """Refuse arguments that a resumed replay has in its journal already; raises `UsageError`."""
     given = [name for name in _KEPT_IN_JOURNAL if getattr(arguments, name)]
     if given:
         names = ", ".join(name.replace("_", "-") for name in given)
@@ -92,7 +91,7 @@ def refuse_with_resume(arguments: argparse.Namespace) -> None:
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
-    """Refuse arguments that do not go together; raises `UsageError`."""
+    """Refuse arguments that exclude each other; raises `UsageError`."""
     if arguments.from_file is None and not arguments.filter:
         raise UsageError("give a FILTER that says which messages; all of a topic: 'topic = \"NAME\"'")
     if arguments.from_file is not None and (arguments.filter or arguments.limit):
@@ -102,7 +101,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
 def goal_of_arguments(
     arguments: argparse.Namespace, find_saved: FindSaved, source: ClusterAccess | None, details: ClusterAccess | None
 ) -> ClusterAccess | None:
-    """The cluster that messages go to; None where none is named, as a dry run may."""
+    """The cluster that messages are sent to; None if none is named, which a dry run allows."""
     if source is not None and arguments.to_ns == source.name_servers:
         return source
     environment = target_environment(alone=source is None)
@@ -112,7 +111,7 @@ def goal_of_arguments(
 def goal_of_plan(
     plan: ReplayPlan, arguments: argparse.Namespace, find_saved: FindSaved, details: ClusterAccess | None
 ) -> ClusterAccess:
-    """The cluster of a replay that goes on, with its keys, which are in no journal."""
+    """The cluster of a resumed replay, with its keys, which no journal has."""
     if details is not None and details.name_servers == plan.name_servers:
         return details
     goal = access_of(arguments, find_saved, prefix="to_")

@@ -3,8 +3,8 @@
     search (--store DIR | --ns HOST:PORT | --connection NAME | --connection-file FILE) FILTER
            [--limit N] [--format jsonl|csv|parquet] [--out FILE] [--mask RULES]
 
-Messages go to standard output or a file, one a line under the names that `store dump` uses. The last line on standard error
-says ``complete: …`` or ``partial: …`` with the counts, and why. Changes nothing in the store, and no group's offsets.
+Messages are written to standard output or a file, one a line under the names that `store dump` uses. The last line on standard
+error says ``complete: …`` or ``partial: …`` with the counts, and why. Changes nothing in the store, and no group's offsets.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.tools.commands.control import pipe_closed
 from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
@@ -49,9 +50,8 @@ from broker_core.transport.event_loop import new_event_loop
 EXIT_PARTIAL = 1
 EXIT_CANCELLED = 130
 EXIT_TERMINATED = 143
-EXIT_PIPE_CLOSED = 141
 _WRITING = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EISDIR))
-"""A search only reads: these are said of where its hits go."""
+"""A search only reads, so these errors concern its output."""
 PROGRESS_INTERVAL_S = 1.0
 
 _FILTER_HELP = f"""\
@@ -68,29 +68,23 @@ exit codes: 0 complete, 1 partial, 2 wrong arguments or filter, 3 the store cann
 
 
 class RowMasking(Protocol):
-    """Hides in rows what rules say; this package does not know such rules."""
+    """Hides values in rows by rules; this package does not know such rules."""
 
     @property
     def words(self) -> str:
         """How much was hidden."""
 
     def masked(self, row: Row) -> Row:
-        """A row as it may be written; `MASKED` says what is hidden in it."""
+        """A row as it may be written; its member `MASKED` names the hidden values."""
 
 
 OpenMask = Callable[[Path], RowMasking]
 
 
 def main(argv: list[str], *, open_mask: OpenMask | None = None, find_saved: FindSaved = no_saved) -> int:
-    """Run one search.
+    """Run one search, with the arguments after ``search``; ``open_mask`` opens a file of rules, None: there are no rules.
 
-    Args:
-        argv: Arguments behind ``search``.
-        open_mask: Opens the rules of a file; None: there are none.
-        find_saved: Reads saved connections.
-
-    Returns:
-        0 if every message that passes was given; 1 if not; 130 after an interrupt; else the error's code.
+    Returns 0 if every message that passes was written, 1 if not, 130 after an interrupt, else the error's code.
     """
     arguments = _parser().parse_args(argv)
     before = signal.signal(signal.SIGTERM, _terminated)
@@ -101,7 +95,6 @@ def main(argv: list[str], *, open_mask: OpenMask | None = None, find_saved: Find
 
 
 def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_saved: FindSaved) -> int:
-    """Search, and say how it ended."""
     try:
         access = access_of(arguments, find_saved, given_details(arguments))
         if arguments.parent_pipe:
@@ -114,9 +107,7 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
     except BrokenPipeError:
-        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     except OSError as error:
         return _fail(_refused(arguments, error))
     except OrbitError as error:
@@ -161,12 +152,12 @@ def _mask(arguments: argparse.Namespace, open_mask: OpenMask | None) -> RowMaski
 
 
 def _terminated(*_: object) -> None:
-    """Give up: unlike an interrupt this leaves no file, not even with what was found."""
+    """Exit; unlike an interrupt this leaves no file, not even a partial one."""
     raise SystemExit(EXIT_TERMINATED)
 
 
 def _end_with_input() -> None:
-    # Not by sys.stdin: a thread that holds its buffer when the program ends would bring the program down.
+    # Not by sys.stdin: a thread that holds its buffer at exit would crash the program.
     while os.read(0, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -184,7 +175,7 @@ def _fail(error: OrbitError) -> int:
 
 
 def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:
-    """What the system refused: to read the store, or to write what was found."""
+    """The error of a refused read of the store, or write of the output."""
     if (
         arguments.store
         and error.errno not in _WRITING
@@ -213,8 +204,6 @@ def _pointed_at(text: str, error: FilterError) -> str:
 
 
 class _Run:
-    """One search, and whether it was interrupted."""
-
     def __init__(self, write: Callable[[Row], None], *, tells_progress: bool) -> None:
         self.was_interrupted = False
         self.outcome = Outcome(0, 0, ("it did not begin",))
@@ -225,7 +214,6 @@ class _Run:
         self._levels = DelayLevels(StoreConfig().message_delay_level)
 
     def store(self, root: Path, expression: Expression, limit: int | None) -> None:
-        """Search a directory."""
         from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415  numpy takes its time; not for a wrong filter
 
         search = StoreSearch(root, expression, limit=limit)
@@ -249,7 +237,6 @@ class _Run:
             _say(str(finding))
 
     async def cluster(self, access: ClusterAccess, expression: Expression, limit: int | None) -> None:
-        """Search a cluster."""
         from broker_core.tools.search.cluster import ClusterSearch  # noqa: PLC0415  as above
 
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -265,9 +252,9 @@ class _Run:
 
         def terminated(*_: object) -> None:
             if self._is_writing:
-                # Whoever reads may have stopped, so nothing that waits its turn in the loop would come.
+                # The output's reader may have stopped, so a callback of the loop would never run.
                 raise SystemExit(EXIT_TERMINATED)
-            # What is raised in the midst of a connection's work ends the connection, and not the program.
+            # An exception raised in the middle of a connection's work would end the connection, and not the program.
             loop.call_soon_threadsafe(task.cancel)
 
         loop.add_signal_handler(signal.SIGINT, interrupted)
@@ -286,7 +273,6 @@ class _Run:
         self.outcome = search.outcome
 
     def _give_all(self, step: SearchStep) -> None:
-        """What a step of a search of a cluster has found."""
         self._is_writing = True
         for hit in step.hits:
             self._give(hit, None)
@@ -294,7 +280,7 @@ class _Run:
         self._tell(step)
 
     def _tell(self, step: SearchStep) -> None:
-        """A line of progress now and then, while hits go to a file."""
+        """Print progress at an interval, while hits are written to a file."""
         if self._tells_progress and time.monotonic() - self._told_s >= PROGRESS_INTERVAL_S:
             self._told_s = time.monotonic()
             _say(f"progress: scanned {step.scanned:,} of {step.total:,}, {counted(step.found, 'hit')}")

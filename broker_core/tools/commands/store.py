@@ -1,17 +1,16 @@
-"""Command line of `store`: verify a store, print what is in it, or delete what is too old. Only the last changes anything.
+"""Command line of `store`: verifies or prints a store, or deletes its old files. Only the last changes anything.
 
     store verify DIR [--delay-levels TEXT] [--commit-log DIRS]
     store dump DIR [--topic T] [--kind messages|queues|index|config] [--commit-log DIRS]
     store clean DIR [--reserved-hours N]
 
-Findings go to standard output (verify) or standard error (dump); standard output of a dump is JSON Lines.
+Findings are written to standard output (verify) or standard error (dump); standard output of a dump is JSON Lines.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,30 +25,24 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.ownership import check_directory, open_failed
 from broker_core.errors import ForeignStoreError, OrbitError
 from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.tools.commands.control import pipe_closed
 
 EXIT_UNSOUND = 1
-EXIT_PIPE_CLOSED = 141
 
 _KINDS = ("messages", "queues", "index", "config")
 
 
 def main(argv: list[str]) -> int:
-    """Run one command.
+    """Run one command, with the arguments after ``store``.
 
-    Args:
-        argv: Arguments behind ``store``.
-
-    Returns:
-        0 if all is well; 1 if the store has inconsistencies, or a dump had to leave something out; else the error's code.
+    Returns 0 if all is well, 1 if the store has inconsistencies or a dump left something out, else the error's code.
     """
     arguments = _parser().parse_args(argv)
     try:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     except OSError as error:
         return _fail(open_failed(arguments.directory, error))
     except OrbitError as error:
@@ -148,11 +141,7 @@ def _dump(arguments: argparse.Namespace) -> int:
 
 
 def _log_directories(arguments: argparse.Namespace) -> list[Path]:
-    """Directories of the commit log as given; none: the store's own.
-
-    Raises:
-        ForeignStoreError: One of them is not there.
-    """
+    """Directories of the commit log as given, empty for the store's own; raises `ForeignStoreError` if one does not exist."""
     found = paths_of(arguments.commit_log)
     for path in found:
         if not path.is_dir():
@@ -161,7 +150,7 @@ def _log_directories(arguments: argparse.Namespace) -> list[Path]:
 
 
 def _tell(findings: list[StoreFinding]) -> int:
-    """Print what there is to say; returns how much that was."""
+    """Print and clear the findings; returns their number."""
     for finding in findings:
         _say(str(finding))
     count = len(findings)

@@ -1,4 +1,4 @@
-"""A store directory as one end of a copy: an embedded broker serves it for the time."""
+"""A store directory as one end of a copy, served by an embedded broker for that time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from broker_core.errors import StoreLockedError
 
 @contextlib.asynccontextmanager
 async def serving_store(root: Path) -> AsyncIterator[str]:
-    """Name server address of a broker on a store, which serves this machine on any free ports while the block lasts.
+    """Name server address of a broker on a store, which serves this machine on free ports while the block lasts.
 
-    Raises:
-        StoreLockedError: Another process owns the store.
+    Raises `StoreLockedError` when another process owns the store.
     """
     from broker_core.config import BrokerConfig, StoreConfig  # noqa: PLC0415  as below
     from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  the engine takes its time to load

@@ -1,4 +1,4 @@
-"""Pace, pauses, faults and the end of a copy: what all its queues wait for."""
+"""Pace, pauses, faults and the end of a copy, for all its queues."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.tools.replay.send_batch import BATCH_MESSAGES_MAX
 
 RETRY_PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""Waits before something that failed is tried again; the last one again and again."""
+"""Waits before retries; the last one repeats."""
 STOP_GRACE_S = 0.5
-"""How long a copy that is stopped waits for the answers of what is on its way; the next run looks for what may have arrived."""
+"""How long a stopped copy waits for pending answers; the next run looks for messages that may have arrived."""
 FAULTS = (NetworkError, RemoteError, CodecError, UsageError)
-"""What a cluster that comes back may mend."""
+"""Errors that may end when the cluster is up again."""
 
 T = TypeVar("T")
 
 
 class CopyStoppedError(OrbitError):
-    """The copy is to end; the message says why."""
+    """The copy ends; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopySurroundings:
-    """What a copy takes from outside.
+    """A copy's clock, waits and output.
 
     Attributes:
         monotonic_s: A clock that only rises.
-        wait: Waits for some seconds, or until it is told that something has changed.
-        tell: Takes a line for the person.
+        wait: Waits for some seconds, or until a change is signalled.
+        tell: Prints a line for the user.
     """
 
     monotonic_s: Callable[[], float]
@@ -40,10 +40,9 @@ class CopySurroundings:
 
 
 class CopyControl:
-    """Keeps the pace, and waits out faults until they are over, the copy is stopped, or it has waited long enough.
+    """Keeps the pace, and waits out faults until they end, the copy is stopped, or the wait is too long.
 
     Args:
-        outside: Clock and waits.
         rate: Messages a second at most; None: no limit.
         wait_max_s: How long one fault may last.
     """
@@ -51,7 +50,7 @@ class CopyControl:
     def __init__(self, outside: CopySurroundings, *, rate: float | None, wait_max_s: float) -> None:
         self.stopped_because = ""
         self.is_over_for_good = False
-        """Whether it was stopped by something that going on would not mend."""
+        """Whether it was stopped by something that a resumed copy would meet again."""
         self._outside = outside
         self._rate = rate
         self._wait_max_s = wait_max_s
@@ -62,30 +61,26 @@ class CopyControl:
 
     @property
     def is_paused(self) -> bool:
-        """Whether a person has paused it."""
         return self._is_paused
 
     @property
     def now_s(self) -> float:
-        """Of the clock that only rises."""
         return self._outside.monotonic_s()
 
     @property
     def messages_at_once(self) -> int:
-        """Messages that one request may have: a tenth of a second's at a low rate."""
+        """Most messages of one request: a tenth of a second's at a low rate."""
         return BATCH_MESSAGES_MAX if self._rate is None else max(1, min(BATCH_MESSAGES_MAX, int(self._rate / 10)))
 
     @property
     def faults(self) -> list[str]:
-        """What it waits for."""
         return list(self._faults.values())
 
     def pause(self) -> None:
-        """Send nothing more until `resume`; what is under way is finished."""
+        """Send nothing more until `resume`; running requests are finished."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """Go on, at the pace of before."""
         self._is_paused = False
 
     def stop(self, reason: str, *, for_good: bool = False) -> None:
@@ -95,19 +90,15 @@ class CopyControl:
         self.is_over_for_good = self.is_over_for_good or for_good
 
     def check(self) -> None:
-        """Raises `CopyStoppedError` where it is to end."""
+        """Raise `CopyStoppedError` if the copy is to end."""
         if self.stopped_because:
             raise CopyStoppedError(self.stopped_because)
 
     async def turn(self, count: int) -> None:
-        """Wait until so many messages may go out.
-
-        Raises:
-            CopyStoppedError: It is to end.
-        """
+        """Wait until ``count`` messages may be sent; raises `CopyStoppedError`."""
         clock, due_s = self._outside.monotonic_s, 0.0
         if self._rate is not None:
-            # What was missed in a pause is not caught up: that would be a burst.
+            # A pause is not caught up, because that would be a burst.
             due_s = max(self._next_s, clock())
             self._next_s = due_s + count / self._rate
         while True:
@@ -120,11 +111,7 @@ class CopyControl:
                 return
 
     async def answered(self, asking: Awaitable[T]) -> T:
-        """The answer to one question, unless the copy is stopped and the answer does not come within a moment.
-
-        Raises:
-            CopyStoppedError: It is to end.
-        """
+        """The answer to one request; raises `CopyStoppedError` if none arrives within `STOP_GRACE_S` of a stop."""
         task, stopping = asyncio.ensure_future(asking), asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -138,14 +125,9 @@ class CopyControl:
             stopping.cancel()
 
     async def through(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a question that is asked until it is answered.
+        """The answer to a request that is repeated until it succeeds; ``what`` names it for the user.
 
-        Args:
-            what: Names it, for the person.
-            ask: Asks once.
-
-        Raises:
-            CopyStoppedError: It is to end, or has waited too long.
+        Raises `CopyStoppedError` when the copy is to end, or has waited too long.
         """
         began_s = self._outside.monotonic_s()
         attempt = 0
@@ -161,7 +143,7 @@ class CopyControl:
                 return answer
 
     async def wait_out(self, what: str, error: OrbitError, attempt: int, began_s: float) -> None:
-        """Say what failed and wait a while; raises as `through`."""
+        """Report a failure and wait a while; raises as `through`."""
         if what not in self._faults:
             self._outside.tell(f"waiting: {what}: {error.message}; it is tried again until it works")
         self._faults[what] = f"{what}: {error.message}"
@@ -175,6 +157,6 @@ class CopyControl:
         await self.turn(0)
 
     def is_over(self, what: str) -> None:
-        """A fault is mended."""
+        """Report the end of a fault, if there was one."""
         if self._faults.pop(what, None) is not None:
             self._outside.tell(f"going on: {what} works again")

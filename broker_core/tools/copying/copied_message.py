@@ -1,7 +1,7 @@
-"""What of a message is copied to another cluster, and into which topic. Pure.
+"""The part of a message that is copied to another cluster, and its topic there. Pure.
 
 Kept: body and its compression, time of birth, flag, tags, keys, all properties of producers. Left out: what brokers set, and
-delays, for a copied message is data that lies in its queue; a broker would act on them once more.
+delays, because a copied message is stored data, and a broker would act on them again.
 
     topic at the source               topic at the target          becomes
     orders                            orders                       a message, whatever way it took to its queue
@@ -30,7 +30,7 @@ _ORIGIN = frozenset((
     props.RETRY_TOPIC, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.ORIGIN_MESSAGE_ID, "DLQ_ORIGIN_TOPIC",
     "DLQ_ORIGIN_MESSAGE_ID",
 ))  # fmt: skip
-"""Set by brokers, and all that is known of where a dead or waiting message was first sent to."""
+"""Set by brokers; the only record of where a dead or pending message was first sent to."""
 _LEFT_OUT = BROKERS_OWN | TIMED
 _LEFT_OUT_OF_REST = _LEFT_OUT - _ORIGIN
 _PLAIN = {
@@ -44,11 +44,7 @@ _PLAIN = {
 
 
 def target_topic(topic: str) -> str:
-    """The topic that messages of one are put into.
-
-    Raises:
-        UsageError: No broker would take its name.
-    """
+    """The topic at the target for a source topic; raises `UsageError` when no broker would accept its name."""
     check_topic(topic)
     if not is_reserved(topic) or state_of_topic(topic) == "dead":
         return topic
@@ -56,14 +52,14 @@ def target_topic(topic: str) -> str:
 
 
 def is_reserved(topic: str) -> bool:
-    """Whether a topic is a broker's own, or of messages that did not reach their consumers."""
+    """Whether a topic is a broker's own, or holds messages that did not reach their consumers."""
     if topic == TRACE_TOPIC:  # clients send to it as to any other
         return False
     return state_of_topic(topic) != "normal" or topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)
 
 
 def what_becomes(topics: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on what becomes of the messages of topics (source → target)."""
+    """Sentences on what the messages of topics (source → target) become."""
     for source, target in topics.items():
         state = state_of_topic(source)
         if not is_reserved(source):
@@ -81,7 +77,7 @@ def what_becomes(topics: Mapping[str, str]) -> Iterator[str]:
 
 
 def copied_message(item: ReplayItem) -> Outgoing | Skipped:
-    """What is sent for a stored message, or why nothing can be."""
+    """The copy of a stored message, or why it cannot be sent."""
     left_out = _LEFT_OUT_OF_REST if is_reserved(item.topic) else _LEFT_OUT
     properties = {name: value for name, value in item.properties.items() if name not in left_out}
     if len(props.encode_properties(properties)) > props.PROPERTIES_BYTES_MAX:
@@ -91,7 +87,7 @@ def copied_message(item: ReplayItem) -> Outgoing | Skipped:
 
 
 def is_copy_of(found: ReplayItem, sent: Outgoing) -> bool:
-    """Whether a message at the target is one that was sent; brokers may have added properties."""
+    """Whether a message at the target is the one that was sent; brokers may have added properties."""
     return (
         found.born_timestamp_ms == sent.born_timestamp_ms
         and found.flag == sent.flag

@@ -1,4 +1,4 @@
-"""The two ends of a copy, opened: clients of both clusters, or an embedded broker that is started on a store for the time."""
+"""The two ends of a copy, opened: clients of both clusters, or an embedded broker started on a store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ServeStore = Callable[[Path], contextlib.AbstractAsyncContextManager[str]]
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Source and target, and who sends."""
+    """Source, target, and the producer."""
 
     source: CopySide
     target: CopySide
@@ -39,16 +39,9 @@ async def opened(
 ) -> AsyncIterator[Ends]:
     """Clients of both ends while the block lasts.
 
-    Args:
-        order: Names them.
-        source: Keys, TLS and address map of the source.
-        target: The same of the target.
-        serve: Serves a store directory and yields its name server address, for a target that is a store.
-        dry: Whether nothing is to be left at the target: a store that is not there yet is not made.
-
-    Raises:
-        NetworkError: An end is not reached.
-        StoreError: The store cannot be opened; another process may own it.
+    ``source`` and ``target`` are keys, TLS and address map. ``serve`` serves a store directory and yields its name server
+    address, for a target that is a store. With ``dry`` the target stays unchanged: a store that does not exist is not made.
+    Raises `NetworkError` when an end is not reached, and `StoreError` when the store cannot be opened.
     """
     async with contextlib.AsyncExitStack() as stack:
         name_servers = order.target
@@ -75,12 +68,9 @@ def _root(order: CopyOrder, stack: contextlib.AsyncExitStack, *, dry: bool) -> P
 
 
 async def check_same(receipt: CopyReceipt, ends: Ends) -> None:
-    """See that both ends still are those of a receipt, by what their queues hold; addresses may have changed.
+    """Check by the content of their queues that both ends are those of a receipt; addresses may have changed.
 
-    Raises:
-        UsageError: They are not, or were emptied since.
-        NetworkError: An end does not answer.
-        RemoteError: It refuses.
+    Raises `UsageError` when they are not, or were emptied since; `NetworkError` and `RemoteError` without an answer.
     """
     plan = receipt.plan
     for topic in plan.topics:
@@ -106,7 +96,7 @@ async def check_same(receipt: CopyReceipt, ends: Ends) -> None:
 
 
 async def _held(admin: AdminClient, topic: str) -> dict[MessageQueue, QueueOffsets]:
-    """What each queue of a topic holds; nothing where there is no such topic."""
+    """Offsets of each queue of a topic; empty when there is no such topic."""
     try:
         return await admin.topic_stats(topic)
     except RemoteError as error:

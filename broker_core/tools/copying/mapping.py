@@ -1,4 +1,4 @@
-"""Which queue of the target messages of a source queue go to, and what a topic there must look like. Pure."""
+"""Target queue of each source queue, and the settings of a topic at the target. Pure."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _DEFAULTS = {"perm": _READ_WRITE, "topicFilterType": "SINGLE_TAG", "topicSysFlag
 
 @dataclass(frozen=True, slots=True)
 class TargetQueues:
-    """A topic at the target: its settings on each broker that has it, and all brokers that could."""
+    """A topic at the target: its settings on each broker that has it, and the names of all brokers."""
 
     topic: str
     configs: Mapping[str, Mapping[str, Any]]
-    """Broker name → settings; empty where there is no such topic."""
+    """Broker name → settings; empty when there is no such topic."""
     brokers: Sequence[str]
 
     @classmethod
     def of(cls, topic: str, tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> TargetQueues:
-        """That of broker name → topic → settings."""
+        """Those of a topic, from broker name → topic → settings."""
         return cls(topic, {name: table[topic] for name, table in tables.items() if topic in table}, sorted(tables))
 
     @property
@@ -50,15 +50,15 @@ class TargetQueues:
         })  # fmt: skip
 
     def created(self, wanted: Mapping[str, Any]) -> list[MessageQueue]:
-        """Queues once it is created on all brokers."""
+        """Queues after its creation on all brokers."""
         return self._queues(dict.fromkeys(self.brokers, int(wanted["writeQueueNums"])))
 
     def after_change(self, wanted: Mapping[str, Any]) -> list[MessageQueue]:
-        """Queues once the brokers that have it have other settings."""
+        """Queues after a change of the settings on the brokers that have it."""
         return self._queues(dict.fromkeys(self.configs, int(self.enlarged(wanted)["writeQueueNums"])))
 
     def enlarged(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """What is wanted with no fewer queues than there are: messages of a queue that goes could not be read any more."""
+        """``wanted`` with no fewer queues than there are, because messages of a removed queue could not be read any more."""
         return {
             **wanted,
             **{
@@ -72,13 +72,9 @@ class TargetQueues:
 
 
 def wanted_queues(config: Mapping[str, Any], queues: Sequence[MessageQueue], *, brokers: int, plain: bool) -> dict[str, Any]:
-    """Settings of a topic at the target, a broker's part of them.
+    """Settings of a topic at the target, for each of its masters, from those of the source and its readable queues.
 
-    Args:
-        config: Of the source.
-        queues: Of the source, those that are read.
-        brokers: Masters of the target.
-        plain: It becomes a topic like any other, whatever the broker's own one was.
+    ``plain`` makes it an ordinary topic, whatever the broker's own one was.
     """
     from_brokers = {queue.broker_name for queue in queues}
     each = max(queue.queue_id for queue in queues) + 1 if len(from_brokers) == brokers else -(-len(queues) // brokers)
@@ -88,7 +84,7 @@ def wanted_queues(config: Mapping[str, Any], queues: Sequence[MessageQueue], *, 
 
 
 def differences(wanted: Mapping[str, Any], found: TargetQueues) -> tuple[str, ...]:
-    """What is other at the target than it would be created, in words."""
+    """Differences of the target's topic from the settings it would be created with, in words."""
     others = dict.fromkeys(
         f"{words}: {_shown(there)}, not {_shown(wanted[key])}"
         for config in found.configs.values()
@@ -100,9 +96,9 @@ def differences(wanted: Mapping[str, Any], found: TargetQueues) -> tuple[str, ..
 
 
 def matched(queues: Sequence[MessageQueue], goals: Sequence[MessageQueue]) -> dict[MessageQueue, MessageQueue]:
-    """Source queue → target queue: the same number on the broker of the same rank where all have it, else one after the other.
+    """Source queue → target queue: the same number on the broker of the same rank if all have it, else in turn.
 
-    Both in order of broker names and numbers. With fewer goals than queues some share one.
+    Both are in order of broker names and numbers. With fewer goals than queues some share one.
     """
     sources, targets = sorted({queue.broker_name for queue in queues}), sorted({goal.broker_name for goal in goals})
     if len(sources) == len(targets):

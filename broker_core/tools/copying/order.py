@@ -1,8 +1,6 @@
-"""What a copy is asked to do. Values only."""
-
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from broker_core.errors import CodecError, UsageError
@@ -14,12 +12,12 @@ TOPICS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyRange:
-    """Which messages of each queue; with nothing given all that it holds when the copy is planned.
+    """Which messages of each queue; by default all that it holds when the copy is planned.
 
     Attributes:
         since_ms, until_ms: Stored at or after the first and before the second, ms since the epoch.
-        first_offset, end_offset: From an offset up to, not with, another.
-        last: The newest of those, so many of each queue.
+        first_offset, end_offset: From an offset up to, not including, another.
+        last: The newest of those, this many of each queue.
     """
 
     since_ms: int | None = None
@@ -45,7 +43,7 @@ class CopyRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOrder:
-    """One copy.
+    """What a copy is to do.
 
     Attributes:
         source: Name servers.
@@ -55,8 +53,8 @@ class CopyOrder:
         wanted: Which of their messages.
         groups: Consumer groups whose settings are copied; `ALL_GROUPS`: all that have offsets in the topics.
         offsets: Also set the offsets of these groups in the topics.
-        change_settings: Give topics and groups that exist the settings of the source.
-        rate: Messages a second at most; None: as fast as they are taken.
+        change_settings: Change existing topics and groups to the settings of the source.
+        rate: Messages a second at most; None: no limit.
     """
 
     source: str
@@ -78,13 +76,9 @@ class CopyOrder:
             raise UsageError("say with --groups whose offsets are set; --groups '*' for all groups of the topics")
         Pace(rate=self.rate)
 
-    def as_json(self) -> dict[str, Any]:
-        """For the receipt."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: Any) -> CopyOrder:  # noqa: ANN401  JSON
-        """Order of a receipt; raises `CodecError` where it is none."""
+        """Order of a receipt; raises `CodecError` when it is none."""
         try:
             texts = {name: tuple(map(str, values[name])) for name in ("topics", "groups")}
             return cls(**{**values, **texts, "wanted": CopyRange(**values["wanted"])})

@@ -1,9 +1,9 @@
-"""What a copy does, worked out before anything is changed: topics, groups, messages and offsets. Values, and their words."""
+"""The plan of a copy, made before any change: topics, groups, messages and offsets. Values, and their words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from broker_core.counted import counted
@@ -17,7 +17,7 @@ LINES_SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPart:
-    """Messages of one source queue from ``first`` up to, not with, ``end``, and the queue that they go to."""
+    """Messages of one source queue from ``first`` up to, not including, ``end``, and their target queue."""
 
     number: int
     topic: str
@@ -29,7 +29,7 @@ class CopyPart:
     to_broker: str
     to_queue_id: int
     to_offset: int
-    """Where the target queue ended when the copy was planned."""
+    """End of the target queue when the copy was planned."""
 
     @property
     def source(self) -> MessageQueue:
@@ -46,16 +46,14 @@ class CopyPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """One topic.
+    """One topic; ``source`` and ``target`` are its names there.
 
     Attributes:
-        source, target: Its names.
         exists: Whether the target has it.
-        config: What it is created with, or given where settings are to be changed; with RocketMQ's keys, a broker's part.
-        differences: What is other at the target, in words.
+        config: Settings for its creation, or change; with RocketMQ's keys, for each broker.
+        differences: What is different at the target, in words.
         changes: Whether the target's settings are changed.
         in_place: Whether each source queue has a target queue of its own.
-        notes: What else a person should know.
     """
 
     source: str
@@ -83,7 +81,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetPlan:
-    """Where a group stands in one source queue: it consumes the message at ``offset`` next."""
+    """A group's offset in one source queue: it consumes the message at ``offset`` next."""
 
     group: str
     part: int
@@ -95,14 +93,7 @@ class OffsetPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPlan:
-    """All of it.
-
-    Attributes:
-        order: What was asked for.
-        topics, groups, parts, offsets: What is done.
-        bytes: Of the messages as stored; an estimate unless ``is_exact``.
-        warnings: What a person should know.
-    """
+    """All that a copy will do; ``bytes`` are those of the messages as stored, an estimate unless ``is_exact``."""
 
     order: CopyOrder
     topics: tuple[TopicPlan, ...]
@@ -115,20 +106,14 @@ class CopyPlan:
 
     @property
     def count(self) -> int:
-        """Messages."""
         return sum(part.count for part in self.parts)
 
     def topic_of(self, part: CopyPart) -> TopicPlan:
-        """The topic of a part."""
         return next(topic for topic in self.topics if topic.source == part.topic)
-
-    def as_json(self) -> dict[str, Any]:
-        """For the receipt."""
-        return {**asdict(self), "order": self.order.as_json()}
 
     @classmethod
     def from_json(cls, values: Any) -> CopyPlan:  # noqa: ANN401  JSON
-        """Plan of a receipt; raises `CodecError` where it is none."""
+        """Plan of a receipt; raises `CodecError` when it is none."""
         try:
             return cls(
                 order=CopyOrder.from_json(values["order"]),

@@ -1,4 +1,4 @@
-"""Works out the plan of a copy: asks source and target, changes neither.
+"""Plans a copy from the state of source and target, and changes neither.
 
 Source: docs/spec/remoting.md §2.5 (administration); docs/spec/broker.md §2.1 (topics), §10.2 (groups), §6.4 (offsets).
 """
@@ -8,39 +8,38 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker_core.client.admin import AdminClient
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
+from broker_core.cluster.time_bounds import within_times
 from broker_core.counted import counted
 from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.admin.groups import GROUP_KEYS
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import LMQ_PREFIX, check_group, is_group_name, is_system_group
-from broker_core.tools.copying.boundaries import copied_part
 from broker_core.tools.copying.copied_message import is_reserved, target_topic
 from broker_core.tools.copying.mapping import TargetQueues, differences, matched, wanted_queues
-from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder
+from broker_core.tools.copying.order import ALL_GROUPS, CopyOrder, CopyRange
 from broker_core.tools.copying.plan import CopyPart, CopyPlan, GroupPlan, OffsetPlan, TopicPlan
 
 GROUPS_ASKED_MAX = 50
-"""Groups of a topic of the target that are looked at for members."""
+"""Groups of a target topic whose members are checked."""
 SAMPLES_MAX = 64
 """Pulls for the estimate of bytes."""
 
 
 @dataclass(slots=True)
 class CopySide:
-    """One of the two clusters.
+    """One of the two clusters; ``admin`` is a started client.
 
     Attributes:
-        admin: Started.
-        name: How it is called: its name servers.
+        name: Its name servers.
         addresses: Address that a broker registered → the one that is used, where they differ.
-        way: The proxy or tunnel that leads there, if any: behind two of them equal addresses are other machines.
+        way: The proxy or tunnel to it, if any: equal addresses of two ways are different machines.
         masters: Broker name → address, as registered.
         topics, groups: Broker name → settings.
         offsets: Broker name → (group, topic) → queue → offset.
@@ -67,7 +66,7 @@ class CopySide:
                 self.offsets[broker] = await self.admin.offsets_of_groups(address)
 
     def reached(self) -> set[tuple[str, str]]:
-        """Names of brokers, with the addresses that connections go to."""
+        """Names of brokers, with the addresses that connections use."""
         return {(name, self.addresses.get(address, address)) for name, address in self.masters.items()}
 
     def topic(self, name: str) -> dict[str, Any] | None:
@@ -80,12 +79,7 @@ class CopySide:
 
 
 class CopyPlanner:
-    """Plans one copy.
-
-    Args:
-        order: What is asked for.
-        source, target: Its two ends.
-    """
+    """Plans one copy of ``order`` between its two ends."""
 
     def __init__(self, order: CopyOrder, source: CopySide, target: CopySide) -> None:
         self._order = order
@@ -96,13 +90,7 @@ class CopyPlanner:
         self._warnings: list[str] = []
 
     async def plan(self) -> CopyPlan:
-        """The plan.
-
-        Raises:
-            UsageError: It cannot be done; the text says why and what to do.
-            NetworkError: A cluster does not answer.
-            RemoteError: It refuses.
-        """
+        """The plan; raises `UsageError`, which says why and what to do, `NetworkError` and `RemoteError`."""
         order = self._order
         for side in (self._source, self._target):
             await side.look(groups=bool(order.groups))
@@ -218,7 +206,7 @@ class CopyPlanner:
             self._warnings.append(f"{counted(gone, one, several)} no longer kept by the source")
 
     async def _held(self, topic: str, brokers: Mapping[str, int]) -> dict[MessageQueue, QueueSlice]:
-        """What queues of a topic hold; ``brokers`` has how many queues each lets be read."""
+        """Whole slices of the queues of a topic; ``brokers`` has the number of readable queues of each broker."""
         found: dict[MessageQueue, QueueSlice] = {}
         route = await self._source.admin.route_of(topic)
         for broker, count in brokers.items():
@@ -299,7 +287,7 @@ class CopyPlanner:
     # ---- bytes ---------------------------------------------------------------------------------------------------------
 
     async def _bytes(self) -> tuple[int, bool]:
-        """Bytes of the records of all parts, and whether they were counted rather than estimated."""
+        """Bytes of the records of all parts, and whether they are exact rather than estimated."""
         parts = [part for part in self._parts if part.count]
         counted = sampled = 0
         sampled_bytes = 0
@@ -318,3 +306,17 @@ class CopyPlanner:
             raise RemoteError(f"broker {part.broker} of {part.topic} is gone", code=1)
         source = QueueSlice(part.topic, part.broker, address, part.queue_id, part.first, part.end)
         return [len(record) for record in (await self._puller.pull(source, part.first)).records()]
+
+
+async def copied_part(puller: Puller, whole: QueueSlice, wanted: CopyRange) -> QueueSlice:
+    """The copied part of a whole queue; raises as `Puller`."""
+    part = await within_times(puller, whole, wanted.since_ms, wanted.until_ms)
+    first, end = part.first, part.end
+    if wanted.first_offset is not None:
+        first = max(first, wanted.first_offset)
+    if wanted.end_offset is not None:
+        end = min(end, wanted.end_offset)
+    if wanted.last is not None:
+        first = max(first, end - wanted.last)
+    first = min(first, whole.end)
+    return replace(part, first=first, end=max(first, end))

@@ -1,8 +1,7 @@
-"""Copies what goes to one target queue: one request after the other, so that every source queue keeps its order.
+"""Copies messages to one target queue: one request after the other, so that every source queue keeps its order.
 
-A request whose answer does not come is not sent again before the target queue was looked at: what is found there is copied,
-and only what is not is sent once more and named as a message that may be there twice. After a restart the same is done before
-the first request.
+After a request without an answer the copier first reads the target queue: messages found there are copied, and only the others
+are sent again, and reported as messages that may be there twice. After a restart it does the same before the first request.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Protocol
 
 from broker_core.client.admin import AdminClient
-from broker_core.client.message import RawMessage, SendResult
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
@@ -30,32 +27,22 @@ from broker_core.tools.copying.reading import PartReader, SourceRead
 from broker_core.tools.copying.receipt import CopyReceipt
 from broker_core.tools.replay.item import ReplayItem, item_of_message
 from broker_core.tools.replay.rewrite import Outgoing, Skipped
-from broker_core.tools.replay.send_batch import ReadyMessage, SendBatch
+from broker_core.tools.replay.send_batch import RawSender, ReadyMessage, SendBatch
 
 SEND_TIMEOUT_MS = 10_000
 LOOKED_AT_MAX = 100_000
 LOOKED_AT_BYTES_MAX = 64 * 1024 * 1024
-"""Messages of the target queue, and their bodies, that are looked at for one that may have arrived."""
+"""Messages of the target queue, and their bodies, that are searched for one that may have arrived."""
 _NEVER_TAKEN = frozenset((ResponseCode.MESSAGE_ILLEGAL,))
 
 
-class CopySender(Protocol):
-    """What is used of a producer."""
-
-    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
-        """Send once, as it is."""
-
-
 class QueueCopier:
-    """All parts that go to one queue; those that share it are merged by store time.
+    """All parts of one target queue; parts that share it are merged by store time.
 
     Args:
-        queue: Of the target.
-        readers: One for each part, at the place where it goes on.
-        receipt: Of the copy.
+        readers: One for each part, at its next offset.
         target: Reads the target queue.
         sender: Sends to the target; must not create topics.
-        control: Pace and faults.
     """
 
     def __init__(
@@ -65,7 +52,7 @@ class QueueCopier:
         *,
         receipt: CopyReceipt,
         target: AdminClient,
-        sender: CopySender,
+        sender: RawSender,
         control: CopyControl,
     ) -> None:
         self._queue = queue
@@ -76,17 +63,13 @@ class QueueCopier:
         self._control = control
         self._target_end = max(receipt.parts[number].target_end for number in self._readers)
         self._maybe_sent = {number: receipt.parts[number].handed for number in self._readers}
-        """CopyPart → source offset below which a message may be at the target though nothing says so."""
+        """CopyPart → source offset below which a message may be at the target without a line in the receipt."""
         self._handed: dict[int, int] = {}
         self._held: ReadyMessage | None = None
         self._what = f"sending to queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
 
     async def run(self) -> None:
-        """Copy what is left.
-
-        Raises:
-            CopyStoppedError: It is to end; what was begun is finished.
-        """
+        """Copy the remaining messages; raises `CopyStoppedError` after running requests have ended."""
         try:
             if self._receipt.is_resumed:
                 await self._take_arrived()
@@ -94,14 +77,14 @@ class QueueCopier:
                 await self._control.turn(len(batch.messages))
                 await self._deliver(batch)
         finally:
-            # What was read and not sent is surely not there.
+            # Messages that were read and not sent are surely not there.
             for number, maybe_sent in self._maybe_sent.items():
                 self._receipt.hand_on(number, max(self._receipt.parts[number].next_offset, maybe_sent))
 
-    # ---- what is next --------------------------------------------------------------------------------------------------
+    # ---- next message --------------------------------------------------------------------------------------------------
 
     async def _next(self) -> tuple[PartReader, SourceRead] | None:
-        """The reader whose message was stored first, and what it has; what is no message comes at once."""
+        """The reader whose message was stored first, and that message; a place without a message is returned at once."""
         first: tuple[PartReader, SourceRead] | None = None
         first_ms = 0
         for reader in self._readers.values():
@@ -115,10 +98,9 @@ class QueueCopier:
         return first
 
     async def _ready(self, *, alone: bool) -> ReadyMessage | None:
-        """Take the next message that can go out.
+        """Take the next message that can be sent.
 
-        Args:
-            alone: Whether all before it is done, so that what cannot go out may be noted and passed over; else it stays.
+        A message that cannot be sent stays, unless it is ``alone``: all before it is done, and it is recorded and skipped.
         """
         while (found := await self._next()) is not None:
             reader, place = found
@@ -163,7 +145,7 @@ class QueueCopier:
         messages = batch.messages
         while messages:
             try:
-                raw = _batch_of(messages, self._queue).raw()
+                raw = SendBatch(self._queue, list(messages)).raw()
                 result = await self._control.answered(self._sender.send_raw(raw, self._queue, timeout_ms=SEND_TIMEOUT_MS))
             except CopyStoppedError:
                 self._note_maybe_sent(messages)
@@ -191,17 +173,17 @@ class QueueCopier:
             self._maybe_sent[ready.number] = max(self._maybe_sent[ready.number], ready.item.queue_offset + 1)
 
     async def _refused(self, messages: Sequence[ReadyMessage], error: OrbitError) -> None:
-        """A broker that never takes a batch may take its messages; one that it does not take alone is left out."""
+        """Send the messages of a refused batch one by one; a message refused alone is left out."""
         if len(messages) > 1:
             for ready in messages:
-                await self._deliver(_batch_of([ready], self._queue))
+                await self._deliver(SendBatch(self._queue, [ready]))
             return
         self._receipt.left_out(messages[0].number, messages[0].item.queue_offset, error.message)
 
     def _check_held(self, end: int, at: int) -> None:
-        """End the copy where a message came before the end of what the target queue held.
+        """End the copy if a message was stored before the known end of the target queue.
 
-        Its topic was made anew, or a slave that lacked the newest took its master's place.
+        Its topic was deleted and created again, or a slave that lacked the newest messages became master.
         """
         if at >= end:
             return
@@ -225,10 +207,10 @@ class QueueCopier:
             self._receipt.copied(number, first, len(run), at + run[0], maybeTwice=twice)
         self._target_end = at + len(messages)
 
-    # ---- what may have arrived -----------------------------------------------------------------------------------------
+    # ---- arrived messages ----------------------------------------------------------------------------------------------
 
     async def _take_arrived(self) -> None:
-        """After a restart: pass over what is at the target though the receipt does not know it."""
+        """After a restart: skip messages that are at the target without a line in the receipt."""
         arrived = await self._look()
         while arrived and self._held is None:
             ready = await self._ready(alone=True)
@@ -238,7 +220,7 @@ class QueueCopier:
                 self._held = ready
 
     def _without_arrived(self, messages: Sequence[ReadyMessage], arrived: deque[tuple[int, ReplayItem]]) -> list[ReadyMessage]:
-        """Note those of the first messages that are at the target; returns the others. Takes what it passes off ``arrived``."""
+        """Record the first messages if they are at the target, and remove them from ``arrived``; returns the others."""
         for place, ready in enumerate(messages):
             behind = next((step for step, (_at, item) in enumerate(arrived) if is_copy_of(item, ready.message)), None)
             if behind is None:
@@ -251,7 +233,7 @@ class QueueCopier:
         return []
 
     async def _look(self) -> deque[tuple[int, ReplayItem]]:
-        """What the target queue holds behind the last message that is known to be there."""
+        """Messages in the target queue after the last one that is known to be there."""
         queue = self._queue
         return await self._control.through(f"looking at queue {queue.queue_id} of {queue.topic}", self._looked)
 
@@ -267,7 +249,7 @@ class QueueCopier:
         async for pulled in puller.through(part, part.first):
             seen_bytes += len(pulled.body)
             for record in pulled.records():
-                with contextlib.suppress(RecordError):  # what cannot be read is none of ours
+                with contextlib.suppress(RecordError):  # an unreadable record is not a copy
                     message = decode_record(record)
                     found.append((message.queue_offset, item_of_message(message)))
             if len(found) >= LOOKED_AT_MAX or seen_bytes >= LOOKED_AT_BYTES_MAX:
@@ -279,7 +261,3 @@ def _outgoing(place: SourceRead) -> Outgoing | Skipped | None:
     if place.item is not None:
         return copied_message(place.item)
     return Skipped(place.reason) if place.reason else None
-
-
-def _batch_of(messages: Sequence[ReadyMessage], queue: MessageQueue) -> SendBatch:
-    return SendBatch(queue, list(messages))

@@ -1,4 +1,4 @@
-"""Messages of one source queue, in order, a pull at a time. Moves no group's offset."""
+"""Messages of one source queue, in order, a pull at a time. No group's offset changes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ from broker_core.tools.replay.item import ReplayItem, item_of_message
 
 @dataclass(frozen=True, slots=True)
 class SourceRead:
-    """What is at a source offset.
+    """What is at a source offset: a message, or the ``reason`` why it cannot be read, empty when the source has none.
 
-    Attributes:
-        offset: Of the source.
-        item: The message; None where there is none.
-        reason: Why it cannot be read; empty where the source gives none at all.
-        count: Offsets that this is about: more than one only where there is no message.
+    ``count`` is that of the offsets concerned: more than one only without a message.
     """
 
     offset: int
@@ -34,7 +30,7 @@ class SourceRead:
 
 
 class PartReader:
-    """Reads a part from an offset on; `head` looks at what is next, `take` goes past it."""
+    """Reads a part from an offset on; `head` returns the next message, `take` passes it."""
 
     def __init__(self, admin: AdminClient, part: CopyPart, offset: int, control: CopyControl) -> None:
         self.part = part
@@ -46,7 +42,7 @@ class PartReader:
         self._found: deque[SourceRead] = deque()
 
     async def head(self) -> SourceRead | None:
-        """What is next; None at the end. Waits out faults; raises `CopyStoppedError`."""
+        """The next message; None at the end. Waits out faults; raises `CopyStoppedError`."""
         while not self._found and self._offset < self.part.end:
             part = self.part
             what = f"reading queue {part.queue_id} of {part.topic} on {part.broker}"
@@ -55,16 +51,16 @@ class PartReader:
 
     @property
     def read_up_to(self) -> int:
-        """Source offset behind all that was read."""
+        """Source offset after all that was read."""
         return self._offset
 
     def take(self) -> None:
-        """Go past what is next."""
+        """Pass the next message."""
         self._found.popleft()
 
     async def _pull(self) -> None:
         part, offset, admin = self.part, self._offset, self._admin
-        # A broker that moved is found by a fresh route.
+        # A fresh route finds a broker that moved.
         route = await (admin.route_of(part.topic) if self._trusts_route else admin.readable_route(part.topic))
         self._trusts_route = False
         address = route.address_of(part.broker)

@@ -1,4 +1,4 @@
-"""The receipt of a copy: one file of JSON lines that says what was planned and what became of it; a copy goes on from it.
+"""The receipt of a copy: one file of JSON lines with the plan and the result of each part; a copy resumes from it.
 
     {"orbitCopy": 1, "plan": {…}}                                     first line, written before anything is changed
     {"topic": NAME, "did": "created"}   {"group": NAME, …}            settings
@@ -7,7 +7,7 @@
         with "maybeTwice": true   they were sent again after no answer came, so they may be there twice
         with "found": true        no answer came, but they were found at the target
     {"leftOut": PART, "from": OFFSET, "count": N, "reason": …}        surely not at the target
-    {"gone": PART, "from": OFFSET, "count": N}                        the source gives no message at these offsets
+    {"gone": PART, "from": OFFSET, "count": N}                        the source has no message at these offsets
     {"offset": GROUP, "part": PART, "set": OFFSET, "before": …}       or "notSet": the reason
     {"ended": …, "messages": {…}}                                     each time a run ends
 
@@ -17,7 +17,7 @@ Every source offset of the plan is in exactly one line of copied, leftOut and go
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,14 +31,14 @@ RECEIPT_VERSION = 1
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the messages so far."""
+    """Results of the messages so far."""
 
     copied: int = 0
     left_out: int = 0
     gone: int = 0
     maybe_twice: int = 0
     unknown: int = 0
-    """Sent when a run ended, without an answer; the next run looks for them at the target. Counted when a run has ended."""
+    """Unanswered when a run ended; the next run looks for them at the target. Counted when a run has ended."""
 
     @property
     def done(self) -> int:
@@ -55,13 +55,13 @@ class Counts:
 
 @dataclass(slots=True)
 class PartState:
-    """How far a part is.
+    """Progress of a part.
 
     Attributes:
         next_offset: Of the source; all before it are done.
-        handed: Messages of runs before this one below this source offset may have been sent.
-        target_end: The target queue held nothing of this part from here on when it was last seen.
-        positions: Source offset that a group goes on at → offset of the first copied message from there on.
+        handed: Messages of earlier runs below this source offset may have been sent.
+        target_end: The target queue held nothing of this part from here on when it was last read.
+        positions: Source offset of a group → offset of the first copied message from there on.
     """
 
     next_offset: int
@@ -71,27 +71,22 @@ class PartState:
 
 
 class CopyReceipt:
-    """An open receipt; no other process can have it open.
+    """An open receipt, which no other process can have open. Without a ``plan`` it resumes the one in the file.
 
-    Args:
-        path: The file.
-        plan: Of a new copy; None goes on with the one that the file holds.
-
-    Raises:
-        UsageError: It cannot be made or read, exists already, is none, or another process works on it.
-        CodecError: Its first line is damaged.
+    Raises `UsageError` when the file cannot be made or read, exists already, is no receipt, or another process works on it;
+    `CodecError` when its first line is damaged.
     """
 
     def __init__(self, path: Path, plan: CopyPlan | None = None) -> None:
         self.path = path
         self.counts = Counts()
         self.settings_done: set[tuple[str, str]] = set()
-        """("topic" or "group", name) that were seen to."""
+        """("topic" or "group", name) whose settings are done."""
         self.offsets_done: set[tuple[str, int]] = set()
         """(group, part) whose offset was set."""
         self.is_resumed = plan is None
         self._handed: dict[int, int] = {}
-        """CopyPart → source offset up to which this run has handed on."""
+        """CopyPart → source offset up to which this run may have sent."""
         with contextlib.ExitStack() as files:
             try:
                 self._file = files.enter_context(contextlib.closing(LineFile(path, "r+b" if plan is None else "x+b")))
@@ -101,7 +96,7 @@ class CopyReceipt:
                 self.plan = self._read_plan()
             else:
                 self.plan = plan
-                self._write({"orbitCopy": RECEIPT_VERSION, "plan": plan.as_json()})
+                self._write({"orbitCopy": RECEIPT_VERSION, "plan": asdict(plan)})
                 self.sync()
             self.parts = [
                 PartState(part.first, part.first, part.to_offset, self._wanted_positions(part.number))
@@ -120,50 +115,49 @@ class CopyReceipt:
 
     @property
     def left(self) -> int:
-        """Messages that nothing became of yet."""
+        """Messages without a result."""
         return self.plan.count - self.counts.done
 
-    # ---- what a run notes ----------------------------------------------------------------------------------------------
+    # ---- results of a run ----------------------------------------------------------------------------------------------
 
     def setting(self, kind: str, name: str, did: str) -> None:
-        """A topic or group was seen to."""
+        """Record that a topic's or group's settings are done."""
         self._write({kind: name, "did": did})
         self.settings_done.add((kind, name))
 
     def hand_on(self, part: int, up_to: int) -> None:
-        """Messages of a part before a source offset are about to be sent."""
+        """Record that messages of a part before a source offset are about to be sent."""
         self._write({"handed": part, "upTo": up_to})
         self._handed[part] = up_to
 
     def copied(self, part: int, first: int, count: int, at: int, **more: bool) -> None:
-        """Neighbours are at the target."""
+        """Record that neighbours are at the target."""
         line = {"copied": part, "from": first, "count": count, "at": at, **{name: True for name, on in more.items() if on}}
         self._write(line)
         self._take_copied(line)
 
     def left_out(self, part: int, first: int, reason: str) -> None:
-        """One message is surely not at the target, and will not be."""
+        """Record that one message is surely not at the target, and will not be."""
         line = {"leftOut": part, "from": first, "count": 1, "reason": reason}
         self._write(line)
         self._take_in(line)
 
     def gone(self, part: int, first: int, count: int) -> None:
-        """The source gives no messages at these offsets."""
+        """Record that the source has no messages at these offsets."""
         line = {"gone": part, "from": first, "count": count}
         self._write(line)
         self._take_in(line)
 
     def offset_set(self, group: str, part: int, offset: int, before: int | None) -> None:
-        """The offset of a group in the target queue of a part was set."""
+        """Record that the offset of a group in the target queue of a part was set."""
         self._write({"offset": group, "part": part, "set": offset, "before": before})
         self.offsets_done.add((group, part))
 
     def offset_not_set(self, group: str, part: int, reason: str) -> None:
-        """It was not."""
         self._write({"offset": group, "part": part, "notSet": reason})
 
     def ended(self, how: str) -> None:
-        """A run is over: what was handed on and nothing became of may be at the target."""
+        """Record the end of a run: messages about to be sent and without a result may be at the target."""
         counts = self.counts
         counts.unknown = sum(
             max(self._handed.get(number, state.handed) - state.next_offset, 0) for number, state in enumerate(self.parts)
@@ -175,13 +169,12 @@ class CopyReceipt:
         self._write({"ended": how, "messages": messages})
 
     def sync(self) -> None:
-        """Have all of it on the disk."""
         self._file.sync()
 
     def _write(self, line: Line) -> None:
         self._file.write([line])
 
-    # ---- what a file says ----------------------------------------------------------------------------------------------
+    # ---- reading the file ----------------------------------------------------------------------------------------------
 
     def _wanted_positions(self, part: int) -> dict[int, int | None]:
         return {row.offset: None for row in self.plan.offsets if row.part == part}

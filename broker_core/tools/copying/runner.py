@@ -1,4 +1,4 @@
-"""Carries a plan out: settings, then messages queue by queue, then offsets. Goes on where the receipt ends."""
+"""Carries a plan out: settings, then messages queue by queue, then offsets. It resumes at the end of the receipt."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.tools.copying.control import CopyControl, CopyStoppedError
 from broker_core.tools.copying.plan import GroupPlan, OffsetPlan, TopicPlan
-from broker_core.tools.copying.queue_copier import CopySender, QueueCopier
+from broker_core.tools.copying.queue_copier import QueueCopier
 from broker_core.tools.copying.reading import PartReader
 from broker_core.tools.copying.receipt import CopyReceipt
+from broker_core.tools.replay.send_batch import RawSender
 
 QUEUES_AT_ONCE = 16
-"""Target queues that are written to at the same time."""
+"""Target queues that are written to concurrently."""
 
 
 class CopyRunner:
     """One run of a copy, on one event loop.
 
     Args:
-        receipt: Open; says what is done already.
+        receipt: Open; has the results so far.
         source, target: Started clients; nothing is changed at the source.
         sender: A started producer of the target that creates no topics.
-        control: Pace, pauses and faults.
     """
 
     def __init__(
-        self, receipt: CopyReceipt, source: AdminClient, target: AdminClient, sender: CopySender, control: CopyControl
+        self, receipt: CopyReceipt, source: AdminClient, target: AdminClient, sender: RawSender, control: CopyControl
     ) -> None:
         self._receipt = receipt
         self._plan = receipt.plan
@@ -43,10 +43,10 @@ class CopyRunner:
         self._control = control
         self.offsets_not_set = 0
         self.is_finished = False
-        """Whether it came to the end of the plan."""
+        """Whether it reached the end of the plan."""
 
     async def run(self) -> None:
-        """Do what is left; `CopyControl` knows why it ended early."""
+        """Do the rest of the plan; `CopyControl` knows why it ended early."""
         try:
             for topic in self._plan.topics:
                 await self._topic(topic)
@@ -81,12 +81,12 @@ class CopyRunner:
     async def _put_topic(self, topic: TopicPlan) -> None:
         for address in (await self._masters()).values():
             is_there = topic.target in await self._target.topic_configs(address)
-            # Whoever made it meanwhile is not overwritten; what is changed is changed where it is.
+            # A topic that somebody made meanwhile is not overwritten; a change applies only where the topic exists.
             if is_there == topic.exists:
                 await self._target.put_topic_config(address, topic.target, topic.config)
 
     async def _masters(self) -> dict[str, str]:
-        """Masters of the target; raises `RemoteError` while one that the plan names is not registered."""
+        """Masters of the target; raises `RemoteError` while a broker of the plan is not registered."""
         found = await self._target.master_addresses()
         missing = sorted({part.to_broker for part in self._plan.parts} - found.keys())
         if missing:
@@ -126,7 +126,7 @@ class CopyRunner:
         try:
             await asyncio.gather(*workers)
         except BaseException as error:
-            # The others finish what they have begun; a fault of our own ends them too.
+            # The others finish their running requests; a fault of our own ends them too.
             self._control.stop("of a fault of Orbit itself" if not isinstance(error, CopyStoppedError) else error.message)
             if isinstance(error, asyncio.CancelledError):
                 for worker in workers:
@@ -173,7 +173,7 @@ class CopyRunner:
                 self._receipt.offset_set(row.group, row.part, self._position(shared), row.before)
 
     async def _set_offset(self, group: str, queue: MessageQueue, offset: int) -> str:
-        """Why it was not set; empty when it was."""
+        """Set a group's offset; returns why it was not set, or an empty text."""
         members = await self._target.members(group)
         if members:
             return f"{len(members)} members of {group} are online at the target and would overwrite it: end them, and go on"
@@ -181,7 +181,7 @@ class CopyRunner:
         return ""
 
     def _position(self, shared: Sequence[OffsetPlan]) -> int:
-        """Where a group goes on in a target queue: at the first copy that it has not consumed, else behind the last."""
+        """Next offset of a group in a target queue: of the first copy that it has not consumed, else after the last."""
         states = [self._receipt.parts[row.part] for row in shared]
         found = (state.positions[row.offset] for state, row in zip(states, shared, strict=True))
         known = [at for at in found if at is not None]
@@ -189,7 +189,7 @@ class CopyRunner:
 
 
 def _group_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as a broker takes them: attributes are given as changes."""
+    """Settings as a broker takes them: attributes are written as changes."""
     settings = {name: value for name, value in config.items() if name != "groupName" and value is not None}
     if settings.get("attributes"):
         settings["attributes"] = {f"+{name.lstrip('+')}": value for name, value in settings["attributes"].items()}

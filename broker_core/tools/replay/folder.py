@@ -1,4 +1,4 @@
-"""Where replays are kept that name no folder of their own."""
+"""The default folder of replays."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import platformdirs
 
 
 def replays_folder() -> Path:
-    """The folder of this user; it need not be there."""
+    """The folder of this user; it may not exist yet."""
     return platformdirs.user_data_path("orbit", appauthor=False) / "replays"

@@ -1,4 +1,4 @@
-"""What a replay asks of the cluster it sends to, before the first message: its topics, and what groups would reject."""
+"""Checks of a replay at its target before the first message: that its topics exist, and what groups would reject."""
 
 from __future__ import annotations
 
@@ -16,15 +16,9 @@ if TYPE_CHECKING:
 
 
 async def check_goal(goal: ClusterAccess, survey: ReplaySurvey, say: Callable[[str], None]) -> None:
-    """Refuse before anything is sent, rather than make topics that nobody asked for; say what groups would reject.
+    """Refuse missing topics before the first message, because sends would create them; report what groups would reject.
 
-    Args:
-        goal: The cluster that messages go to.
-        survey: What goes there.
-        say: Told the warnings.
-
-    Raises:
-        UsageError: A topic is not there, or has no name for one.
+    Raises `UsageError` when a topic does not exist, or has an invalid name; ``say`` gets the warnings.
     """
     from broker_core.protocol.names import check_topic  # noqa: PLC0415  takes its time; not for a wrong filter
 
@@ -43,7 +37,7 @@ async def check_goal(goal: ClusterAccess, survey: ReplaySurvey, say: Callable[[s
 
 
 async def _audience(admin: AdminClient, survey: ReplaySurvey) -> list[str]:
-    """Warnings about the groups that would get the messages. What a broker does not tell stops nothing."""
+    """Warnings about the groups that would get the messages. An error of a broker becomes a warning."""
     target, kinds = survey.target, survey.kinds
     try:
         if target.group:

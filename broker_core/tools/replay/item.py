@@ -33,14 +33,10 @@ class ReplayItem:
 
     Attributes:
         topic: Where it is stored, which may be a topic of the broker's own.
-        queue_id: Its queue there.
-        queue_offset: Its place in the queue; -1 where a file does not say.
-        origin_id: Its offset message id; empty where a file does not say.
-        store_timestamp_ms: When the broker took it; gives order and pace.
-        born_timestamp_ms: When its producer made it.
-        flag: Number of the application.
-        sys_flag: As stored.
-        body: As stored, compressed where ``sys_flag`` says so.
+        queue_offset: Its offset in the queue; -1 when a file does not have it.
+        origin_id: Its offset message id; empty when a file does not have it.
+        store_timestamp_ms: Store time, for order and pace.
+        body: As stored, compressed if ``sys_flag`` says so.
         properties: As stored, decoded.
     """
 
@@ -56,17 +52,12 @@ class ReplayItem:
     properties: dict[str, str]
 
     def pack(self) -> bytes:
-        """Bytes for the spool."""
         packed: bytes = msgpack.packb(astuple(self))
         return packed
 
     @classmethod
     def unpack(cls, data: bytes) -> ReplayItem:
-        """Item of `pack`'s bytes.
-
-        Raises:
-            CodecError: They are none.
-        """
+        """Item of `pack`'s bytes; raises `CodecError` for other bytes."""
         try:
             return cls(*msgpack.unpackb(data))
         except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -83,15 +74,10 @@ def item_of_message(message: StoredMessage) -> ReplayItem:
 
 
 def item_of_row(row: Row, where: str, now_ms: int) -> ReplayItem:
-    """Item of an exported row; a row made by hand needs no more than ``topic`` and ``body``.
+    """Item of an exported row; a row made by hand needs only ``topic`` and ``body``.
 
-    Args:
-        row: By `broker_core.tools.search.row_names.NAMES`.
-        where: Names the row in errors.
-        now_ms: Time of what has none.
-
-    Raises:
-        CodecError: A value is missing, or is none that a message can have.
+    ``where`` names the row in errors; ``now_ms`` is the time of a row without one. Raises `CodecError` when a value is missing,
+    or is none that a message can have.
     """
     if row.get(MASKED):
         raise CodecError(
@@ -145,7 +131,7 @@ def _properties(row: Row, where: str) -> dict[str, str]:
 
 
 def _stored_body(body: bytes, sys_flag: int, stored_crc: object, where: str) -> bytes:
-    """Body as it was stored: compressed as before, or as it is where it was exported as stored, for it did not decompress."""
+    """Body as it was stored: compressed again, or unchanged if it was exported as stored because it did not decompress."""
     if not sys_flag & COMPRESSED or crc32(body) & _CRC_BITS == stored_crc:
         return body
     number = compression_number(sys_flag)

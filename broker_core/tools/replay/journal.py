@@ -1,4 +1,4 @@
-"""The folder of one replay: what is sent, in which order, and what became of each message.
+"""The folder of one replay: messages to send, their order, and the result of each message.
 
     plan.json         where to, how, how many; written when all messages are in the spool
     messages.spool    i32 bytes | msgpack of a ReplayItem          (per message)
@@ -8,8 +8,8 @@
                       refused there, that are about to be sent by this one. Of "status", "unknown" says that no answer
                       came: the message may be there; "failed" is surely not, unless it says "maybeStored"
 
-A replay that ended early goes on from here: messages without a line that were handed on may be at the broker already, so
-they are sent once more and marked. The messages are those that were found at first, whatever the store holds by now.
+A replay that ended early resumes from here: messages in "handed" without a line of their own may be at the broker already, so
+they are sent again and marked. The messages are those of the first search, whatever the store holds by now.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -40,7 +40,7 @@ RECEIPT_FILE = "receipt.jsonl"
 PLAN_VERSION = 1
 
 _NOT_DONE = ("failed", "unknown")
-"""What becomes of a message that the next run sends again."""
+"""Results after which the next run sends a message again."""
 _LENGTH = struct.Struct(">i")
 _INDEX = struct.Struct("<qq")
 _INDEX_TYPE = np.dtype([("order_ms", "<i8"), ("position", "<i8")])
@@ -53,10 +53,8 @@ class ReplayPlan:
 
     Attributes:
         source: Where the messages came from, in words.
-        name_servers: Of the cluster they go to.
-        target, pace: How they go.
-        count: Messages.
-        body_bytes: Bytes of their bodies as stored.
+        name_servers: Of the target cluster.
+        body_bytes: Bytes of the messages' bodies as stored.
         saved_as: Name of the saved connection to that cluster, which has its keys; empty for none.
     """
 
@@ -69,13 +67,12 @@ class ReplayPlan:
     saved_as: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """For the file."""
         return {
             "version": PLAN_VERSION,
             "source": self.source,
             "nameServers": self.name_servers,
-            "target": self.target.as_json(),
-            "pace": self.pace.as_json(),
+            "target": asdict(self.target),
+            "pace": asdict(self.pace),
             "count": self.count,
             "bodyBytes": self.body_bytes,
             "connection": self.saved_as,
@@ -83,7 +80,7 @@ class ReplayPlan:
 
     @classmethod
     def from_json(cls, values: Any) -> ReplayPlan:  # noqa: ANN401  JSON
-        """Plan of a file; raises `CodecError` where it is none."""
+        """Plan of a file; raises `CodecError` when it is none."""
         if not isinstance(values, dict) or values.get("version") != PLAN_VERSION:
             raise CodecError("the plan of the replay is none, or of another version of Orbit")
         try:
@@ -101,13 +98,9 @@ class ReplayPlan:
 
 
 class Spool:
-    """Takes messages into a new folder; `finish` writes the plan, and only then is it a replay.
+    """Writes messages to a new folder; `finish` writes the plan, which makes it a replay.
 
-    Args:
-        folder: Made; must not hold a replay.
-
-    Raises:
-        UsageError: It holds one, or cannot be made.
+    Raises `UsageError` when the folder holds a replay already, or cannot be made.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -126,7 +119,7 @@ class Spool:
             raise UsageError(f"the replay cannot be kept in {folder}: {error.strerror}. Name another with --journal") from error
 
     def add(self, item: ReplayItem) -> None:
-        """Append a message. Those of one queue keep their order also where the broker's clock went back."""
+        """Append a message. Messages of one queue keep their order even if the broker's clock was set back."""
         data = item.pack()
         queue = (item.topic, item.queue_id)
         order_ms = max(item.store_timestamp_ms, self._last_ms.get(queue, item.store_timestamp_ms))
@@ -139,7 +132,7 @@ class Spool:
         self.body_bytes += len(item.body)
 
     def close(self) -> None:
-        """Close the files; what is not finished is no replay and goes."""
+        """Close the files, and delete them if `finish` was not called."""
         self._spool.close()
         self._index.close()
         if not (self._folder / PLAN_FILE).exists():
@@ -149,7 +142,7 @@ class Spool:
                 self._folder.rmdir()
 
     def finish(self, plan: ReplayPlan) -> None:
-        """Put everything on the disk, the plan last."""
+        """Sync everything to the disk, the plan last."""
         for file in (self._spool, self._index):
             file.flush()
             os.fsync(file.fileno())
@@ -163,7 +156,7 @@ class Spool:
 
 @dataclass(slots=True)
 class Progress:
-    """What became of the messages so far."""
+    """Results of the messages so far."""
 
     sent: int = 0
     failed: int = 0
@@ -184,13 +177,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one message.
+    """Result of one message.
 
     Attributes:
         number: Its place in the replay, from 0.
-        item: The original.
         status: ``sent``, ``failed`` (surely not at the target), ``unknown`` (it may be) or ``skipped``.
-        more: What the receipt says besides.
+        more: Further values of its line in the receipt.
     """
 
     number: int
@@ -200,14 +192,10 @@ class Result:
 
 
 class ReplayJournal:
-    """An open replay; no other process can have it open.
+    """An open replay, which no other process can have open.
 
-    Args:
-        folder: Of the replay.
-
-    Raises:
-        UsageError: There is none, another process works on it, or it cannot be read.
-        CodecError: Its files are damaged.
+    Raises `UsageError` when there is none, another process works on it, or it cannot be read;
+    `CodecError` when its files are damaged.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -242,7 +230,6 @@ class ReplayJournal:
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
         return self._folder
 
     @property
@@ -251,17 +238,17 @@ class ReplayJournal:
         return self.plan.count - int(np.count_nonzero(self._done))
 
     def open_items(self) -> Iterator[tuple[int, int, ReplayItem]]:
-        """Number, order in ms and message of each that is still to be sent, in order."""
+        """Number, order in ms and message of each that is to be sent, in order."""
         for number in np.flatnonzero(~self._done).tolist():
             entry = self._order[number]
             yield number, int(entry["order_ms"]), self._item(int(entry["position"]))
 
     def is_in_doubt(self, number: int) -> bool:
-        """Whether a run before this one may have sent it."""
+        """Whether an earlier run may have sent it."""
         return number < self._handed_before and number not in self._refused_before
 
     def hand_on(self, numbers: Sequence[int]) -> None:
-        """Note that messages are about to be sent, so that after a kill they are known to be in doubt."""
+        """Record that messages are about to be sent, so that after a kill they are known to be in doubt."""
         up_to = max(numbers, default=-1) + 1
         again = [number for number in numbers if number in self._refused_before]
         if up_to > self._handed:
@@ -271,17 +258,15 @@ class ReplayJournal:
             self._receipt.write([{"again": again}])
 
     def hold(self, numbers: Sequence[int]) -> None:
-        """Note that messages were not sent though they were handed on; what is in doubt for another reason stays so."""
+        """Record that messages were not sent after `hand_on`; those in doubt for another reason stay so."""
         self._receipt.write([{"held": [number for number in numbers if not self.is_in_doubt(number)]}])
 
     def note(self, results: Sequence[Result]) -> None:
-        """Write down what became of messages."""
         self._receipt.write(_line(result) for result in results)
         for result in results:
             self._count(result.number, result.status)
 
     def sync(self) -> None:
-        """Have the receipt on the disk."""
         self._receipt.sync()
 
     def _count(self, number: int, status: str) -> None:
@@ -322,7 +307,7 @@ class ReplayJournal:
             self._refused_before.difference_update(again)
         elif isinstance(number, int) and 0 <= number < self.plan.count:
             if values.get("status") in _NOT_DONE:
-                # What a broker refused is surely not there; what it did not answer may be.
+                # A refused message is surely not there; an unanswered one may be.
                 (self._refused_before.discard if values.get("maybeStored") else self._refused_before.add)(number)
             else:
                 self._done[number] = True

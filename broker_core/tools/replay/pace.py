@@ -1,8 +1,8 @@
-"""When each message of a replay is due: no clock, no waiting."""
+"""When each message of a replay is due, without a clock or waits."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from broker_core.errors import CodecError, UsageError
@@ -13,11 +13,11 @@ SPEED_MAX = 1_000_000.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast messages go out. With both bounds the later time counts; with none all are due at once.
+    """How fast messages are sent. With both bounds the later time counts; with none all are due at once.
 
     Args:
         rate: Messages a second at most; None for no limit.
-        speed: 1 keeps the times between the originals, 2 halves them; None does not look at them.
+        speed: 1 keeps the times between the originals, 2 halves them; None ignores them.
     """
 
     rate: float | None = None
@@ -30,27 +30,18 @@ class Pace:
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything is due later than at once."""
+        """Whether any message may be due later than at once."""
         return self.rate is not None or self.speed is not None
 
     def due_s(self, count: int, elapsed_ms: int) -> float:
-        """Seconds from the start until a message is due.
-
-        Args:
-            count: Messages before it since the start.
-            elapsed_ms: Time of the original after that of the first one.
-        """
+        """Seconds from the start until a message is due, after ``count`` others; its original came ``elapsed_ms`` later."""
         by_rate = count / self.rate if self.rate else 0.0
         by_time = max(elapsed_ms, 0) / 1000 / self.speed if self.speed else 0.0
         return max(by_rate, by_time)
 
-    def as_json(self) -> dict[str, Any]:
-        """For the plan's file."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: Any) -> Pace:  # noqa: ANN401  JSON
-        """Pace of a plan's file; raises `CodecError` where it is none."""
+        """Pace of a plan's file; raises `CodecError` when it is none."""
         try:
             return cls(**values)
         except (TypeError, UsageError) as error:

@@ -1,4 +1,4 @@
-"""Who would get replayed messages, and what of them the subscriptions of those groups reject: warnings before a send. Pure."""
+"""Groups that would get replayed messages, and what their subscriptions reject: warnings before a send. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 Kind = tuple[str, str]
 """Topic and tag."""
 KINDS_MAX = 10_000
-"""Pairs of topic and tag that are told apart; further ones are counted and not judged."""
+"""Distinct pairs of topic and tag; messages of further ones are counted and not judged."""
 SAMPLES_MAX = 10_000
 """Messages whose properties are kept for SQL92 filters; further ones are counted and not tried."""
 GROUPS_ASKED_MAX = 20
-"""Groups of one topic that are looked at."""
+"""Most groups of one topic to check."""
 
 
 class Kinds:
-    """Counts messages by what subscriptions look at: topic and tag as consumers see them, and properties."""
+    """Counts messages by what subscriptions filter: topic and tag as consumers see them, and properties."""
 
     def __init__(self) -> None:
         self.counts: Counter[Kind] = Counter()
@@ -26,10 +26,9 @@ class Kinds:
         """Properties of the first messages of each kind."""
         self._sampled = 0
         self.left_out = 0
-        """Messages of kinds that came when there was no room for more."""
+        """Messages of kinds beyond `KINDS_MAX`."""
 
     def add(self, topic: str, tag: str, properties: Mapping[str, str]) -> None:
-        """Count a message."""
         kind = topic, tag
         if kind not in self.counts and len(self.counts) >= KINDS_MAX:
             self.left_out += 1
@@ -40,7 +39,6 @@ class Kinds:
             self.samples.setdefault(kind, []).append(properties)
 
     def of(self, topic: str) -> Kinds:
-        """Those of one topic."""
         found = Kinds()
         found.counts = Counter({kind: count for kind, count in self.counts.items() if kind[0] == topic})
         found.samples = self.samples
@@ -48,7 +46,7 @@ class Kinds:
 
 
 def rejected(subscriptions: Mapping[str, Wanted], kinds: Kinds) -> dict[Rejection, int]:
-    """How many messages a subscription rejects, by why; nothing for those that it takes."""
+    """How many messages a subscription rejects, by reason; empty if it accepts all."""
     found: Counter[Rejection] = Counter()
     for (topic, tag), count in kinds.counts.items():
         verdict = rejection(subscriptions, topic, tag)
@@ -61,14 +59,10 @@ def rejected(subscriptions: Mapping[str, Wanted], kinds: Kinds) -> dict[Rejectio
 
 
 def warnings(group: str, subscriptions: Mapping[str, Wanted] | None, kinds: Kinds, *, alone: bool) -> Iterator[str]:
-    """What a person should know before messages go to a group.
+    """Warnings before messages are sent to a group; without ``subscriptions`` none of its consumers is connected.
 
-    Args:
-        group: Its name.
-        subscriptions: What it wants, by topic; None: none of its consumers is connected, so that is not known.
-        kinds: The messages.
-        alone: Whether they are sent to this group alone: past its filters, which the retry topic does not know. A broker with
-            filterSupportRetry tries those of SQL92 there, too (Source: docs/spec/broker.md §9.4).
+    If the messages are sent to this group ``alone``, its filters do not apply to the retry topic. A broker with
+    filterSupportRetry applies those of SQL92 there, too (Source: docs/spec/broker.md §9.4).
     """
     counts = kinds.counts
     total = sum(counts.values())

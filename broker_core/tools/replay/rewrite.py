@@ -1,13 +1,13 @@
-"""From a message that was found to the one that is sent: pure, and the same for a dry run and the run.
+"""The new message of a found one: pure, and the same for a dry run and the run.
 
 Kept: body and its compression, flag, tag, keys, all properties of producers, the queue as far as the target has it. Left out:
-what brokers and consumers added on the message's way, for a broker would act on it once more (a half message would wait for
-its transaction, a retry would count on).
+properties that brokers and consumers added, because a broker would act on them again (a half message would wait for its
+transaction, a retry would count on).
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
@@ -24,17 +24,17 @@ _SENT_ALONE = TIMED | {props.INNER_MULTI_DISPATCH}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayTarget:
-    """Where messages go, and what becomes of them. Exactly one of the first three is given.
+    """Where messages are sent, and how they change. Exactly one of the first three is set.
 
     Attributes:
         topic: One topic for all.
-        group: A consumer group: they go to its retry topic, so that no other group gets them.
-        to_origin: Each goes to the topic it was first sent to.
-        new_ids: A unique id of its own for each; else they keep those of their producers.
-        born_now: Born when they are sent; else when the originals were.
-        without_delay: To be delivered at once, also what waited for its time.
+        group: A consumer group: they are sent to its retry topic, so that no other group gets them.
+        to_origin: Each is sent to the topic it was first sent to.
+        new_ids: A new unique id for each; else they keep those of their producers.
+        born_now: Born at the send; else when the originals were.
+        without_delay: Delivered at once, also delayed messages.
         link: Carry `broker_core.protocol.message.resent.ORIGIN_LINK`.
-        any_queue: They are spread over the queues of their topics; else each goes to that of its original.
+        any_queue: They are spread over the queues of their topics; else each is sent to that of its original.
     """
 
     topic: str = ""
@@ -50,13 +50,9 @@ class ReplayTarget:
         if bool(self.topic) + bool(self.group) + self.to_origin != 1:
             raise UsageError("a replay goes to one topic, to a group, or to the topics of origin: name one of them")
 
-    def as_json(self) -> dict[str, Any]:
-        """For the plan's file."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: Any) -> ReplayTarget:  # noqa: ANN401  JSON
-        """Target of a plan's file; raises `CodecError` where it is none."""
+        """Target of a plan's file; raises `CodecError` when it is none."""
         try:
             return cls(**values)
         except (TypeError, UsageError) as error:
@@ -64,13 +60,9 @@ class ReplayTarget:
 
 
 class Outgoing(NamedTuple):
-    """What is sent.
+    """A message to send; its queue is ``queue_id``, that of the original, modulo the number of queues of the topic.
 
-    Attributes:
-        topic: Where to.
-        queue_id: Queue of the original; the queue sent to is this one modulo the number of queues.
-        born_timestamp_ms: Of the original; None for the time of the send.
-        flag, sys_flag, body, properties: As they go out.
+    ``born_timestamp_ms`` is that of the original; None for the time of the send.
     """
 
     topic: str
@@ -83,7 +75,7 @@ class Outgoing(NamedTuple):
 
     @property
     def can_be_batched(self) -> bool:
-        """Whether it may travel with others: brokers refuse batches with delays, to retry topics, and of compressed bodies."""
+        """Whether it may be in a batch: brokers refuse batches with delays, to retry topics, and of compressed bodies."""
         return not self.sys_flag and _SENT_ALONE.isdisjoint(self.properties) and not self.topic.startswith(RETRY_PREFIX)
 
 
@@ -103,7 +95,7 @@ def first_topic(item: ReplayItem) -> str:
 
 
 def outgoing(item: ReplayItem, target: ReplayTarget) -> Outgoing | Skipped:
-    """What a message becomes, or why it is left out."""
+    """The new message, or why the original is left out."""
     if not item.body:
         return Skipped("it has no body, and brokers refuse empty ones")
     if state_of_topic(item.topic) == "op":
@@ -133,13 +125,13 @@ def _properties(item: ReplayItem, target: ReplayTarget) -> dict[str, str]:
 
 
 def _is_retry(item: ReplayItem) -> bool:
-    """Whether a consumer failed on it: then its delay is that of the retry."""
+    """Whether a consumer failed on it, so that its delay is that of the retry."""
     stored_for = item.properties.get(props.REAL_TOPIC, item.topic)
     return props.RETRY_TOPIC in item.properties or stored_for.startswith((RETRY_PREFIX, DLQ_PREFIX))
 
 
 def _queue_id(item: ReplayItem) -> int:
-    """Queue its producer chose: that of a waiting message is in its properties."""
+    """Queue of its producer's choice, which is in the properties of a delayed message."""
     if state_of_topic(item.topic) == "normal":
         return item.queue_id
     text = item.properties.get(props.REAL_QUEUE_ID, "")

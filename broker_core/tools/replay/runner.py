@@ -1,9 +1,9 @@
-"""Sends the messages of a journal: paced, paused, stopped, and with a word on each of them.
+"""Sends the messages of a journal, with pace, pause and stop, and records the result of each.
 
-    journal ── outgoing ── batches (messages of one queue that may travel together) ── up to 64 sends under way ── journal
+    journal ── outgoing ── batches (messages of one queue that fit one request) ── up to 64 running sends ── journal
 
-Messages of one queue are sent in order, one behind the other on one connection; where the broker is too busy for one of them
-it is repeated, and then may come behind its followers.
+Messages of one queue are sent in order on one connection; a message that the broker is too busy for is repeated, and may then
+be stored after later ones.
 """
 
 from __future__ import annotations
@@ -13,47 +13,43 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from broker_core.client.message import RawMessage, SendResult
+from broker_core.client.message import SendResult
 from broker_core.client.send_outcome import may_be_stored
-from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import UNIQUE_KEY, encode_properties
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.journal import ReplayJournal, Result
 from broker_core.tools.replay.rewrite import Outgoing, Skipped, outgoing
-from broker_core.tools.replay.send_batch import ReadyMessage, SendBatch
+from broker_core.tools.replay.send_batch import RawSender, ReadyMessage, SendBatch
 
 GATHERED_MESSAGES_MAX = 512
 GATHERED_BYTES_MAX = 4 * 1024 * 1024
 SENDS_UNDER_WAY_MAX = 64
 SEND_TIMEOUT_MS = 10_000
 STOP_GRACE_S = 0.5
-"""How long a replay that is stopped waits for the answers of what is on its way; what is still unanswered then is in doubt."""
+"""How long a stopped replay waits for pending answers; messages unanswered by then are in doubt."""
 BUSY_PAUSES_S = (0.1, 0.4, 1.6, 3.2)
-"""Waits before a message is sent again that the broker was too busy for."""
+"""Waits before repeats of a message that the broker was too busy for."""
 _BUSY = frozenset((ResponseCode.SYSTEM_BUSY,))
 
 
-class ReplaySender(Protocol):
-    """What is used of a producer."""
+class ReplaySender(RawSender, Protocol):
+    """The part of a producer that a replay uses."""
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """Queues that messages of a topic can go to."""
-
-    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
-        """Send once, as it is."""
+        """Queues for messages of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySurroundings:
-    """What a runner takes from outside.
+    """A runner's clocks, waits and ids.
 
     Attributes:
         monotonic_s: A clock that only rises.
-        wait: Waits for some seconds, or until it is told that something has changed.
+        wait: Waits for some seconds, or until a change is signalled.
         now_ms: Milliseconds since the epoch, for the receipt.
-        new_id: Makes unique ids.
     """
 
     monotonic_s: Callable[[], float]
@@ -63,14 +59,12 @@ class ReplaySurroundings:
 
 
 class ReplayRunner:
-    """One run of a replay, on one event loop.
+    """One run of a replay, on one event loop, with an open journal and a started producer of the target cluster.
 
     Args:
-        journal: Open.
-        sender: A started producer of the cluster that the messages go to.
-        outside: Clocks and ids.
-        failures_max: Failures after which it stops; the rest can go on later.
-        one_by_one: Send each message when the one before is answered, and count failures one after another only.
+        failures_max: Failures after which it stops; the rest can be sent by a later run. A message that its broker never takes
+            is none.
+        one_by_one: Send each message after the answer to the one before, and count only consecutive failures, of any kind.
     """
 
     def __init__(
@@ -93,7 +87,7 @@ class ReplayRunner:
         self._failures_max = failures_max
         self._one_by_one = one_by_one
         self._failures = 0
-        """Messages that were refused or not answered: in this run, or since the last that was sent."""
+        """Refused or unanswered messages: in this run, or since the last one sent."""
         self._queues: dict[str, list[MessageQueue]] = {}
         self._opened: set[tuple[str, str]] = set()
         self._slots = asyncio.Semaphore(SENDS_UNDER_WAY_MAX)
@@ -106,32 +100,31 @@ class ReplayRunner:
         self._paused_s = 0.0
         self._stopping = asyncio.Event()
         self._asking: asyncio.Task[list[MessageQueue]] | None = None
-        """For the queues of a topic."""
+        """Request for the queues of a topic."""
 
     @property
     def is_paused(self) -> bool:
-        """Whether it waits to go on."""
         return self._is_paused
 
     def pause(self) -> None:
-        """Send nothing more until `resume`; what is under way is finished."""
+        """Send nothing more until `resume`; running sends are finished."""
         self._is_paused = True
 
     def resume(self) -> None:
-        """Go on; the pace is that of before, it does not catch up."""
+        """Continue at the same pace, without catching up."""
         self._is_paused = False
 
     def stop(self, reason: str) -> None:
-        """End soon, whether brokers answer or not; the journal can go on later."""
+        """End soon, whether brokers answer or not; a later run can continue."""
         self._end(reason)
         self._stopping.set()
 
     def _end(self, reason: str) -> None:
-        """Send nothing more; what is on its way is waited for."""
+        """Send nothing more; pending answers are awaited."""
         self.stopped_because = self.stopped_because or reason
 
     async def run(self) -> None:
-        """Send what is left, in order, and wait for the answers."""
+        """Send the remaining messages, in order, and wait for the answers."""
         pace = self._journal.plan.pace
         began_s, first_ms, count = self._outside.monotonic_s(), None, 0
         giving_up = asyncio.create_task(self._give_up_when_stopped(), name="replay stop")
@@ -159,14 +152,14 @@ class ReplayRunner:
             raise self._fault
 
     async def _send_alone(self) -> None:
-        """Send what is gathered when what is under way is answered: only then is it known whether to go on."""
+        """Send the gathered message after all pending answers, which decide whether to continue."""
         if self._under_way:
             await asyncio.wait(set(self._under_way))
         if not self._is_stopping():
             await self._send_gathered()
 
     async def _give_up_when_stopped(self) -> None:
-        """Wait no longer than a moment for brokers once it is to end."""
+        """Once stopped, wait at most `STOP_GRACE_S` for brokers."""
         await self._stopping.wait()
         await asyncio.sleep(STOP_GRACE_S)
         waiting: set[asyncio.Task[Any]] = {*self._under_way, *([self._asking] if self._asking else [])}
@@ -177,14 +170,14 @@ class ReplayRunner:
         return self._gathered_bytes >= GATHERED_BYTES_MAX
 
     async def _until(self, began_s: float, due_s: float) -> None:
-        """Wait until a message is due, and while there is a pause."""
+        """Wait until a message is due, and during a pause."""
         clock = self._outside.monotonic_s
         while not self._is_stopping():
             left_s = began_s + self._paused_s + due_s - clock()
             if left_s <= 0 and not self._is_paused:
                 return
             await self._send_gathered()
-            if self._is_stopping():  # told while sending: a wait would not hear of it
+            if self._is_stopping():  # stopped while sending: the wait would miss it
                 return
             waited_from_s = clock()
             if self._is_paused:
@@ -232,7 +225,7 @@ class ReplayRunner:
             self._under_way.add(task)
             task.add_done_callback(self._ended)
             if (batch.queue.topic, batch.queue.broker_name) not in self._opened:
-                # The first one connects and makes itself known: those behind it would overtake it.
+                # The first send connects and registers; without this wait later ones would overtake it.
                 self._opened.add((batch.queue.topic, batch.queue.broker_name))
                 await asyncio.wait({task})
 
@@ -257,7 +250,7 @@ class ReplayRunner:
                         raise
                     return []  # nothing of it is on its way
                 except (RemoteError, NetworkError, UsageError) as error:
-                    # Asked once for all that go there: a name server that does not answer takes seconds each time.
+                    # Once for all messages of the topic, because a name server that does not answer takes seconds each time.
                     unknown[topic] = error.message
             if topic in unknown:
                 self._note_failure([ready], unknown[topic], maybe_stored=False)
@@ -282,15 +275,32 @@ class ReplayRunner:
 
     async def _send(self, batch: SendBatch) -> None:
         try:
+            await self._deliver(batch)
+        finally:
+            self._slots.release()
+
+    async def _deliver(self, batch: SendBatch) -> None:
+        try:
             result = await self._sent(batch)
         except (RemoteError, UsageError, NetworkError, CodecError) as error:
-            self._note_failure(batch.messages, error.message, maybe_stored=may_be_stored(error))
+            await self._refused(batch, error)
         except asyncio.CancelledError:
             self._note_failure(batch.messages, "it was stopped before the answer came", maybe_stored=True)
         else:
             self._note_sent(batch, result)
-        finally:
-            self._slots.release()
+
+    async def _refused(self, batch: SendBatch, error: OrbitError) -> None:
+        """Note what failed. A broker that never takes a batch may take its messages one by one."""
+        is_never_taken = isinstance(error, RemoteError) and error.context.get("code") == ResponseCode.MESSAGE_ILLEGAL
+        if not is_never_taken or len(batch.messages) == 1:
+            is_counted = self._one_by_one or not is_never_taken
+            self._note_failure(batch.messages, error.message, maybe_stored=may_be_stored(error), is_counted=is_counted)
+            return
+        for index, ready in enumerate(batch.messages):
+            if self.stopped_because:
+                self._journal.hold([held.number for held in batch.messages[index:]])
+                return
+            await self._deliver(SendBatch(batch.queue, [ready]))
 
     async def _sent(self, batch: SendBatch) -> SendResult:
         raw = batch.raw()
@@ -326,15 +336,17 @@ class ReplayRunner:
         }
         return more | {"maybeTwice": True} if self._journal.is_in_doubt(ready.number) else more
 
-    def _note_failure(self, messages: Sequence[ReadyMessage], reason: str, *, maybe_stored: bool) -> None:
+    def _note_failure(
+        self, messages: Sequence[ReadyMessage], reason: str, *, maybe_stored: bool, is_counted: bool = True
+    ) -> None:
         self.last_failure = reason
         results = []
         for ready in messages:
-            # A refusal says nothing of what a run before this one sent without an answer.
+            # A refusal does not concern an unanswered send of an earlier run.
             in_doubt = maybe_stored or self._journal.is_in_doubt(ready.number)
             more = {"reason": reason, **({"maybeStored": True} if in_doubt else {}), "topic": ready.message.topic}
             results.append(Result(ready.number, ready.item, "unknown" if in_doubt else "failed", more))
         self._journal.note(results)
-        self._failures += len(messages)
+        self._failures += len(messages) if is_counted else 0
         if self._failures >= self._failures_max:
             self._end(f"{self._failures:,} messages failed, the last because {reason}")

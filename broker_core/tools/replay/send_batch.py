@@ -1,11 +1,11 @@
-"""Messages of one queue that travel together: replays and copies send them so. Pure."""
+"""Messages of one queue that share a request, for replays and copies. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from broker_core.client.message import RawMessage
+from broker_core.client.message import RawMessage, SendResult
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.batch import FRAME_BYTES, BatchMember, encode_batch
 from broker_core.tools.replay.item import ReplayItem
@@ -15,15 +15,15 @@ BATCH_MESSAGES_MAX = 64
 BATCH_BYTES_MAX = 128 * 1024
 
 
-class ReadyMessage(NamedTuple):
-    """A message that can go out.
+class RawSender(Protocol):
+    """The part of a producer that sends encoded messages."""
 
-    Attributes:
-        number: What its sender knows it by.
-        item: The original.
-        message: What is sent.
-        properties: Of the message, encoded.
-    """
+    async def send_raw(self, message: RawMessage, queue: MessageQueue, *, timeout_ms: int | None = None) -> SendResult:
+        """As `Producer.send_raw`."""
+
+
+class ReadyMessage(NamedTuple):
+    """A message ready to send, with its properties encoded; ``number`` is its sender's number of it."""
 
     number: int
     item: ReplayItem
@@ -32,7 +32,7 @@ class ReadyMessage(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What it takes of a request."""
+        """Its bytes in a request."""
         return FRAME_BYTES + len(self.message.body) + len(self.properties)
 
 
@@ -45,7 +45,7 @@ class SendBatch:
     bytes: int = 0
 
     def takes(self, ready: ReadyMessage) -> bool:
-        """Whether a message may travel with those that are in it."""
+        """Whether a message may join the batch."""
         if not self.messages:
             return True
         first, message = self.messages[0].message, ready.message
@@ -54,12 +54,10 @@ class SendBatch:
         return fits and alike and first.can_be_batched and message.can_be_batched
 
     def add(self, ready: ReadyMessage) -> None:
-        """Put a message in behind the others."""
         self.messages.append(ready)
         self.bytes += ready.bytes
 
     def raw(self) -> RawMessage:
-        """What is sent."""
         first = self.messages[0]
         topic, born_ms = first.message.topic, first.message.born_timestamp_ms
         if len(self.messages) > 1:

@@ -1,4 +1,4 @@
-"""What a replay would do, in figures: the dry run, and the words before a run."""
+"""Figures of a replay, for the dry run, and before a run."""
 
 from __future__ import annotations
 
@@ -23,19 +23,14 @@ _MORE_THAN_MESSAGES = {
 
 
 class ReplaySurvey:
-    """Counts messages of a replay.
-
-    Args:
-        target: Where they go.
-        pace: How fast.
-    """
+    """Counts messages of a replay."""
 
     def __init__(self, target: ReplayTarget, pace: Pace) -> None:
         self.count = 0
         self.topics: set[str] = set()
-        """Where messages go."""
+        """Topics that messages are sent to."""
         self.kinds = Kinds()
-        """What of them subscriptions look at."""
+        """The messages by what subscriptions filter."""
         self.target = target
         self.pace = pace
         self._body_bytes = 0
@@ -45,7 +40,6 @@ class ReplaySurvey:
         self._states: Counter[str] = Counter()
 
     def add(self, item: ReplayItem) -> None:
-        """Take one in."""
         self._first_ms = min(self._first_ms, item.store_timestamp_ms) if self.count else item.store_timestamp_ms
         self._last_ms = max(self._last_ms, item.store_timestamp_ms) if self.count else item.store_timestamp_ms
         self.count += 1

@@ -1,4 +1,4 @@
-"""What a filter says before any message is looked at: bounds of numbers, and keys that a match must have."""
+"""Bounds of numbers, and keys of every match, derived from a filter alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ HIGHEST = (1 << 63) - 1
 
 
 class Interval(NamedTuple):
-    """Whole numbers from ``low`` to ``high``, both included; empty where ``low`` is the greater."""
+    """Whole numbers from ``low`` to ``high``, both included; empty when ``low`` is the greater."""
 
     low: int = LOWEST
     high: int = HIGHEST
 
     def widened(self, by: int) -> Interval:
-        """So much more on each side that has a bound."""
+        """The same with ``by`` more on each side that has a bound."""
         return Interval(
             self.low if self.low == LOWEST else self.low - by, self.high if self.high == HIGHEST else self.high + by
         )
@@ -65,7 +65,7 @@ def _of_comparison(comparison: Comparison) -> Interval:
 
 
 def lookups_of(expression: Expression) -> frozenset[Lookup] | None:
-    """Keys and ids of which every match has one; None where a match need not have any that is known."""
+    """Keys and ids of which every match has one; None when a match need not have any known one."""
     match expression:
         case Comparison(field, Operator.EQUAL | Operator.IN, values) if field.name in ("key", "id"):
             return frozenset(Lookup(field.name, str(value)) for value in values)
@@ -80,7 +80,6 @@ def lookups_of(expression: Expression) -> frozenset[Lookup] | None:
 
 
 def literal_topics(expression: Expression) -> frozenset[str]:
-    """Topics that a filter names with ``=`` or ``in``."""
     match expression:
         case Comparison(field, Operator.EQUAL | Operator.IN, values) if field.name == "topic":
             return frozenset(map(str, values))

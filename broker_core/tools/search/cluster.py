@@ -1,10 +1,10 @@
-"""A search of any RocketMQ cluster, with the requests that every broker answers.
+"""A search of any RocketMQ cluster, with requests that every broker answers.
 
     lookup    ids by the broker that is named in them, keys and clients' ids by the index of each broker
-    queues    the rest is pulled, several queues at once, from the offsets that a time bounds
+    queues    otherwise several queues are pulled at once, from the offsets that a time bounds
 
-Pulls commit nothing, so no group moves. What no queue holds cannot be found this way, nor what is added after the start. What
-could not be looked at is a reason in the outcome, never passed over in silence.
+Pulls commit nothing, so no group's offset changes. Records without a queue cannot be found this way, nor messages added after
+the start. Everything that could not be searched is a reason in the outcome.
 
 Source: docs/spec/remoting.md §2.2.3 (pulls), §2.2.6 (queries).
 """
@@ -23,7 +23,7 @@ from typing import Any
 from broker_core.client.admin import AdminClient
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.records import split_records
-from broker_core.cluster.slices import QueueSlice
+from broker_core.cluster.slices import CLOCK_MARGIN_MS, QueueSlice
 from broker_core.counted import counted
 from broker_core.errors import CodecError, NetworkError, RecordError, RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
@@ -31,22 +31,21 @@ from broker_core.protocol.message.message_id import offset_message_id, parse_off
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.cluster_parts import ClusterParts
-from broker_core.tools.search.columns import topic_verdict
-from broker_core.tools.search.expression import Comparison, Expression, comparisons, verdict
-from broker_core.tools.search.facts import MessageFacts, compare, matches
+from broker_core.tools.search.columns import may_match
+from broker_core.tools.search.expression import Expression, comparisons
+from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.gaps import Gaps, unknown_topic
 from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls
 from broker_core.tools.search.pulled_filter import PulledFilter
 from broker_core.tools.search.results import Hit, Outcome, SearchStep, limit_reason, undecoded_reason
-from broker_core.tools.search.store_times import CLOCK_MARGIN_MS
 
 KEY_ANSWER_MESSAGES = 64
 UNIQUE_ANSWER_MESSAGES = 32
-"""What a broker gives at most by default."""
+"""A broker's default maximum for one answer."""
 KEY_PAGES_MAX = 10_000
 _LATEST_MS = HIGHEST
 _OVERLAP_MS = 1_000
-"""A broker knows the store times in its index to the second."""
+"""A broker's index has store times to the second."""
 _PORT_MAX = 65_535
 
 
@@ -55,17 +54,15 @@ def _own_number(_broker: str, queue_id: int) -> int:
 
 
 class ClusterSearch:
-    """One search of a cluster. `prepare` first, then `steps`; on one event loop.
+    """One search of a cluster, with a started client. `prepare` first, then `steps`; on one event loop.
 
     Args:
-        admin: A started client.
-        expression: The filter.
         limit: Hits after which it stops; None for all.
-        queue_number: The number that ``queue`` in the filter means for a queue of a broker, by its name; the broker's own where
-            several brokers are not told apart by numbers.
-        known_topics: Topic → brokers that are known to have it, from whoever watches the cluster; those that the name server
-            has forgotten make the outcome partial.
-        retry_pauses_s: Before each further try of a broker that is lost in mid-search, in seconds.
+        queue_number: The number that ``queue`` in the filter means for a queue of a broker, by its name; by default the
+            broker's own.
+        known_topics: Topic → brokers known to have it, from the watch of the cluster; those that the name server has
+            forgotten make the outcome partial.
+        retry_pauses_s: Before each retry of a broker lost during the search, in seconds.
     """
 
     def __init__(
@@ -98,26 +95,23 @@ class ClusterSearch:
         is_plain = self._lookups is None and (queue_number is _own_number or not by_queue)
         self._pulled_filter = PulledFilter(expression) if is_plain else None
         self.plan = ""
-        """What it will look at, in words; known after `prepare`."""
+        """What it will search, in words; known after `prepare`."""
         self.total_messages = 0
         self.outcome: Outcome | None = None
 
     def cancel(self) -> None:
-        """End it, whatever brokers are waited for; the outcome says that it is partial."""
+        """End it, whatever requests are pending; the outcome says that it is partial."""
         self._cancelled.set()
 
     async def prepare(self) -> None:
-        """Find out what there is to look at; less than all where it is cancelled meanwhile.
+        """Find out what to search; incomplete if it is cancelled meanwhile.
 
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            CodecError: Its answer cannot be read.
+        Raises `NetworkError`, `RemoteError` or `CodecError` without a usable answer of the name server.
         """
         await self._unless_cancelled(self._prepare())
 
     async def _unless_cancelled(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do some work, which is given up as soon as the search is cancelled."""
+        """Run some work, which ends as soon as the search is cancelled."""
         working, cancelled = asyncio.ensure_future(work), asyncio.ensure_future(self._cancelled.wait())
         try:
             await asyncio.wait((working, cancelled), return_when=asyncio.FIRST_COMPLETED)
@@ -131,9 +125,9 @@ class ClusterSearch:
     async def _prepare(self) -> None:
         topics = await self._places.topics()
         for topic in sorted(literal_topics(self._expression) - topics):
-            if self._may_match(topic, None):
+            if may_match(self._expression, topic, None):
                 self._gaps.add(unknown_topic(topic, topics))
-        self._topics = sorted(topic for topic in topics if self._may_match(topic, None))
+        self._topics = sorted(topic for topic in topics if may_match(self._expression, topic, None))
         if self._lookups is not None:
             self.plan = f"lookup of {counted(len(self._lookups), 'key')} in {counted(len(self._topics), 'topic')}"
             self.total_messages = len(self._lookups)
@@ -161,7 +155,7 @@ class ClusterSearch:
                     hits: list[Hit] = []
                     try:
                         hits.extend(self._hits(answers))
-                    except UsageError as error:  # a regular expression that does not end: what was found until then stands
+                    except UsageError as error:  # a regular expression timed out: the hits so far are kept
                         self._gaps.add(error.message)
                         self._is_given_up = True
                     if answers:
@@ -202,7 +196,7 @@ class ClusterSearch:
             except RecordError as error:
                 self._gaps.add(f"a message could not be read: {error.message}")
                 continue
-            # Not by its store host: a broker that moved, or a slave in its master's place, has messages of another address.
+            # Not by its store host: a broker that moved, or a slave that became master, has messages of another address.
             number = self._queue_number(broker, message.queue_id)
             facts = MessageFacts(message if number == message.queue_id else replace(message, queue_id=number))
             is_match = matches(self._expression, facts)
@@ -215,25 +209,17 @@ class ClusterSearch:
 
     # ---- queues --------------------------------------------------------------------------------------------------------
 
-    def _may_match(self, topic: str, queue_id: int | None) -> bool:
-        def known(comparison: Comparison) -> bool | None:
-            if comparison.field.name == "queue":
-                return None if queue_id is None else compare(comparison, (queue_id,))
-            return topic_verdict(comparison, topic)
-
-        return verdict(self._expression, known) is not False
-
     async def _add_parts(self, topic: str) -> None:
         stored = interval_of(self._expression, "stored").widened(CLOCK_MARGIN_MS)
         offsets = interval_of(self._expression, "offset")
 
-        def may_match(broker: str, queue_id: int) -> bool:
-            return self._may_match(topic, self._queue_number(broker, queue_id))
+        def may_hold(broker: str, queue_id: int) -> bool:
+            return may_match(self._expression, topic, self._queue_number(broker, queue_id))
 
-        self._parts += await self._places.parts_of(topic, may_match, stored, offsets)
+        self._parts += await self._places.parts_of(topic, may_hold, stored, offsets)
 
     async def _pulled(self, part: QueueSlice, offset: int) -> tuple[list[bytes], int]:
-        """Records of a part from an offset on, and the offset to go on at."""
+        """Records of a part from an offset on, and the next offset."""
         pulled = await self._puller.pull(part, offset)
         records = pulled.records()
         if gone := await self._puller.expired(part, pulled):
@@ -243,7 +229,7 @@ class ClusterSearch:
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
     async def _looked_up(self, lookups: frozenset[Lookup]) -> AsyncGenerator[Answers, None]:
-        """Names of brokers with a record each, in the order in which they were stored: a message before its retries."""
+        """Names of brokers with a record each, by store time: a message before its retries."""
         found: dict[str, tuple[str, bytes]] = {}
         await self._unless_cancelled(self._find(lookups, found))
         for broker, record in sorted(found.values(), key=lambda one: decode_record(one[1]).store_timestamp_ms):
@@ -256,9 +242,9 @@ class ClusterSearch:
             await self._places.each(self._topics, partial(self._by_key, lookup, found))
 
     async def _by_id(self, message_id: str, found: dict[str, tuple[str, bytes]]) -> bool:
-        """Whether the broker that an id names has it; if not, the id may be that of a client.
+        """Whether the broker of an id has its record; if not, the id may be that of a client.
 
-        Only brokers of the cluster are asked: an id of a client may look as if it named any address.
+        Only brokers of the cluster are asked, because a client's id may look as if it named any address.
         """
         try:
             host, _offset = parse_offset_message_id(message_id)
@@ -273,7 +259,7 @@ class ClusterSearch:
             message = decode_record(record)
         except (NetworkError, RemoteError, CodecError) as error:
             if error.context.get("code") == ResponseCode.SYSTEM_ERROR:
-                # So a broker says that it has no message there.
+                # The broker's answer for a place without a message.
                 return False
             self._gaps.add(f"id {message_id} could not be looked for on the broker at {host}: {error.message}")
             return False

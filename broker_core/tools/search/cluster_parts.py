@@ -1,7 +1,7 @@
-"""Which parts of which queues a search of a cluster has to read, and what of a topic it cannot reach.
+"""The parts of queues that a search of a cluster reads, and the parts that it cannot reach.
 
-Nothing is passed over in silence: a broker without an address, without a master or without a permission, a queue that may not
-be read, a topic that a filter names and nobody knows; each is told to `Gaps`.
+Each unreachable part is added to `Gaps`: a broker without an address, a master or a permission, a queue that may not be
+read, an unknown topic of the filter.
 
 Source: docs/spec/remoting.md §4.4 (routes), §2.5.6 (offsets of a topic), §2.2.5 (offsets by time).
 """
@@ -25,17 +25,13 @@ from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
 from broker_core.tools.search.gaps import Gaps
 
 TOPICS_AT_ONCE = 8
-"""Topics that are asked about side by side."""
+"""Topics that are read concurrently."""
 
 
 class ClusterParts:
-    """Finds out where topics are. On one event loop.
+    """Finds the queues of topics, with a started client. On one event loop.
 
-    Args:
-        admin: A started client.
-        puller: Asks brokers about queues.
-        gaps: Told what cannot be reached.
-        known_topics: Topic → brokers that are known to have it from before, also where the name server forgot them.
+    ``known_topics`` has topic → brokers known to have had it, also those that the name server forgot.
     """
 
     def __init__(self, admin: AdminClient, puller: Puller, gaps: Gaps, known_topics: Mapping[str, Collection[str]]) -> None:
@@ -44,18 +40,12 @@ class ClusterParts:
         self._gaps = gaps
         self._known = known_topics
         self._lost: dict[str, str] = {}
-        """Address → why it is asked no more."""
+        """Address → why it gets no further requests."""
         self.registered: dict[str, str] = {}
-        """Address → name of all brokers that the name server knows; after `topics`."""
+        """Address → name of all brokers that the name server lists; after `topics`."""
 
     async def topics(self) -> set[str]:
-        """Names of all topics.
-
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            CodecError: Its answer cannot be read.
-        """
+        """Names of all topics; raises `NetworkError`, `RemoteError` or `CodecError` without a usable answer."""
         brokers = await self._admin.registered_brokers()
         self.registered = {address: name for name, addresses in brokers.items() for address in addresses.values()}
         if not self.registered:
@@ -63,7 +53,7 @@ class ClusterParts:
         return {*await self._admin.topics(), *self._known}
 
     async def each(self, topics: Iterable[str], work: Callable[[str], Coroutine[Any, Any, None]]) -> None:
-        """Do something for every topic, a few at a time; what fails for one is a gap."""
+        """Run ``work`` for every topic, a few at a time; a failure of one is a gap."""
         turn = asyncio.Semaphore(TOPICS_AT_ONCE)
 
         async def one(topic: str) -> None:
@@ -78,7 +68,7 @@ class ClusterParts:
                 group.create_task(one(topic))
 
     async def route(self, topic: str) -> Route:
-        """Route of a topic; brokers that should be on it and are not are gaps. Raises as `topics`."""
+        """Route of a topic; brokers missing in it are gaps. Raises as `topics`."""
         route = await self._admin.readable_route(topic)
         for name in sorted(set(self._known.get(topic, ())) - route.brokers.keys()):
             self._gaps.add(f"broker {name}, which has topic {topic}, is not registered at the name server now")
@@ -91,9 +81,9 @@ class ClusterParts:
         return route
 
     async def addresses(self) -> dict[str, str]:
-        """Broker name → where it is now, its master where there is one; nothing while no name server answers.
+        """Broker name → its address now, the master's if there is one; empty while no name server answers.
 
-        A slave in its place has the same messages at the same offsets; what it lacks is told as missing at its end.
+        A slave in its place has the same messages at the same offsets; those that it lacks are reported as missing at its end.
         """
         with contextlib.suppress(NetworkError, RemoteError, CodecError):
             brokers = await self._admin.registered_brokers()
@@ -103,13 +93,7 @@ class ClusterParts:
     async def on_each_broker(
         self, topic: str, addresses: Mapping[str, str], ask: Callable[[str, str], Awaitable[None]]
     ) -> None:
-        """Ask brokers for something; one that fails is a gap, and one that is lost is not asked again for other topics.
-
-        Args:
-            topic: What is asked about.
-            addresses: Broker name → address.
-            ask: Called with each name and address.
-        """
+        """Call ``ask`` with each broker's name and address; a failure is a gap; a lost broker is skipped for other topics."""
         for name, address in addresses.items():
             if address in self._lost:
                 self._gaps.add(f"topic {topic} on broker {name} could not be searched: {self._lost[address]}")
@@ -124,7 +108,7 @@ class ClusterParts:
     async def parts_of(
         self, topic: str, may_match: Callable[[str, int], bool], stored: Interval, offsets: Interval
     ) -> list[QueueSlice]:
-        """What is to be read of a topic.
+        """Slices of a topic to read.
 
         Args:
             topic: Its name.

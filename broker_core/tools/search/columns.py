@@ -1,7 +1,7 @@
 """A filter on many records at once: first by the columns of their heads, then by the bytes that a match must have.
 
-Every comparison is told of each record as far as can be: it surely holds, it surely does not, or the record must be decoded
-to know. `and`, `or` and `not` carry that on, and only what stays open is decoded and given to `broker_core.tools.search.facts`.
+For each record a comparison surely holds, surely does not, or the record must be decoded to know. `and`, `or` and `not` combine
+these verdicts, and only open records are decoded for `broker_core.tools.search.facts`.
 
     heads   queue, offset, position, times, sizes, reconsume; topic and state, once for each topic in the window
     bytes   text that must be in the record, or in the body, for the comparison to hold
@@ -21,7 +21,15 @@ import numpy.typing as npt
 from broker_core.engine.store.layout import Bools, Bytes, Int64s, RecordHeads
 from broker_core.engine.store.record_columns import topic_groups
 from broker_core.protocol.message.sys_flag import COMPRESSED
-from broker_core.tools.search.expression import AnyCondition, Comparison, EveryCondition, Expression, NotCondition, Operator
+from broker_core.tools.search.expression import (
+    AnyCondition,
+    Comparison,
+    EveryCondition,
+    Expression,
+    NotCondition,
+    Operator,
+    verdict,
+)
 from broker_core.tools.search.facts import ORDERS, compare
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.tools.search.needles import needles_of
@@ -43,12 +51,7 @@ _INT64_MAX = (1 << 63) - 1
 
 
 class Verdicts(NamedTuple):
-    """What is known of each record.
-
-    Attributes:
-        sure: The filter holds.
-        possible: It holds or may hold; True wherever ``sure`` is.
-    """
+    """What is known of each record: ``sure`` where the filter holds, ``possible`` where it holds or may hold."""
 
     sure: Bools
     possible: Bools
@@ -56,12 +59,12 @@ class Verdicts(NamedTuple):
 
 @dataclass(slots=True)
 class TopicVerdicts:
-    """Comparisons that the topic decides, worked out once for each topic. Lives as long as a search."""
+    """Comparisons that the topic decides, computed once for each topic of a search."""
 
     known: dict[tuple[Comparison, bytes], bool | None] = field(default_factory=dict)
 
     def of(self, comparison: Comparison, topic: bytes) -> bool | None:
-        """Whether a comparison holds for all messages of a topic; None where that depends."""
+        """As `topic_verdict`, for an encoded topic."""
         key = comparison, topic
         if key not in self.known:
             self.known[key] = topic_verdict(comparison, topic.decode("utf-8", "replace"))
@@ -69,7 +72,7 @@ class TopicVerdicts:
 
 
 def topic_verdict(comparison: Comparison, topic: str) -> bool | None:
-    """Whether a comparison holds for all messages of a topic; None where that depends on the message."""
+    """Whether a comparison holds for all messages of a topic; None when that depends on the message."""
     match comparison.field.name:
         case "topic":
             return compare(comparison, (topic,))
@@ -81,13 +84,23 @@ def topic_verdict(comparison: Comparison, topic: str) -> bool | None:
     return None
 
 
+def may_match(expression: Expression, topic: str, queue_id: int | None) -> bool:
+    """Whether a message of a topic may match, in one of its queues or, without an id, in any."""
+
+    def known(comparison: Comparison) -> bool | None:
+        if comparison.field.name == "queue":
+            return None if queue_id is None else compare(comparison, (queue_id,))
+        return topic_verdict(comparison, topic)
+
+    return verdict(expression, known) is not False
+
+
 class WindowFilter:
-    """A filter on the records of one window.
+    """A filter on the records of one window, ascending.
 
     Args:
         buffer: The log file.
         data: The same as an array.
-        heads: Records of the window, ascending.
         topics: Shared by all windows of a search.
     """
 
@@ -101,7 +114,6 @@ class WindowFilter:
         self._look_at_bytes = False
 
     def verdicts(self, expression: Expression) -> Verdicts:
-        """What heads and bytes say of each record."""
         by_heads = self.by_heads(expression)
         open_rows = by_heads.possible & ~by_heads.sure
         if not open_rows.any():
@@ -112,14 +124,14 @@ class WindowFilter:
         return Verdicts(sure, sure | (by_bytes.possible & open_rows))
 
     def by_heads(self, expression: Expression) -> Verdicts:
-        """What the heads alone say of each record."""
+        """Verdicts by the heads alone."""
         self._look_at_bytes = False
         return self._of(expression, np.ones(len(self._heads), dtype=np.bool_))
 
     # ---- logic ---------------------------------------------------------------------------------------------------------
 
     def _of(self, expression: Expression, rows: Bools) -> Verdicts:
-        """Verdicts that are right in ``rows``; what is elsewhere does not count."""
+        """Verdicts that are right in ``rows`` and undefined elsewhere."""
         match expression:
             case Comparison():
                 return self._comparison(expression, rows)
@@ -154,7 +166,7 @@ class WindowFilter:
             verdicts = self._topic(comparison)
             if name != "group":
                 return verdicts
-            # What the topic does not decide, the bytes may.
+            # The bytes may decide what the topic does not.
             return self._narrowed(comparison, verdicts, rows)
         return self._narrowed(comparison, self._unknown(), rows)
 
@@ -192,7 +204,7 @@ class WindowFilter:
     # ---- bytes ---------------------------------------------------------------------------------------------------------
 
     def _narrowed(self, comparison: Comparison, verdicts: Verdicts, rows: Bools) -> Verdicts:
-        """Verdicts of a comparison that the heads leave open, with a look at the bytes where that is wanted and helps."""
+        """Verdicts of a comparison that the heads leave open, narrowed by the bytes if that is allowed and helps."""
         needles = needles_of(comparison) if self._look_at_bytes else None
         if needles is None:
             return verdicts
@@ -237,7 +249,7 @@ class WindowFilter:
         return self._search_window(needle, picked, starts[picked], ends[picked], found)
 
     def _search_window(self, needle: bytes, rows: Int64s, starts: Int64s, ends: Int64s, found: Bools) -> Bools:
-        """As `_with_bytes`, by one search over all; after a hit it goes on in the next row."""
+        """As `_with_bytes`, by one search over all rows; after a hit it continues in the next row."""
         find, length = self._buffer.find, len(needle)
         at, last = int(starts[0]), int(ends[-1])
         hit = find(needle, at, last)

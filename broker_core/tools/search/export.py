@@ -1,17 +1,18 @@
-"""Found messages as files: JSON Lines, CSV (RFC 4180) and Parquet, and back to rows.
+"""Found messages as files: JSON Lines, CSV and Parquet, and back to rows.
 
-A file is written beside its place and gets its name when it is whole. All three hold the same values under the same names
-(`row_names.NAMES`), bodies in Base64 but for Parquet, so each can be read back without loss.
+A file is written under a temporary name and renamed when it is whole. All three formats hold the same values under the same
+names (`row_names.NAMES`), bodies in Base64 except in Parquet, so each can be read back without loss.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import csv
+import codecs
 import errno
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
+from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
@@ -27,7 +29,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 _PARTIAL_SUFFIX = ".part"
 _PARQUET_ROWS = 4_096
 _PARQUET_BYTES = 16 * 1024 * 1024
-"""A row group is written when it holds so many rows or so many bytes of bodies."""
+"""A row group is written when it holds this many rows or this many bytes of bodies."""
 _READ_ROWS = 512
 _TEXT_COLUMNS = frozenset(("topic", "bornHost", "storeHost", "bodySha256", "offsetMsgId", MASKED))
 _NUMBERS = frozenset(NAMES) - _TEXT_COLUMNS - {"properties", "body"}
@@ -38,7 +40,7 @@ WriteRow = Callable[[Row], None]
 
 
 class _Parquet(Protocol):
-    """What is used of pyarrow's writer, which has no types."""
+    """The part of pyarrow's writer in use, which has no types."""
 
     def write_table(self, table: object) -> None: ...
     def close(self) -> None: ...
@@ -46,19 +48,15 @@ class _Parquet(Protocol):
 
 @contextmanager
 def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iterator[WriteRow]:
-    """A function that writes rows to a file, or to standard output without one.
+    """A function that writes rows to a file in one of `FORMATS`, or to standard output without a path.
 
-    Args:
-        path: Of the file.
-        form: One of `FORMATS`.
-        names: Of the values that each row has.
-
-    Raises:
-        UsageError: The file cannot be made, or Parquet has no file to go to.
+    Raises `UsageError` when the file cannot be made, or Parquet has no file.
     """
     if path is None:
         if form == "parquet":
             raise UsageError("Parquet is no text: name a file with --out")
+        if form == "csv" and _needs_mark(sys.stdout):
+            sys.stdout.write(BYTE_ORDER_MARK)
         yield _text_writer(form, sys.stdout, names)
         sys.stdout.flush()
         return
@@ -68,7 +66,7 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
                 yield file.write
             _sync(beside)
         else:
-            with beside.open("w", encoding="utf-8", newline="") as text:
+            with new_csv(beside) if form == "csv" else beside.open("w", encoding="utf-8", newline="") as text:
                 yield _text_writer(form, text, names)
                 text.flush()
                 os.fsync(text.fileno())
@@ -76,7 +74,7 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
 
 @contextmanager
 def _written_beside(path: Path) -> Iterator[Path]:
-    """A path beside another that takes its place at the end, and goes after an error."""
+    """A temporary path that replaces ``path`` at the end, and is deleted after an error."""
     beside = path.with_name(path.name + _PARTIAL_SUFFIX)
     try:
         beside.open("wb").close()
@@ -108,16 +106,23 @@ def _sync(path: Path) -> None:
 def _text_writer(form: str, file: TextIO, names: Sequence[str]) -> WriteRow:
     if form == "jsonl":
         return lambda row: _write_line(file, row)
-    writer = csv.writer(file)
-    writer.writerow(names)
-    return lambda row: writer.writerow([_cell(value) for value in row.values()])
+    write_csv(file, [names])
+    return lambda row: write_csv(file, [map(_cell, row.values())])
+
+
+def _needs_mark(out: TextIO) -> bool:
+    """Whether an output in UTF-8 was sent to a file by the shell: a mark would be a part of the first name in a pipe."""
+    try:
+        return stat.S_ISREG(os.fstat(out.fileno()).st_mode) and codecs.lookup(out.encoding).name == "utf-8"
+    except OSError:
+        return False  # tests and other programs may have put something else in its place
 
 
 def _write_line(file: TextIO, row: Row) -> None:
     file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _cell(value: Any) -> Any:  # noqa: ANN401  as csv takes it
+def _cell(value: Any) -> object:  # noqa: ANN401  a row holds anything
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else value
 
 
@@ -145,7 +150,6 @@ class _ParquetFile:
         self._file.close()
 
     def write(self, row: Row) -> None:
-        """Add a row; groups of them are written together."""
         body = base64.b64decode(row["body"])
         self._rows.append({**row, "body": body, "properties": list(row["properties"].items())})
         self._bytes += len(body)
@@ -162,11 +166,7 @@ class _ParquetFile:
 
 
 def format_of(path: Path) -> str:
-    """Format of a file by its name.
-
-    Raises:
-        UsageError: The name ends otherwise.
-    """
+    """Format of a file by its name; raises `UsageError` for another ending."""
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         names = ", ".join(f".{name}" for name in FORMATS)
@@ -175,11 +175,9 @@ def format_of(path: Path) -> str:
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows of an exported file with their numbers from 1; values as they were given to `exported`.
+    """Rows of an exported file with their numbers from 1; the values equal those passed to `exported`.
 
-    Raises:
-        UsageError: The file cannot be read, or is of no known format.
-        CodecError: A row is none; the text names its number.
+    Raises `UsageError` when the file cannot be read or has no known format, and `CodecError` with the number of a bad row.
     """
     read = {"jsonl": _read_lines, "csv": _read_csv, "parquet": _read_parquet}[format_of(path)]
     try:
@@ -205,24 +203,25 @@ def _read_lines(path: Path) -> Iterator[Row]:
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
-    csv.field_size_limit(sys.maxsize)  # bodies are longer than the 128 KiB that the library takes for a cell
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        while True:
-            try:
-                row = next(reader, None)
-                if row is None:
-                    return
-                yield _typed(row, f"line {reader.line_num:,} of {path.name}")
-            except csv.Error as error:
-                raise CodecError(f"{path.name} is no CSV behind line {reader.line_num:,}: {error}") from error
+    with open_csv(path) as file:
+        lines = ((line, cells) for line, cells in _csv_lines(file, path.name) if cells)
+        _first, names = next(lines, (0, []))
+        for line, cells in lines:
+            yield _typed(names, cells, f"line {line:,} of {path.name}")
 
 
-def _typed(row: dict[str, Any], where: str) -> Row:
-    if None in row or None in row.values():
+def _csv_lines(file: TextIO, name: str) -> Iterator[tuple[int, list[str]]]:
+    try:
+        yield from read_csv(file)
+    except CodecError as error:
+        raise CodecError(f"{name} is {error.message}") from error
+
+
+def _typed(names: list[str], cells: list[str], where: str) -> Row:
+    if len(names) != len(cells):
         raise CodecError(f"{where} has not as many cells as the first line has names")
     try:
-        return {name: _value(name, text) for name, text in row.items()}
+        return {name: _value(name, text) for name, text in zip(names, cells, strict=True)}
     except ValueError as error:
         raise CodecError(f"{where} cannot be read: {error}") from error
 
@@ -258,11 +257,7 @@ def _from_parquet(row: Row) -> Row:
 
 
 def body_bytes(row: Row, where: str) -> bytes:
-    """Body of a row: ``body`` in Base64, or where a row was made by hand ``bodyText``.
-
-    Raises:
-        CodecError: It is missing, or no Base64.
-    """
+    """Body of a row: ``body`` in Base64, or ``bodyText`` of a row made by hand; raises `CodecError` without a valid one."""
     text = row.get("body")
     plain = row.get("bodyText")
     if not text and isinstance(plain, str):

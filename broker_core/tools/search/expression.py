@@ -1,4 +1,4 @@
-"""The filter as a tree of values, and three-valued logic over it. Knows neither text nor messages.
+"""The filter as a tree of values, and three-valued logic over it, without text or messages.
 
 A filter is a `Comparison`, or a `NotCondition`, `EveryCondition` or `AnyCondition` of filters.
 """
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class FieldKind(Enum):
-    """What the values of a field are."""
-
     TEXT = "text"
     INTEGER = "a whole number"
     SIZE = "a size"
@@ -29,8 +27,6 @@ class FieldKind(Enum):
 
 
 class Operator(Enum):
-    """How a field is compared."""
-
     EQUAL = "="
     NOT_EQUAL = "!="
     LESS = "<"
@@ -59,13 +55,12 @@ PathStep = str | int | AnyItem
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What is compared.
+    """A field to compare.
 
     Attributes:
         name: As in the language: ``topic``, ``prop``, ``body``, …
-        kind: What its values are.
         prop: Name of the property, for ``prop``.
-        path: Where in the body's JSON; not empty for `FieldKind.JSON` alone.
+        path: Place in the body's JSON; not empty for `FieldKind.JSON` alone.
     """
 
     name: str
@@ -75,7 +70,7 @@ class Field:
 
     @property
     def is_body(self) -> bool:
-        """Whether the body must be looked at."""
+        """Whether its values are in the body."""
         return self.kind in (FieldKind.BODY, FieldKind.JSON)
 
 
@@ -89,7 +84,7 @@ class Comparison:
     pattern: SearchPattern | None = None
     """The compiled regular expression of `Operator.MATCHES`."""
     position: int = dataclasses.field(default=0, compare=False)
-    """Of the first character in the text of the filter."""
+    """Position of its first character in the text of the filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +124,7 @@ def comparisons(expression: Expression) -> Iterator[Comparison]:
 
 
 def verdict(expression: Expression, known: Callable[[Comparison], bool | None]) -> bool | None:
-    """What can be said of a filter when some comparisons are not known (None).
-
-    Returns:
-        True or False where the known comparisons decide it, else None.
-    """
+    """Truth of a filter when some comparisons are not known (None): None unless the known ones decide it."""
     match expression:
         case Comparison():
             return known(expression)

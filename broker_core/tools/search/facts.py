@@ -1,11 +1,11 @@
-"""What a comparison means: a filter on one message, in plain Python. The reference for every faster way.
+"""Meaning of a comparison: a filter on one message, in plain Python. The reference for every faster way.
 
 A field of a message has no value, one, or several (a key is any of its words, an id any of its two). A comparison holds if it
-holds for any value; ``!=`` is the opposite of ``=``, so it holds where there is no value.
+holds for any value; ``!=`` is the opposite of ``=``, so it holds when there is no value.
 
-* Text is compared by code points; ``contains`` on the body looks for the UTF-8 bytes, ``~`` searches its text.
+* Text is compared by code points; ``contains`` on the body searches for the UTF-8 bytes, ``~`` searches its text.
 * A property or a JSON value against a number is compared as a number, against text as text.
-* A body that does not decompress is taken as it is stored; `MessageFacts.body_fault` says why.
+* A body that does not decompress is used as it is stored; `MessageFacts.body_fault` says why.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from broker_core.tools.search.expression import (
 )
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 
-JsonValue = Any  # what a JSON text holds
+JsonValue = Any
 
 _NUMBER = re.compile(r"[-+]?\d{1,300}(\.\d{1,300})?([eE][-+]?\d{1,3})?")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
@@ -51,20 +51,15 @@ ORDERS: dict[Operator, Callable[[Any, Any], Any]] = {
 
 
 class MessageFacts:
-    """A message with the values of its fields, worked out when they are asked for.
-
-    Args:
-        message: As stored.
-    """
+    """A message with the values of its fields, computed on demand."""
 
     def __init__(self, message: StoredMessage) -> None:
         self.message = message
         self.body_fault = ""
-        """Why the body could not be decompressed; known once it was asked for."""
+        """Why the body could not be decompressed; known after the first use of `body`."""
 
     @cached_property
     def body(self) -> bytes:
-        """Decompressed body."""
         try:
             return decompress_body(self.message.sys_flag, self.message.body)
         except CodecError as error:
@@ -78,7 +73,7 @@ class MessageFacts:
 
     @cached_property
     def json(self) -> tuple[JsonValue, ...]:
-        """The body's JSON value; empty where it is none."""
+        """The body's JSON value; empty when it is none."""
         try:
             return (json.loads(self.body.decode("utf-8-sig")),)
         except (ValueError, RecursionError):
@@ -86,13 +81,12 @@ class MessageFacts:
 
     @cached_property
     def group(self) -> str | None:
-        """Group of a retry, dead letter or waiting message, else that of the producer where it is stored."""
+        """Group of a retry, dead letter or delayed message, else that of the producer if it is stored."""
         message = self.message
         found = group_of_topic(message.topic) or group_of_topic(message.properties.get(REAL_TOPIC, ""))
         return found or message.properties.get(PRODUCER_GROUP)
 
     def values(self, field: Field) -> tuple[Any, ...]:
-        """All values of a field."""
         if field.kind is FieldKind.JSON:
             return tuple(_at_path(self.json[0], field.path)) if self.json else ()
         if field.name == "prop":
@@ -144,7 +138,6 @@ _VALUES: dict[str, Callable[[MessageFacts], tuple[Any, ...]]] = {
 
 
 def matches(expression: Expression, facts: MessageFacts) -> bool:
-    """Whether a message passes a filter."""
     match expression:
         case Comparison():
             return holds(expression, facts)
@@ -183,7 +176,7 @@ def compare(comparison: Comparison, values: tuple[Any, ...]) -> bool:
 
 
 def utf8(text: str) -> bytes:
-    """Bytes to look for; half of a surrogate pair, which a body cannot hold, stays one."""
+    """UTF-8 bytes of a text; half of a surrogate pair, which a body cannot hold, stays one."""
     return text.encode("utf-8", "surrogatepass")
 
 

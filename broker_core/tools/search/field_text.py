@@ -9,11 +9,11 @@ from broker_core.tools.search.expression import Field
 from broker_core.tools.search.facts import MessageFacts
 
 TEXT_CHARACTERS_MAX = 1_000
-"""Of one value; more is cut, with an ellipsis."""
+"""Of one value; a longer one is cut, with an ellipsis."""
 
 
 def field_text(facts: MessageFacts, field: Field) -> str:
-    """All values of a field in one text, separated by commas; empty where there is none."""
+    """All values of a field in one text, separated by commas; empty without one."""
     text = ", ".join(_text(value) for value in facts.values(field))
     return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
 

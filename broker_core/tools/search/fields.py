@@ -1,4 +1,4 @@
-"""The fields of the filter language, and what topics say about the messages in them.
+"""The fields of the filter language, and the state and group of messages by their topic.
 
 Source: docs/spec/broker.md §0.3 (reserved names).
 """
@@ -47,7 +47,7 @@ KINDS = {
     "reconsume": FieldKind.INTEGER,
     "delay_level": FieldKind.INTEGER,
 }
-"""Fields by name; ``prop`` is followed by a name, and ``body`` may be by a JSON path."""
+"""Fields by name; a name must follow ``prop``, and a JSON path may follow ``body``."""
 
 _EQUALITY = frozenset((Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN))
 _ORDER = frozenset((Operator.LESS, Operator.LESS_OR_EQUAL, Operator.GREATER, Operator.GREATER_OR_EQUAL))
@@ -63,7 +63,7 @@ OPERATORS = {
     FieldKind.BODY: _EQUALITY | _TEXTUAL,
     FieldKind.JSON: _EQUALITY | _ORDER | _TEXTUAL,
 }
-"""What each kind of field can be compared by."""
+"""Operators of each kind of field."""
 
 
 def state_of_topic(topic: str) -> str:

@@ -1,4 +1,4 @@
-"""What a search could not look at, in sentences: the reasons why its outcome is partial. Pure."""
+"""Sentences on what a search could not search: the reasons why its outcome is partial. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Gaps:
         self._more = 0
 
     def add(self, reason: str) -> None:
-        """Note one; the same words are noted once."""
+        """Add a reason; equal ones are kept once."""
         if reason in self._reasons:
             return
         if len(self._reasons) < REASONS_MAX:
@@ -26,13 +26,12 @@ class Gaps:
             self._more += 1
 
     def reasons(self) -> list[str]:
-        """All of them, in order."""
         more = [f"and {self._more:,} more faults like these"] if self._more else []
         return [*self._reasons, *more]
 
 
 def unknown_topic(topic: str, known: Collection[str]) -> str:
-    """The reason for a topic that a filter names and nobody knows; names those that are spelled alike."""
+    """The reason for an unknown topic in a filter, with similar names."""
     near = difflib.get_close_matches(topic, known, n=NEAR_NAMES, cutoff=0.7)
     hint = f"; near are {', '.join(near)}" if near else ""
     return f"topic {topic} is not known to the name server{hint}"

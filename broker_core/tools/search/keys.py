@@ -1,7 +1,7 @@
-"""Index files as a search needs them: where a key may be, and which part of the log they know nothing of.
+"""Index files as a search needs them: possible places of a key, and parts of the log that the index does not cover.
 
-Reads the files from outside, also while a broker adds to them: what was added meanwhile counts as not in the index, and is
-scanned. Whoever asks must look at the record, as two keys may have one hash.
+The files are read from outside, also while a broker adds to them: items added meanwhile count as not in the index, and their
+records are scanned. The caller must check the record, because two keys may have one hash.
 
 Source: docs/spec/store.md §5.
 """
@@ -18,17 +18,11 @@ Range = tuple[int, int]
 """From, up to: physical offsets of records."""
 
 _CHAIN_MAX = 5_000_000
-"""Items in one chain; a longer one than a file has items goes in a circle."""
+"""Items in one chain; a longer one than a file has items is a cycle."""
 
 
 class KeyIndex:
-    """The index of a store as it is now.
-
-    Args:
-        root: Store directory.
-        log_start: Offset of the oldest record.
-        log_end: Where the log ends.
-    """
+    """The index of a store as it is now; its log has records from ``log_start`` to ``log_end``."""
 
     def __init__(self, root: Path, log_start: int, log_end: int) -> None:
         self._files = [file for file in load_index(root) if _is_usable(file)]
@@ -52,7 +46,7 @@ class KeyIndex:
         return found
 
     def _distrust(self, file: LoadedIndex) -> int:
-        """Give a file up; returns the place of its last record, which lies behind what is to be scanned instead."""
+        """Drop a file; returns the place of its last record, which is after the part to be scanned instead."""
         assert file.header is not None
         self._files.remove(file)
         self.unknown.append((file.header.begin_offset, file.header.end_offset))
@@ -60,7 +54,7 @@ class KeyIndex:
 
 
 def _is_usable(file: LoadedIndex) -> bool:
-    """Whether the header says what the first and the last item do; one that was damaged may name any part of the log."""
+    """Whether the header agrees with the first and the last item; a damaged one may name any part of the log."""
     header = file.header
     if header is None or file.slots <= 0 or header.next_item <= 1:
         return False
@@ -72,7 +66,7 @@ def _is_usable(file: LoadedIndex) -> bool:
 
 
 def _gaps(files: list[LoadedIndex], log_start: int, log_end: int) -> list[Range]:
-    """What lies before, between and behind the files; the record at the end of one may have more keys than went into it."""
+    """The parts before, between and after the files; the record at the end of one may have more keys than the file."""
     gaps: list[Range] = []
     reached = log_start
     for file in files:
@@ -87,7 +81,7 @@ def _gaps(files: list[LoadedIndex], log_start: int, log_end: int) -> list[Range]
 
 
 def _chain(file: LoadedIndex, value: int) -> list[int] | None:
-    """Physical offsets under a hash; None where the chain is damaged."""
+    """Physical offsets under a hash; None when the chain is damaged."""
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
     found: list[int] = []
     number = int(slots[value % file.slots])

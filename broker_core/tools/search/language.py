@@ -8,10 +8,9 @@
     field       = name | "prop." name | "body" { "." name | "[" number "]" | "[*]" }
     value       = text in " or ' | number | time | size | true | false | null
 
-Words of the language may be written in capitals. In text, a backslash makes the next quote or backslash part of it, and stands
-for itself before anything else. Names after a dot may be in quotes.
-
-What comparisons mean is in `broker_core.tools.search.facts`.
+Words of the language may be written in capitals. In text, a backslash makes the next quote or backslash part of it, and is
+itself a character before anything else. Names after a dot may be in quotes. `broker_core.tools.search.facts` has the meaning
+of comparisons.
 """
 
 from __future__ import annotations
@@ -76,24 +75,15 @@ class _Token:
 
 
 def parse_filter(text: str, *, now_ms: int) -> Expression:
-    """The tree of a filter.
+    """The tree of a filter; times like ``-15m`` count from ``now_ms``, milliseconds since the epoch.
 
-    Args:
-        text: In the language.
-        now_ms: What times like ``-15m`` count from, milliseconds since the epoch.
-
-    Raises:
-        FilterError: It is no filter; ``context`` has ``position`` and ``length`` of the place, in characters.
+    Raises `FilterError`, whose ``context`` has ``position`` and ``length`` of the place, in characters.
     """
     return _Parser(text, now_ms).parse()
 
 
 def parse_field(text: str) -> Field:
-    """A field by itself, e.g. the heading of a column: ``prop.region``, ``body.items[0].sku``.
-
-    Raises:
-        FilterError: It is none, or more follows.
-    """
+    """A single field, e.g. the heading of a column: ``prop.region``, ``body.items[0].sku``; raises `FilterError`."""
     return _Parser(text, 0).parse_field()
 
 

@@ -1,4 +1,4 @@
-"""Light topics in a filter: their messages lie in other topics, and only a property says to which light ones they went.
+"""Light topics in a filter: their messages lie in other topics, and a property names the light ones.
 
 Source: docs/spec/store.md §14.2 (multi-dispatch).
 """
@@ -25,7 +25,7 @@ _DISPATCHED = Field("prop", FieldKind.PROPERTY, prop=INNER_MULTI_DISPATCH)
 
 
 def told_by_records(expression: Expression) -> Expression:
-    """The same filter with light topics that it names looked for where records name them."""
+    """The filter with its light topics replaced by conditions on that property."""
     match expression:
         case Comparison():
             return _comparison(expression)

@@ -11,7 +11,7 @@ _UNIT_BYTES = {
     "tib": 1 << 40,
 }  # fmt: skip
 
-# Digits are bounded, as a float of hundreds of them is infinite.
+# Digits are bounded, because a float of hundreds of them is infinite.
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)([a-z]+)", re.IGNORECASE)
 _BEFORE_NOW = re.compile(r"-(?:\d{1,18}(?:\.\d{1,18})?(?:ms|[smhdw])){1,10}")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
@@ -22,7 +22,7 @@ _WHOLE = re.compile(r"\d{1,18}")
 
 
 def parse_size(text: str) -> int | None:
-    """Bytes of ``10KB``, ``1.5MiB`` or ``200``; a KB has 1024 bytes. None where the text is no size."""
+    """Bytes of ``10KB``, ``1.5MiB`` or ``200``; a KB has 1024 bytes. None when the text is no size."""
     if _WHOLE.fullmatch(text):
         return int(text)
     found = _SIZE.fullmatch(text)
@@ -32,12 +32,12 @@ def parse_size(text: str) -> int | None:
 
 
 def parse_time(text: str, now_ms: int, zone: tzinfo | None = None) -> int | None:
-    """Milliseconds since the epoch of a time, None where the text is none.
+    """Milliseconds since the epoch of a time, None when the text is none.
 
     Args:
         text: Milliseconds since the epoch; ISO 8601 with a date alone, or with minutes, seconds or fractions, with or without
-            an offset from UTC; or how long ago: ``-15m``, ``-1h30m`` (ms, s, m, h, d, w).
-        now_ms: What ``-15m`` counts from.
+            an offset from UTC; or a time ago: ``-15m``, ``-1h30m`` (ms, s, m, h, d, w).
+        now_ms: Base of ``-15m``.
         zone: Of times without an offset; None is that of this machine.
     """
     if _WHOLE.fullmatch(text):

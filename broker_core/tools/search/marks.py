@@ -1,6 +1,6 @@
-"""What a filter looks for in texts, as patterns: for marking the matches where a message is shown. Pure.
+"""Patterns of a filter's texts, for marking the matches in a shown message. Pure.
 
-Only what makes a message pass is marked: comparisons that are denied, and those with numbers and times, mark nothing.
+Only what makes a message pass is marked: negated comparisons, and those with numbers and times, mark nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from broker_core.tools.search.expression import (
 from broker_core.tools.search.patterns import MarkPattern
 
 MARKS_MAX = 100
-"""More texts than this are not looked for at once."""
+"""Most texts to mark at once."""
 _LITERAL_OPERATORS = (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN, Operator.CONTAINS)
 _FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _NUMBER_EDGES = r"(?<![\w.]){}(?![\w.]*\d)"
@@ -31,7 +31,7 @@ _NUMBER_EDGES = r"(?<![\w.]){}(?![\w.]*\d)"
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Patterns by field; None where nothing of it is looked for.
+    """Patterns by field; None for a field without one.
 
     Attributes:
         body: Of the body's text, also values at JSON paths.
@@ -52,7 +52,6 @@ _FIELDS = ("body", "key", "tag", "topic", "properties")
 
 
 def marks_of(expression: Expression) -> Marks:
-    """What a filter looks for."""
     found: dict[str, list[str]] = {}
     wanted = list(_wanted(expression, denied=False))
     for comparison in wanted:
@@ -77,7 +76,7 @@ def _wanted(expression: Expression, *, denied: bool) -> Iterator[Comparison]:
 
 
 def _texts(comparison: Comparison) -> Iterator[str]:
-    """Regular expressions of what one comparison looks for."""
+    """Regular expressions of one comparison's texts."""
     if comparison.operator is Operator.MATCHES:
         assert comparison.pattern is not None
         yield _as_part(comparison.pattern.pattern)
@@ -92,7 +91,7 @@ def _texts(comparison: Comparison) -> Iterator[str]:
 
 
 def _as_part(pattern: str) -> str:
-    """An expression as one of several; flags that it has for the whole of itself are those of this part then.
+    """An expression as one of several alternatives; its global flags become those of this part.
 
     One with flag x may end with a comment, which a line break ends.
     """
@@ -105,7 +104,7 @@ def _as_part(pattern: str) -> str:
 def _pattern(texts: list[str]) -> MarkPattern | None:
     if not texts:
         return None
-    # Longer texts first: where two begin alike the longer one is marked.
+    # Longer texts first, so that of two with the same beginning the longer one is marked.
     ordered = sorted(dict.fromkeys(texts), key=len, reverse=True)[:MARKS_MAX]
     try:
         return MarkPattern("|".join(ordered))

@@ -13,16 +13,11 @@ from broker_core.tools.search.results import Hit
 from broker_core.tools.search.row_names import NAMES, Row
 
 BODY_SHOWN_BYTES = 48
-"""Bodies above this have their SHA-256 beside them."""
+"""Longer bodies have their SHA-256 in the row."""
 
 
 def message_row(hit: Hit, tags_code: int) -> tuple[Row, str]:
-    """A message by `NAMES`, and why its body is given as it is stored, if so.
-
-    Args:
-        hit: The message.
-        tags_code: Third field of its consume queue unit.
-    """
+    """A message by `NAMES`, with the tags code of its queue unit, and why its body is written as it is stored, if so."""
     stored, fault = hit.message, ""
     try:
         body = decompress_body(stored.sys_flag, stored.body)

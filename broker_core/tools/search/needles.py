@@ -1,7 +1,7 @@
-"""Bytes that a record must have for a comparison to hold: what lets most records go without being decoded.
+"""Bytes that a record must have for a comparison to hold, so that most records need not be decoded.
 
-They are necessary, and only where `Needles.is_exact` sufficient too. Text in JSON may be written with escapes, which all begin
-with a backslash; so a body with a backslash is never ruled out by text that is missing in it.
+They are necessary, and only with `Needles.is_exact` sufficient too. Text in JSON may be written with escapes, which all begin
+with a backslash, so a body with a backslash is never ruled out by missing text.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from broker_core.tools.search.expression import Comparison, FieldKind, Operator
 from broker_core.tools.search.facts import utf8
 
 _REPLACEMENT = "\ufffd"
-"""Stands for bytes that are no UTF-8, so that its own bytes need not be there."""
+"""Stands for bytes that are no UTF-8, so its own bytes need not be in the record."""
 _CACHED_MAX = 256
 _ALTERNATIVES_MAX = 16
-"""More are not searched for one by one: decoding is faster then."""
+"""With more, decoding is faster than single searches."""
 
 
 _EQUALITY = (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN)
@@ -27,13 +27,13 @@ _IN_PROPERTIES = ("tag", "key", "prop", "group")
 
 
 class Needles(NamedTuple):
-    """What to look for.
+    """Bytes to search for.
 
     Attributes:
         any_of: At least one of them is in the record, or the comparison does not hold.
-        in_body: They are looked for in the stored body alone, which must not be compressed.
+        in_body: They are searched in the stored body alone, which must not be compressed.
         is_exact: One of them is enough for it to hold.
-        is_opposite: It is about the opposite: the comparison is ``!=``.
+        is_opposite: They are those of the opposite: the comparison is ``!=``.
         positions: Records at these places in the log are not ruled out either.
     """
 
@@ -46,7 +46,7 @@ class Needles(NamedTuple):
 
 @lru_cache(maxsize=_CACHED_MAX)
 def needles_of(comparison: Comparison) -> Needles | None:
-    """Bytes to look for; None where there are none that would say something."""
+    """Bytes to search for; None when there are none that decide anything."""
     found = _body_needles(comparison) if comparison.field.is_body else _property_needles(comparison)
     if found is None or len(found.any_of) > _ALTERNATIVES_MAX:
         return None
@@ -67,12 +67,12 @@ def _body_needles(comparison: Comparison) -> Needles | None:
     names = [step for step in comparison.field.path if isinstance(step, str) and step]
     if not names or _REPLACEMENT in names[-1]:
         return None
-    # Without the name there is no value, and nothing but != holds of none.
+    # Without the name there is no value, and only != holds without a value.
     return Needles((utf8(names[-1]), b"\\"), in_body=True, is_opposite=is_opposite)
 
 
 def _property_needles(comparison: Comparison) -> Needles | None:
-    """Of fields that are in the properties; all of a group, a key or an id is somewhere in the record as it is."""
+    """Needles of fields in the properties; the texts of a group, a key or an id are in the record unchanged."""
     operator, field, texts = comparison.operator, comparison.field, _texts(comparison)
     is_opposite = operator is Operator.NOT_EQUAL
     if field.name == "id":
@@ -90,7 +90,7 @@ def _property_needles(comparison: Comparison) -> Needles | None:
 
 
 def offset_in_id(text: str) -> int:
-    """Physical offset in an offset message id, -1 where the text is none."""
+    """Physical offset in an offset message id, -1 when the text is none."""
     try:
         return parse_offset_message_id(text)[1]
     except CodecError:
@@ -98,6 +98,6 @@ def offset_in_id(text: str) -> int:
 
 
 def _texts(comparison: Comparison) -> tuple[bytes, ...] | None:
-    """The literals as bytes; None where one is no text, or may be written otherwise."""
+    """The literals as bytes; None when one is no text, or may be written otherwise."""
     texts = [value for value in comparison.values if isinstance(value, str) and _REPLACEMENT not in value]
     return tuple(utf8(text) for text in texts) if len(texts) == len(comparison.values) else None

@@ -1,13 +1,13 @@
-"""Parts of queues read side by side, a few pulls under way at once. Knows the order of things, not the network.
+"""Parallel pulls of parts of queues: their order and retries, without the network.
 
-    each part       one pull after the other; the next is under way while the messages of the last are looked at
-    each broker     has a few parts read at the same time, so that one that is slow holds up no other
-    a batch         some answers, as many as whoever takes them wants at a time and as come within a moment
-    a lost broker   is left alone at once, and so is one that is too busy; its parts go on from where they stood when the others
-                    are read: after a pause, and after a longer one, until it answers or there are no more pauses; where it
-                    is by then is asked before each try
+    each part       one pull after the other; the next is running while the caller handles the last one's messages
+    each broker     has a few parts read concurrently, so that a slow one delays no other
+    a batch         some answers: as many as the caller wants at a time, of those that arrive within a moment
+    a lost broker   is skipped at once, and so is one that is too busy; its parts continue where they were when the others
+                    are read: after a pause, and after a longer one, until it answers or there are no more pauses; its
+                    address is requested before each retry
 
-Whoever takes no more batches stops the pulls: nothing is pulled ahead but what is under way.
+A caller that takes no more batches stops the pulls: only the running ones are ahead of it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from broker_core.tools.search.gaps import Gaps
 PULLS_AT_ONCE = 4
 """Of one broker."""
 PULLS_MAX = 16
-"""Of all: an answer has some 256 KiB."""
+"""Of all brokers: an answer has some 256 KiB."""
 RETRY_PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0)
-"""Before a lost broker is tried again: a minute, as ending and starting a real one was seen to take 40 s on a busy machine."""
+"""Before retries of a lost broker: a minute, because the restart of a real one took up to 40 s on a busy machine."""
 ANSWERS_MAX = 16
-"""Of a batch. To look at few records by columns takes as long as to look at many: 20 µs a record of one answer, 3 of 16."""
+"""Of a batch. A filter by columns takes as long for few records as for many: 20 µs a record of one answer, 3 of 16."""
 _GATHER_S = 0.05
 """How long an answer waits for others of its batch at most."""
 _TICK_S = 0.5
-"""While nothing comes an empty batch is given so often, so that whoever takes them can say so, or stop."""
+"""Without answers an empty batch is yielded at this interval, so that the caller can report that, or stop."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """How far a part is read."""
+    """Progress of a part."""
 
     part: QueueSlice
     offset: int
@@ -48,9 +48,9 @@ class _Progress:
 
 
 Pull = Callable[[QueueSlice, int], Awaitable[tuple[list[bytes], int]]]
-"""Pulls records of a part from an offset on, and gives the offset to go on at."""
+"""Pulls records of a part from an offset on; returns them and the next offset."""
 Find = Callable[[], Awaitable[dict[str, str]]]
-"""Tells the address of each broker, by its name, that is known now."""
+"""Returns broker name → its address now, of each known broker."""
 Answers = list[tuple[str, list[bytes]]]
 """Names of brokers with the records of one pull each."""
 
@@ -59,13 +59,12 @@ class ParallelPulls:
     """Reads parts once. On one event loop.
 
     Args:
-        pull: Asks a broker.
-        parts: What to read.
-        find: Asks where brokers are, before one that was lost is tried again; another may have taken its master's place.
-        gaps: Told what could not be read.
-        pauses_s: Before each further try of a broker that is lost, in seconds.
-        at_once: Pulls of one broker under way at most.
-        cancelled: Set when no more is wanted: the batches end then, whatever brokers are waited for.
+        pull: Sends a pull to a broker.
+        find: Finds the addresses of brokers before a retry of a lost one, because another may be master by now.
+        gaps: Gets what could not be read.
+        pauses_s: Before each retry of a lost broker, in seconds.
+        at_once: Running pulls of one broker at most.
+        cancelled: Set to end the batches, whatever pulls are pending.
     """
 
     def __init__(
@@ -87,19 +86,16 @@ class ParallelPulls:
         self._cancelled = asyncio.Event() if cancelled is None else cancelled
         self._left = [_Progress(part, part.first) for part in parts]
         self._lost: dict[str, str] = {}
-        """Address → why it is left alone in this round."""
+        """Address → why it is skipped in this round."""
         self._running: dict[asyncio.Task[tuple[list[bytes], int]], _Progress] = {}
         self._wanted = 1
 
     def taken(self, *, any_hits: bool) -> None:
-        """Be told of what came last: batches grow as long as nothing is found in them, and what is found comes at once."""
+        """Report the result of the last batch: batches grow while they have no hits, and hits are yielded at once."""
         self._wanted = 1 if any_hits else min(2 * self._wanted, ANSWERS_MAX)
 
     async def batches(self) -> AsyncGenerator[Answers, None]:
-        """Answers as they come, those of one queue in their order.
-
-        An empty batch says that a lost or slow broker is waited for.
-        """
+        """Answers as they arrive, those of one queue in their order; an empty batch: a lost or slow broker is awaited."""
         ending = asyncio.ensure_future(self._cancelled.wait())
         try:
             tries = 0
@@ -126,7 +122,7 @@ class ParallelPulls:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _find_again(self, ending: asyncio.Task[Any]) -> None:
-        """Learn where the brokers of what is left are now."""
+        """Update the addresses of the remaining parts."""
         finding = asyncio.ensure_future(self._find())
         await asyncio.wait((finding, ending), return_when=asyncio.FIRST_COMPLETED)
         if not finding.done():
@@ -138,7 +134,7 @@ class ParallelPulls:
             place.part = replace(place.part, address=address)
 
     async def _round(self, ending: asyncio.Task[Any]) -> AsyncGenerator[Answers, None]:
-        """Read everything but what is on brokers that are lost meanwhile; that is left."""
+        """Read all parts except those of brokers lost meanwhile, which are left."""
         waiting = _by_address(self._left)
         self._left, self._lost = [], {}
         failed: list[_Progress] = []
@@ -163,11 +159,11 @@ class ParallelPulls:
             while gathered and (is_due or len(gathered) >= self._wanted):
                 batch, gathered = gathered[: self._wanted], gathered[self._wanted :]
                 yield batch
-        # Those that failed come last in the next round: a part that cannot be read does not keep the others from it.
+        # Failed parts come last in the next round, so that an unreadable part does not block the others.
         self._left += failed
 
     def _answers(self, done: Iterable[asyncio.Task[tuple[list[bytes], int]]], failed: list[_Progress]) -> Answers:
-        """What pulls gave, whose parts go on; places whose broker is lost are added to ``failed``."""
+        """Answers of finished pulls, whose parts continue; parts of lost brokers are added to ``failed``."""
         answers: Answers = []
         for task in done:
             place = self._running.pop(task)
@@ -185,7 +181,7 @@ class ParallelPulls:
         return answers
 
     def _begin(self, waiting: Mapping[str, deque[_Progress]]) -> None:
-        """Begin with as many parts as may be read at the same time; those of brokers that are lost are left."""
+        """Start as many parts as may be read concurrently; those of lost brokers are left."""
         busy = Counter(place.part.address for place in self._running.values())
         for address, places in waiting.items():
             while places and address in self._lost:

@@ -1,8 +1,8 @@
-"""Regular expressions of filters, which a short text must not keep busy for ever.
+"""Regular expressions of filters, bounded in time.
 
-A matcher tries one way after the other, and a short expression may have so many ways that thirty characters take hours. What
-can be seen of that in an expression is refused; the rest ends with a time-out, at which the library looks while it matches. It
-lets other threads run meanwhile, so that a broker which searches goes on.
+A matcher tries one way after the other, and a short expression may have so many ways that thirty characters take hours.
+Expressions with visible nested repeats are refused; the others end with a time-out, which the library checks while it matches.
+It lets other threads run meanwhile, so that a broker that searches continues.
 """
 
 from __future__ import annotations
@@ -20,41 +20,35 @@ PATTERN_CHARACTERS_MAX = 1_000
 SEARCH_SECONDS = 2.0
 """For one value of one message; a search of a million of them has no time for more."""
 MARK_SECONDS = 0.01
-"""For one text that is shown, while the window waits."""
+"""For one shown text, while the window waits."""
 _REPEATS = "*+"
 _OPEN_COUNT = re.compile(r"\{\d*,\}")
 
 
-class SearchPattern:
-    """A compiled regular expression that searches texts within `SEARCH_SECONDS` each.
-
-    Attributes:
-        pattern: Its text; two of the same text are equal.
-    """
+class _Pattern:
+    """A compiled regular expression; two of the same kind and text are equal."""
 
     __slots__ = ("_compiled", "pattern")
 
     def __init__(self, pattern: str) -> None:
-        """Compile it.
-
-        Raises:
-            UsageError: It is no regular expression.
-        """
+        """Compile it; raises `UsageError` when it is no regular expression."""
         self.pattern = pattern
         self._compiled = _compiled(pattern)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SearchPattern) and other.pattern == self.pattern
+        return isinstance(other, type(self)) and other.pattern == self.pattern
 
     def __hash__(self) -> int:
         return hash(self.pattern)
 
-    def search(self, text: str) -> regex.Match[str] | None:
-        """The first match in a text.
 
-        Raises:
-            UsageError: The expression takes too long on it.
-        """
+class SearchPattern(_Pattern):
+    """Searches texts within `SEARCH_SECONDS` each."""
+
+    __slots__ = ()
+
+    def search(self, text: str) -> regex.Match[str] | None:
+        """The first match in a text; raises `UsageError` when the expression takes too long on it."""
         try:
             return self._compiled.search(text, timeout=SEARCH_SECONDS)
         except TimeoutError as error:
@@ -64,30 +58,14 @@ class SearchPattern:
             ) from error
 
 
-class MarkPattern:
-    """A regular expression for marking what is shown. One that once takes longer than `MARK_SECONDS` marks nothing any more.
+class MarkPattern(_Pattern):
+    """Marks shown text, until it once takes longer than `MARK_SECONDS`."""
 
-    Attributes:
-        pattern: Its text; two of the same text are equal.
-    """
-
-    __slots__ = ("_compiled", "_is_given_up", "pattern")
+    __slots__ = ("_is_given_up",)
 
     def __init__(self, pattern: str) -> None:
-        """Compile it.
-
-        Raises:
-            UsageError: It is no regular expression.
-        """
-        self.pattern = pattern
-        self._compiled = _compiled(pattern)
+        super().__init__(pattern)
         self._is_given_up = False
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MarkPattern) and other.pattern == self.pattern
-
-    def __hash__(self) -> int:
-        return hash(self.pattern)
 
     def finditer(self, text: str, start: int = 0, end: int | None = None) -> Iterator[regex.Match[str]]:
         """Matches between two places of a text, up to the one that takes too long."""
@@ -100,7 +78,7 @@ class MarkPattern:
 
 
 def compile_pattern(text: str, fail: Callable[[str], NoReturn]) -> SearchPattern:
-    """A compiled pattern; ``fail`` is called with what is wrong with one that cannot be used."""
+    """A compiled pattern; calls ``fail`` with the fault of an unusable one."""
     if len(text) > PATTERN_CHARACTERS_MAX:
         fail(f"the regular expression has {len(text):,} characters; it may have {PATTERN_CHARACTERS_MAX:,}")
     try:
@@ -125,7 +103,7 @@ def _compiled(text: str) -> regex.Pattern[str]:
 
 
 def _has_nested_repeat(text: str) -> bool:
-    """Whether a group with a repeat without bound is itself repeated without bound."""
+    """Whether a group with an unbounded repeat is itself repeated without bound."""
     groups = [False]
     position = 0
     while position < len(text):
@@ -154,7 +132,7 @@ def _repeats_at(text: str, position: int) -> bool:
 
 
 def _class_end(text: str, start: int) -> int:
-    """Position behind a character class."""
+    """Position after a character class."""
     position = start + 1
     if text[position : position + 1] == "^":
         position += 1

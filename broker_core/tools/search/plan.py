@@ -1,12 +1,12 @@
-"""How a store is searched: which parts are looked at, and why not the rest. Said before it begins.
+"""How a store is searched: which parts are read, and why not the rest, stated before it begins.
 
-    lookup    ids say where a record lies, keys are in the index files; what the index does not know is scanned
-    queues    topic, queue and state pick consume queues, times parts of them; used where that is little of the store
+    lookup    ids say where a record lies, keys are in the index files; what the index does not cover is scanned
+    queues    topic, queue and state pick consume queues, times parts of them; used when that is little of the store
     log       all records of a part of the log, by columns
 
-Queues and index are used where they can be trusted: in the store that is open in this process, and in a directory that was
-closed in good order and has the queues of the topics that count. They hold what RocketMQ serves; a record that no queue knows
-is found by a scan of the log. Where they would have been used and are not, the plan says why.
+Queues and index are used when they can be trusted: in the store that is open in this process, and in a directory that was
+closed in order and has the queues of the filter's topics. They hold what RocketMQ serves; a record without a queue is found by
+a scan of the log. When they would have been used and are not, the plan says why.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker_core.cluster.slices import CLOCK_MARGIN_MS
 from broker_core.counted import counted
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.newer_layouts import check_layout
@@ -23,21 +24,20 @@ from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import LMQ_PREFIX
 from broker_core.tools.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
-from broker_core.tools.search.columns import topic_verdict
-from broker_core.tools.search.expression import Comparison, Expression, verdict
-from broker_core.tools.search.facts import compare
+from broker_core.tools.search.columns import may_match
+from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.keys import KeyIndex, Range
 from broker_core.tools.search.needles import offset_in_id
 from broker_core.tools.search.queues import Queues, QueueSpan
-from broker_core.tools.search.store_times import CLOCK_MARGIN_MS, file_times, narrowed_span, narrowed_to_files
+from broker_core.tools.search.store_times import file_times, narrowed_span, narrowed_to_files
 
 QUEUE_SHARE_MAX = 0.25
-"""With more than this share of a store's messages in the queues that count, the log is read as a whole."""
+"""With more than this share of a store's messages in the chosen queues, the log is read as a whole."""
 LOOKUPS_MAX = 1_000
 QUESTIONS_MAX = 20_000
-"""Keys times topics: each is looked for in every file of the index, 5 to 100 µs together."""
+"""Keys times topics: each pair is looked up in every file of the index, 5 to 100 µs together."""
 RECORD_BYTES_GUESSED = 512
-"""Where no queue says how many messages there are."""
+"""Used when no queue has a number of messages."""
 UNSETTLED = "the store is in use, or was not closed in good order"
 ELSEWHERE = "the store has queues of a kind that RocketMQ 5 alone reads"
 NO_QUEUES = "the store has no consume queues"
@@ -45,14 +45,13 @@ NO_QUEUES = "the store has no consume queues"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a search will look at.
+    """What a search will read.
 
     Attributes:
         places: Physical offsets that the index and ids name, ascending; they lie outside of ``ranges``.
-        spans: Messages of queues.
         ranges: Parts of the log to be scanned, ascending.
         steps: The same in words.
-        total_messages: About how many messages that is.
+        total_messages: Their approximate number.
     """
 
     steps: tuple[str, ...]
@@ -67,15 +66,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Planner:
-    """Makes the plan for one filter on one store.
-
-    Args:
-        expression: The filter.
-        log: Its log.
-        queues: Its consume queues.
-        log_end: Where the log ends now.
-        doubt: Why queues and index cannot be relied upon; empty where they can.
-    """
+    """Makes the plan for one filter on one store; ``doubt`` says why queues and index cannot be trusted, if so."""
 
     expression: Expression
     log: LogReader
@@ -84,9 +75,9 @@ class Planner:
     doubt: str
     _spans: list[QueueSpan] = field(init=False)
     _topics: frozenset[str] = field(init=False)
-    """Those that have queues."""
+    """Topics with queues."""
     _stored: Interval = field(init=False)
-    """Times that may hold matches; everything where times do not rise along the log."""
+    """Times that may hold matches; everything when times do not rise along the log."""
     _file_times: list[tuple[int, int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +112,7 @@ class Planner:
     # ---- lookups -------------------------------------------------------------------------------------------------------
 
     def _place_by_id(self, lookup: Lookup) -> int:
-        """Where the record is that has an offset message id; -1 where there is none, or the id is another kind."""
+        """Place of the record with an offset message id; -1 without one, or for another kind of id."""
         place = offset_in_id(lookup.text) if lookup.field == "id" else -1
         parts = self.log.parts(place) if place >= 0 else None
         if parts is None or offset_message_id(HostAddress.from_packed(parts.head.store_host), place) != lookup.text:
@@ -129,9 +120,9 @@ class Planner:
         return place
 
     def _lookup_plan(self, lookups: frozenset[Lookup]) -> Plan | None:
-        """By the index; None where it would be asked for so much that a scan is quicker."""
+        """A plan by the index; None when it would take so many lookups that a scan is faster."""
         every = self._topics | literal_topics(self.expression) | self.queues.named_topics()
-        topics = [topic for topic in sorted(every) if self._may_match(topic, None)]
+        topics = [topic for topic in sorted(every) if may_match(self.expression, topic, None)]
         if len(topics) * len(lookups) > QUESTIONS_MAX:
             return None
         index = KeyIndex(self.log.root, self.log.min_offset, self.log_end)
@@ -149,16 +140,18 @@ class Planner:
     # ---- queues --------------------------------------------------------------------------------------------------------
 
     def _lost_topics(self) -> list[str]:
-        """Topics that the filter names and that have no queue.
+        """Topics of the filter that have no queue.
 
-        The records of one that was deleted may be left in the log, and those of one whose directory was lost are.
+        The records of a deleted topic may still be in the log, and those of one whose directory was lost are.
         """
         return sorted(literal_topics(self.expression) - self._topics)
 
     def _chosen_spans(self) -> list[QueueSpan] | None:
-        """What to read of which queues; None where the log is the better way."""
-        may_match = {topic: self._may_match(topic, None) for topic in self._topics}
-        chosen = [span for span in self._spans if may_match[span.topic] and self._may_match(span.topic, span.queue_id)]
+        """Spans of queues to read; None when the log is the better way."""
+        has_match = {topic: may_match(self.expression, topic, None) for topic in self._topics}
+        chosen = [
+            span for span in self._spans if has_match[span.topic] and may_match(self.expression, span.topic, span.queue_id)
+        ]
         if len(chosen) == len(self._spans):
             return None
         if self._stored != EVERYTHING:
@@ -170,14 +163,6 @@ class Planner:
         chosen = [span for span in chosen if span.first < span.end]
         in_log = self._messages_in([self._log_range()])
         return chosen if _messages(chosen) <= in_log * QUEUE_SHARE_MAX else None
-
-    def _may_match(self, topic: str, queue_id: int | None) -> bool:
-        def known(comparison: Comparison) -> bool | None:
-            if comparison.field.name == "queue":
-                return None if queue_id is None else compare(comparison, (queue_id,))
-            return topic_verdict(comparison, topic)
-
-        return verdict(self.expression, known) is not False
 
     def _queue_plan(self, spans: list[QueueSpan]) -> Plan:
         if not spans:
@@ -205,7 +190,7 @@ class Planner:
         return (start, end) if self.doubt else self._narrowed_by_queues(start, end)
 
     def _narrowed_by_queues(self, start: int, end: int) -> Range:
-        """Bounds within files: the last message that any queue has before the time, and the first behind it."""
+        """Bounds within files: the last message before the time, and the first after it, over all queues."""
         for span in self._spans:
             narrowed = narrowed_span(self.log, self.queues, span, self._stored)
             before = self._place_of(span, narrowed.first - 1) if narrowed.first > span.first else -1
@@ -220,7 +205,7 @@ class Planner:
         return int(units[0]["physical_offset"]) if len(units) and int(units[0]["record_bytes"]) > 0 else -1
 
     def _messages_in(self, ranges: list[Range]) -> int:
-        """About how many messages lie in parts of the log, taking all to be of one size."""
+        """Approximate number of messages in parts of the log, as if all had one size."""
         log_bytes = self.log_end - self.log.min_offset
         part_bytes = sum(end - start for start, end in ranges)
         # Queues of light messages name records that are in queues of their topics, too.
@@ -230,7 +215,7 @@ class Planner:
 
 
 def doubt_of(root: Path) -> str:
-    """Why queues and index of a directory need not be all there; empty where they are."""
+    """Why queues and index of a directory may be incomplete; empty if they are complete."""
     if StorePaths(root).abort.exists():
         return UNSETTLED
     try:
@@ -245,7 +230,7 @@ def _messages(spans: list[QueueSpan]) -> int:
 
 
 def _merged(ranges: list[Range]) -> list[Range]:
-    """The same parts, ascending and apart."""
+    """The same ranges, ascending and disjoint."""
     merged: list[Range] = []
     for start, end in sorted(one for one in ranges if one[0] < one[1]):
         if merged and start <= merged[-1][1]:

@@ -1,6 +1,6 @@
-"""Which of the records of a pull must be decoded: heads and bytes decide the rest, as in a search of files (`columns`).
+"""Which records of a pull must be decoded: heads and bytes decide the rest, as in a search of files (`columns`).
 
-Where one of them is damaged all are decoded, so that it is told, whether it would match or not.
+If one of them is damaged all are decoded, so that the damage is reported, whether the record would match or not.
 """
 
 from __future__ import annotations
@@ -15,22 +15,18 @@ from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
 from broker_core.tools.search.expression import Expression
 
 FEW_RECORDS = 8
-"""Fewer are decoded sooner than their heads are columns."""
+"""Fewer are decoded faster than their heads become columns."""
 
 
 class PulledFilter:
-    """A filter on the records of pulls.
-
-    Args:
-        expression: The filter. Its ``queue`` means the number that a record holds.
-    """
+    """A filter on the records of pulls; ``queue`` in it means the number that a record holds."""
 
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
         self._topics = TopicVerdicts()
 
     def open_rows(self, records: Sequence[bytes]) -> Sequence[int]:
-        """Places of those that match or may match, in their order; of all, where one of them is damaged."""
+        """Indexes of records that match or may match, in their order; of all, if one of them is damaged."""
         every = range(len(records))
         if len(records) < FEW_RECORDS:
             return every

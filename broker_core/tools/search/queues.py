@@ -1,7 +1,7 @@
 """Consume queues as a search needs them: of a directory read from outside, or of the store that is open in this process.
 
-A queue says where the messages of a topic lie, in the order of the log. That of an open store is not all on the disk yet,
-so it is asked through the store.
+A queue says where the messages of a topic lie, in the order of the log. The queues of an open store are not completely on the
+disk yet, so they are read through the store.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from broker_core.engine.store.config_file import load_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.store.inspection.queue_reader import QueueReaders, Units, is_blank
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.paths import StorePaths
@@ -23,7 +23,7 @@ UNITS_AT_A_TIME = 4_096
 
 
 class QueueSpan(NamedTuple):
-    """Messages of one queue from ``first`` up to, not with, ``end``."""
+    """Messages of one queue from ``first`` up to, not including, ``end``."""
 
     topic: str
     queue_id: int
@@ -38,33 +38,25 @@ class Queues(Protocol):
         """Every queue with all of its messages."""
 
     def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
-        """Up to ``count`` units from ``offset`` on; fewer at the end, and where some are missing."""
+        """Up to ``count`` units from ``offset`` on; fewer at the end, and when some are missing."""
 
     def named_topics(self) -> frozenset[str]:
-        """Topics that may have had queues which are not there any more."""
+        """Topics that may have had queues that no longer exist."""
 
 
 class OpenStore(Protocol):
-    """What is asked of a store that is open in this process."""
+    """The part of an open store that a search uses."""
 
     def queues(self) -> list[tuple[str, int]]: ...
-
     def min_offset(self, topic: str, queue_id: int) -> int: ...
-
     def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-
     @property
     def commit_log_max_offset(self) -> int: ...
 
 
 class StoredQueues:
-    """Queues of a directory.
-
-    Args:
-        root: Store directory.
-    """
+    """Queues of a store directory."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -78,24 +70,20 @@ class StoredQueues:
         return np.empty(0, dtype=UNIT_TYPE) if reader is None else reader.units(offset, count)
 
     def named_topics(self) -> frozenset[str]:
-        """Those of the table of topics: somebody may have lost the directory of one. None where it cannot be read."""
+        """Topics in the table of topics, because the directory of one may be lost; empty when the table cannot be read."""
         try:
-            table = load_config(StorePaths(self._root).config / "topics.json").get("topicConfigTable")
+            content = ConfigFile(StorePaths(self._root).config / "topics.json").look().value or {}
         except StoreError:
             return frozenset()
+        table = content.get("topicConfigTable")
         return frozenset(table) if isinstance(table, dict) else frozenset()
 
     def close(self) -> None:
-        """Let all files go."""
         self._readers.close()
 
 
 class LiveQueues:
-    """Queues of the store that is open in this process.
-
-    Args:
-        store: The store.
-    """
+    """Queues of the store that is open in this process."""
 
     def __init__(self, store: OpenStore) -> None:
         self._store = store
@@ -108,20 +96,15 @@ class LiveQueues:
         return np.array(self._store.queue_units(topic, queue_id, offset, count), dtype=UNIT_TYPE)
 
     def named_topics(self) -> frozenset[str]:
-        """None: who opened the store has made the queues whole."""
+        """Empty, because opening the store completes the queues."""
         return frozenset()
 
     def close(self) -> None:
-        """Nothing to let go."""
+        """Do nothing: no files are open."""
 
 
 class QueueCursor:
-    """Goes through one queue, giving the places of its messages in the log.
-
-    Args:
-        queues: The queues of the store.
-        span: Which messages.
-    """
+    """Iterates over one queue and returns the places of its messages in the log."""
 
     def __init__(self, queues: Queues, span: QueueSpan) -> None:
         self.span = span
@@ -133,7 +116,7 @@ class QueueCursor:
         self._reached = -1
 
     def next_place(self) -> int | None:
-        """Place of the next message; None behind the last."""
+        """Place of the next message; None after the last."""
         while not len(self._places):
             if self._next >= self.span.end:
                 return None

@@ -1,4 +1,4 @@
-"""What a search gives: steps with hits, and how it ended."""
+"""Results of a search: steps with hits, and the outcome."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from broker_core.protocol.message.model import StoredMessage
 
 STEP_HITS_MAX = 256
 STEP_BYTES_MAX = 4 * 1024 * 1024
-"""Hits of one step hold about this much at most; a single larger one is given all the same."""
+"""Approximate bound on the hits of one step; a single larger one is returned nevertheless."""
 FINDINGS_MAX = 1_000
-"""Damaged places named; more are counted."""
+"""Reported damaged places; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,17 @@ class Hit:
     record: bytes
     """As stored."""
     broker: str = ""
-    """Name of the broker that gave it; empty where it was read from files."""
+    """Name of the broker that returned it; empty if it was read from files."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """What one turn of a search brought.
+    """Result of one turn of a search.
 
     Attributes:
         hits: In the order of the log; of a cluster, those of each queue in its order.
-        scanned: Messages looked at so far.
-        total: About how many will have been looked at in the end.
-        found: Hits so far.
+        scanned, found: Messages scanned, and hits, so far.
+        total: Approximate number of messages that will have been scanned in the end.
     """
 
     hits: list[Hit]
@@ -45,7 +44,7 @@ class SearchStep:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a search ended. It is complete when there are no reasons why not."""
+    """How a search ended. Without reasons it is complete."""
 
     scanned: int
     found: int
@@ -55,7 +54,7 @@ class Outcome:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every message that passes the filter was given."""
+        """Whether every message that passes the filter was found."""
         return not self.reasons
 
     def __str__(self) -> str:
@@ -64,12 +63,11 @@ class Outcome:
 
 
 def limit_reason(limit: int) -> str:
-    """Why a search ended with as many hits as it was to find."""
     return f"the limit of {counted(limit, 'hit')} was reached"
 
 
 def undecoded_reason(count: int) -> str:
-    """Why bodies may hold what was not found."""
+    """Why bodies may hold undetected matches."""
     return counted(
         count,
         "body could not be decompressed and was searched as it is stored",

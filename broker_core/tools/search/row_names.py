@@ -13,4 +13,4 @@ NAMES = (
 )  # fmt: skip
 
 MASKED = "masked"
-"""A further name, in files that were written by rules of masking: what is hidden in the row, empty for nothing."""
+"""A further name, in files written with masking rules: what is hidden in the row, empty for nothing."""

@@ -1,8 +1,8 @@
-"""A search of a store: from a filter to its hits, a little at a time.
+"""A search of a store: from a filter to its hits, a step at a time.
 
-The caller asks for one `SearchStep` after the other, and may stop asking: that is a pause. Memory does not grow with the store
-or with what is found. It reads the files from outside and changes nothing; of the store that is open in this process it takes
-the log up to where it ended at the start.
+The caller takes one `SearchStep` after the other; to stop taking them is a pause. Memory does not grow with the store or with
+the hits. The search reads the files from outside and changes nothing; of the store that is open in this process it reads the
+log up to its end at the start.
 
     parts of the plan → records by window → heads and bytes (`columns`) → those left open are decoded (`facts`) → hits
 """
@@ -25,14 +25,13 @@ from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads, records_
 from broker_core.engine.store.ownership import check_directory
 from broker_core.errors import RecordError, UsageError
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, decode_record
 from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.light_topics import told_by_records
-from broker_core.tools.search.log_end import log_end
 from broker_core.tools.search.plan import Plan, Planner, doubt_of
-from broker_core.tools.search.queues import LiveQueues, OpenStore, QueueCursor, StoredQueues
+from broker_core.tools.search.queues import LiveQueues, OpenStore, QueueCursor, Queues, StoredQueues
 from broker_core.tools.search.results import (
     FINDINGS_MAX,
     STEP_BYTES_MAX,
@@ -46,12 +45,12 @@ from broker_core.tools.search.results import (
 
 WINDOW_BYTES = 8 * 1024 * 1024
 _SPAN_BYTES = 32 * 1024 * 1024
-"""Part of the log from which messages of queues are taken in one go."""
+"""Part of the log from which messages of queues are taken at a time."""
 _DECODED_BETWEEN_BREATHS = 16
 _STRETCH_NS = 1_000_000
 _SLEEP_NS_MAX = 50_000_000
 _CROWD_MAX = 4.0
-"""A search sleeps at most so many times as long as it took."""
+"""A search sleeps at most this many times as long as it took."""
 
 
 @dataclass(slots=True)
@@ -66,19 +65,14 @@ class _Counts:
 
 
 class StoreSearch:
-    """One search. To be used by one thread at a time; `cancel` may be called from any.
+    """One search. To be used by one thread at a time; `cancel` may be called from any. Raises `StoreError`.
 
     Args:
-        root: Store directory.
-        expression: The filter.
-        store: The store, where it is open in this process.
+        store: The store, if it is open in this process.
         limit: Hits after which it stops; None for all.
-        breathe: Called every millisecond or so of work, so that others get their turn.
-        window_bytes: How much of the log is looked at in one go.
-        plan: What is looked at, as it was made where the store is open; None: it is made here.
-
-    Raises:
-        StoreError: The directory is no store, or cannot be read.
+        breathe: Called every millisecond or so of work, so that other threads run.
+        window_bytes: How much of the log is read at a time.
+        plan: A plan made earlier with the open store; None: it is made here.
     """
 
     def __init__(
@@ -107,11 +101,10 @@ class StoreSearch:
         self._is_cancelled = False
         self.plan = plan or self._planned(root, store)
         self.outcome: Outcome | None = None
-        """How it ended, once it has."""
 
     def _planned(self, root: Path, store: OpenStore | None) -> Plan:
         doubt = "" if store is not None else doubt_of(root)
-        end = log_end(self._log, self._queues, is_trusted=not doubt) if store is None else store.commit_log_max_offset
+        end = _log_end(self._log, self._queues, is_trusted=not doubt) if store is None else store.commit_log_max_offset
         return Planner(self._expression, self._log, self._queues, end, doubt).plan()
 
     def cancel(self) -> None:
@@ -119,7 +112,7 @@ class StoreSearch:
         self._is_cancelled = True
 
     def steps(self) -> Generator[SearchStep, None, None]:
-        """Carry the search out; `outcome` is known afterwards. Steps without hits tell of progress."""
+        """Carry the search out; `outcome` is known afterwards. Steps without hits report progress."""
         hits: list[Hit] = []
         is_finished = False
         try:
@@ -128,9 +121,9 @@ class StoreSearch:
                 is_finished = True
             except OSError as error:
                 self._reasons.append(f"the store could not be read further: {error}")
-            except UsageError as error:  # a regular expression that does not end
+            except UsageError as error:  # a regular expression timed out
                 self._reasons.append(error.message)
-            if hits:  # what was found until then
+            if hits:  # the hits so far
                 yield self._step(hits)
         finally:
             self._is_cancelled = self._is_cancelled or not (is_finished or self._reasons)
@@ -139,7 +132,7 @@ class StoreSearch:
             self._end()
 
     def _steps_of_windows(self, hits: list[Hit]) -> Generator[SearchStep, None, None]:
-        """The steps; ``hits`` are those that none of them has given yet."""
+        """The steps; ``hits`` are those that no step has returned yet."""
         held_bytes = 0
         for window in self._windows():
             for hit in window:
@@ -156,7 +149,7 @@ class StoreSearch:
                 break
 
     def tags_code(self, message: StoredMessage) -> int | None:
-        """Third field of the queue's unit of a message; None where its queue has no such unit. While it is carried out."""
+        """Third field of a message's queue unit; None when its queue has no such unit. Only during the search."""
         units = self._queues.units(message.topic, message.queue_id, message.queue_offset, 1)
         if not len(units) or int(units[0]["physical_offset"]) != message.physical_offset:
             return None
@@ -207,7 +200,7 @@ class StoreSearch:
         yield from self._of_places(places)
 
     def _of_places(self, places: list[int]) -> Iterator[Iterator[Hit]]:
-        """Records that the index names; those of a file that is gone have expired, and are nothing to speak of."""
+        """Hits among records that the index names; those of a deleted file have expired, and are not reported."""
         by_file: dict[int, list[int]] = {}
         for place in places:
             by_file.setdefault(place - place % max(self._log.file_bytes, 1), []).append(place)
@@ -257,7 +250,7 @@ class StoreSearch:
     # ---- hits ----------------------------------------------------------------------------------------------------------
 
     def _hits(self, buffer: mmap.mmap, data: Bytes, heads: RecordHeads) -> Iterator[Hit]:
-        """Hits of a window; its messages count as scanned when all of it was looked at, or when it ends early."""
+        """Hits of a window; its messages count as scanned when all of it was read, or when it ends early."""
         self._breathe()
         if not len(heads):
             return
@@ -284,7 +277,7 @@ class StoreSearch:
         try:
             message = decode_record(record)
         except RecordError:
-            # Written over between the look at its head and this one: the file was deleted or reused under the search.
+            # Overwritten after its head was read: the file was deleted or reused during the search.
             self._counts.missing += 1
             return None
         if not is_sure:
@@ -298,17 +291,12 @@ class StoreSearch:
 
 
 class Breather:
-    """Gives others their turn: after a stretch of work it sleeps as long as the work took, or longer.
+    """Lets other threads run: after a stretch of work it sleeps as long as the work took, or longer.
 
-    The broker's loop shares the interpreter with a search in its process; so it is free for half of the time, in stretches
-    of a millisecond or two. A stretch that takes longer than the processor worked on it met others, who wanted the interpreter
-    or the processor; a thread that is kept from the processor may hold the interpreter all the while. The sleep is longer
-    then by the same measure, so that the search asks for less than its share and is let finish what it begins.
-
-    Args:
-        clock_ns: A clock that only rises, in nanoseconds.
-        worked_ns: The time that the processor has worked for this thread, in nanoseconds.
-        sleep: Sleeps for some seconds.
+    The broker's loop shares the interpreter with a search in its process; so it is free for half of the time, in stretches of a
+    millisecond or two. A stretch that takes longer than its processor time competed with others for the interpreter or the
+    processor; a thread that waits for the processor may hold the interpreter meanwhile. The sleep then is longer by the same
+    factor, so that the search uses less than its share and can finish each stretch.
     """
 
     def __init__(
@@ -323,7 +311,7 @@ class Breather:
         self.begin()
 
     def begin(self) -> None:
-        """Work begins: what was waited for before it is no work. To be called by the thread that works."""
+        """Begin a stretch; earlier waits do not count as work. Called by the working thread."""
         self._since_ns, self._worked_before_ns = self._clock_ns(), self._worked_ns()
 
     def __call__(self) -> None:
@@ -337,4 +325,40 @@ class Breather:
 
 
 def _no_breath() -> None:
-    """Nobody waits."""
+    """Do nothing: no other thread waits."""
+
+
+def _log_end(log: LogReader, queues: Queues, *, is_trusted: bool) -> int:
+    """Offset after the last record of a log, or the end of its last file when that is unknown; the log is not read.
+
+    Files have their full size from the start, and their unwritten part is zeros. ``is_trusted``: the store was closed in order,
+    so its queues lead to the end; otherwise records may lie anywhere.
+    """
+    files_end = max((base + log.file_bytes for path, base in log.files if path.stat().st_size), default=log.min_offset)
+    if not is_trusted:
+        return files_end
+    end = _behind_queues(log, queues)
+    while end is not None and end < files_end:
+        rest = log.file_bytes - end % log.file_bytes
+        head = log.record(end, FILLER.size) if rest >= FILLER.size else None
+        if head is None:
+            return files_end
+        size, magic = FILLER.unpack_from(head)
+        if not size and not magic:
+            return end
+        if magic != MAGIC_BLANK or size != rest:
+            return files_end  # a record that no queue knows
+        end += rest
+    return files_end
+
+
+def _behind_queues(log: LogReader, queues: Queues) -> int | None:
+    """End of the last record that a queue names; None when no queue names one."""
+    ends = []
+    for span in queues.spans():
+        if span.end == span.first:
+            continue
+        units = queues.units(span.topic, span.queue_id, span.end - 1, 1)
+        if len(units) and int(units[0]["record_bytes"]) > 0:
+            ends.append(int(units[0]["physical_offset"]) + int(units[0]["record_bytes"]))
+    return max((end for end in ends if end > log.min_offset), default=None)

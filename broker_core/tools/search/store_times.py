@@ -1,7 +1,7 @@
-"""Where a time lies in a log or a queue. Takes it that store times rise along the log, as RocketMQ does.
+"""Places of a time in a log or a queue. Assumes that store times rise along the log, as RocketMQ does.
 
-But for a clock that was set back a little: whoever looks for a time widens it by `CLOCK_MARGIN_MS`. That they rise is looked at
-for the first records of the log's files: where those fall, no time is used to narrow a search.
+A clock may have been set back a little, so callers widen a time by `CLOCK_MARGIN_MS`. The rise is checked for the first records
+of the log's files: if those fall, no time narrows a search.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAG
 from broker_core.tools.search.bounds import Interval
 from broker_core.tools.search.queues import Queues, QueueSpan
 
-CLOCK_MARGIN_MS = 10_000
-"""How far a broker's clock may have been set back without a message of a time being missed."""
 _TIMESTAMP_BYTES = 76
 """Bytes from the start of a record to the end of STORETIMESTAMP, with an IPv6 host before it."""
 assert _TIMESTAMP_BYTES <= SMALLEST_RECORD
 
 
 def time_at(log: LogReader, physical_offset: int) -> int | None:
-    """Store time of the record at a place; None where there is none."""
+    """Store time of the record at a place; None without one."""
     head = log.record(physical_offset, _TIMESTAMP_BYTES)
     if head is None or SIZE_AND_MAGIC.unpack_from(head)[1] not in (MAGIC_V1, MAGIC_V2):
         return None
@@ -30,7 +28,7 @@ def time_at(log: LogReader, physical_offset: int) -> int | None:
 
 
 def file_times(log: LogReader) -> list[tuple[int, int]] | None:
-    """Base and store time of the first record of each log file; None where they do not rise."""
+    """Base and store time of the first record of each log file; None when they do not rise."""
     times = [(base, time_at(log, base)) for _, base in log.files]
     known = [(base, moment) for base, moment in times if moment is not None]
     return known if all(one[1] <= two[1] for one, two in pairwise(known)) else None
@@ -43,7 +41,7 @@ def narrowed_to_files(times: list[tuple[int, int]], stored: Interval, start: int
 
 
 def narrowed_span(log: LogReader, queues: Queues, span: QueueSpan, stored: Interval) -> QueueSpan:
-    """Messages of a queue that were stored in a time; all where the queue cannot be searched."""
+    """Messages of a queue that were stored in a time; all when the queue cannot be searched."""
     first = _first_offset(log, queues, span, lambda moment: moment >= stored.low)
     end = _first_offset(log, queues, span, lambda moment: moment > stored.high)
     if first is None or end is None:
@@ -52,7 +50,7 @@ def narrowed_span(log: LogReader, queues: Queues, span: QueueSpan, stored: Inter
 
 
 def _first_offset(log: LogReader, queues: Queues, span: QueueSpan, is_reached: Callable[[int], bool]) -> int | None:
-    """First offset whose store time is reached; the end where none is, None where a record on the way cannot be read."""
+    """First offset whose store time is reached; the end if none is, None when a record on the way cannot be read."""
     low, high = span.first, span.end
     while low < high:
         middle = (low + high) // 2
@@ -67,7 +65,7 @@ def _first_offset(log: LogReader, queues: Queues, span: QueueSpan, is_reached: C
 
 
 def _time_of(log: LogReader, queues: Queues, span: QueueSpan, offset: int) -> int | None:
-    """Store time of a message, -1 for one that has expired; None where there is no record."""
+    """Store time of a message, -1 for an expired one; None without a record."""
     units = queues.units(span.topic, span.queue_id, offset, 1)
     if not len(units) or not int(units[0]["record_bytes"]):
         return None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from broker_core.engine.schedule.delay_console import DelayConsole
@@ -16,6 +17,7 @@ from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
 from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.worker.embedded.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
@@ -67,6 +69,12 @@ class EngineView(Protocol):
 
     @property
     def journal(self) -> ActionJournal: ...
+
+    @property
+    def set_aside(self) -> SetAside: ...
+
+    @property
+    def reports(self) -> Sequence[str]: ...
 
     @property
     def connections(self) -> int: ...

@@ -67,7 +67,7 @@ class Sampler:
         self._refusal = ""
         self._members = _members(engine)
         self._subscriptions = _subscriptions(engine)
-        self._events: list[Occurred] = []
+        self._events = [Occurred("config_damaged", text, clock()) for text in engine.reports]
         self._queues = _QueueColumns(engine, self._inventory)
         self._positions = _PositionColumns(engine, self._inventory)
 
@@ -108,7 +108,9 @@ class Sampler:
     def events(self) -> list[Occurred]:
         """What happened since the last call, in order."""
         events, self._events = self._events, []
-        return [*events, *map(action_event, self._engine.journal.take_untold())]
+        now_ms = self._clock()
+        aside = [Occurred("message_set_aside", text, now_ms, topic) for topic, text in self._engine.set_aside.take()]
+        return [*events, *aside, *map(action_event, self._engine.journal.take_untold())]
 
     def subscriptions(self) -> Subscriptions:
         """What groups with members want; the same object as long as nothing changes."""

@@ -10,6 +10,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.engine.store.disk_use import clean_forcibly_percent, max_used_percent, warning_percent
 from broker_core.engine.store.flush import FlushRun
+from broker_core.engine.store.machine_code import machine_code_state
 from broker_core.engine.store.picture import StoreInside
 from broker_core.engine.store.results import StoreStats
 from broker_core.worker.handlers import Run
@@ -91,6 +92,7 @@ def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
         flush_disk_type=config.flush_disk_type,
         flush_interval_ms=config.flush_commit_log_interval_ms,
         refusal=stats.refusal,
+        machine_code=machine_code_state(config).value,
     )
 
 

@@ -11,8 +11,7 @@ with a time of their own (timers) are shown as messages of their system topic al
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
@@ -22,16 +21,16 @@ from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.schedule.timers import LoopTimers
-from broker_core.engine.store.config_file import load_config
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, ConsumerOffsets
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets
 from broker_core.engine.tables.counters import Counters
-from broker_core.engine.tables.group_table import GROUPS_FILE, GroupTable
-from broker_core.engine.tables.topic_table import TOPICS_FILE, TopicTable
+from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, GroupTable
+from broker_core.engine.tables.set_aside import SetAside
+from broker_core.engine.tables.topic_table import TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.engine.transaction.engine import CheckRequest, TransactionEngine
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
@@ -113,8 +112,11 @@ class StoredEngine:
         self.counters = Counters(now_ms=clock())
         self.journal = ActionJournal(StorePaths(config.store.root).config, clock=clock)
         """Nothing is ever written to it: what acts is refused before."""
+        self.set_aside = SetAside()
         self.notice = ""
         """What the user should know of the store; known after `start`."""
+        self.reports: Sequence[str] = ()
+        """What is wrong with configuration files; likewise."""
 
     async def start(self, progress: Progress | None = None) -> None:
         """Open the store and read the tables.
@@ -133,16 +135,18 @@ class StoredEngine:
         opening = asyncio.to_thread(MessageStore.open, self._config.store, clock=self._clock, read_only=True, progress=tell)
         self.store = await opening
         self.notice = "" if is_closed else NOT_CLOSED
-        tables: dict[str, Callable[[Mapping[str, Any]], None]] = {
-            TOPICS_FILE: self.topics.load,
-            GROUPS_FILE: self.groups.load,
-            OFFSETS_FILE: self.offsets.load,
-        }
-        for name, load in tables.items():
-            load(await asyncio.to_thread(load_config, paths.config / name) or {})
-        self.delays = self._read_delays(ConfigFiles(paths.config))
+        files = ConfigFiles(paths.config, read_only=True)
+        await asyncio.to_thread(self._load_tables, files)
+        self.delays = self._read_delays(files)
+        self.reports = files.reports
         self.transactions = StoredTransactions(self._config, self.store, self.journal, clock=self._clock)
         await self.transactions.load(self.offsets)
+
+    def _load_tables(self, files: ConfigFiles) -> None:
+        files.load(TOPICS_FILE, self.topics.load, TOPICS_RULE)
+        files.load(GROUPS_FILE, self.groups.load, GROUPS_RULE)
+        files.load(OFFSETS_FILE, self.offsets.load, OFFSETS_RULE)
+        self.topics.enter_missing(self.store.queues())
 
     def _read_delays(self, files: ConfigFiles) -> DelayConsole:
         service = DelayService(

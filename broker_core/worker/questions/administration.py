@@ -152,6 +152,8 @@ class StorePicture:
     flush_interval_ms: int
     refusal: str
     """Why puts are refused; empty while they are taken."""
+    machine_code: str
+    """``used``, ``off`` or ``not used``: see `orbitNative` in docs/broker.md."""
 
 
 # ---- questions ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QCompleter,
-    QLabel,
     QLineEdit,
     QWidget,
 )
@@ -20,7 +19,7 @@ from broker_core.api import UsageError
 from gui.views.alerts.words import SEVERITY_NAMES
 from gui.widgets.basic import form_layout, label, row, show_text
 from gui.widgets.inputs import UnitField
-from gui.widgets.said import on_language, push_button, said, say_items
+from gui.widgets.said import on_language, push_button, said, said_label, say_items
 from gui.words.amounts import value_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -65,7 +64,7 @@ class RuleForm(QWidget):
         self.save = push_button("Save", self._save, role="primary")
         self.revert = push_button("Revert", lambda: self._show(self._rule))
         names = ("Name", "Series", "Fires", "For, seconds", "Severity")
-        self._labels = [said(QLabel(), text=name) for name in names]
+        self._labels = [said_label(name, "") for name in names]
         for entry, name in zip((self.name, self.series, self.side, self.seconds, self.severity), names, strict=True):
             said(entry, name=name)
         editor = self.series.lineEdit()

@@ -15,6 +15,7 @@ from gui.widgets.said import on_language, push_button, said
 from gui.words.text import UNKNOWN, size_text, span_text, tr
 from monitoring.admin.setting_units import SettingUnit, setting_unit
 from monitoring.admin.settings import Fault, Setting, fault_of
+from monitoring.outside import whole_of
 
 PAGE_BYTES = 4_096
 _MS_OF = {SettingUnit.MILLISECONDS: 1, SettingUnit.SECONDS: 1_000, SettingUnit.HOURS: 3_600_000}
@@ -163,7 +164,8 @@ def fault_text(setting: Setting, fault: Fault) -> str:
 def human_text(key: str, value: str) -> str:
     """The meaning of a value with a unit: ``4 MiB``, ``1 min``; empty where the number says it."""
     unit = setting_unit(key)
-    if unit is None or not (value.isascii() and value.isdecimal()) or (number := int(value)) == 0:
+    number = whole_of(value)
+    if unit is None or not number:
         return ""
     match unit:
         case SettingUnit.BYTES:

@@ -23,6 +23,7 @@ from gui.operations.clusters import colour_icon
 from gui.widgets.basic import column, fill, form_layout, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
+from monitoring.outside import whole_of
 
 PORT_MAX = 65_535
 DIRECT, SOCKS, SSH = "direct", "socks", "ssh"
@@ -36,7 +37,7 @@ def address_fault(text: str) -> str:
         return tr("Write HOST:PORT, such as 10.0.0.5:9876.")
     for address in addresses:
         host, _colon, port = address.rpartition(":")
-        is_port = port.isascii() and port.isdigit() and 0 < int(port) <= PORT_MAX
+        is_port = 0 < (whole_of(port) or 0) <= PORT_MAX
         if not host or not is_port or any(character.isspace() or character == "?" for character in address):
             return tr("“{address}” is no address: write HOST:PORT, such as 10.0.0.5:9876.", address=address)
     return ""

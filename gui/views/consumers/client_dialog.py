@@ -24,6 +24,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import push_button
+from gui.words.plain_text import title_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
 from monitoring.admin.clients import ask_running_info, read_stacks
 
@@ -55,7 +56,7 @@ class ClientDialog(FittedDialog):
         self._client_id = member.client_id
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self.info: RunningInfo | None = None
-        self.setWindowTitle(member.client_id)
+        self.setWindowTitle(title_text(member.client_id))
         self.resize(WIDTH, HEIGHT)
         self.facts = KeyValueList()
         self.fault = Notice(context.theme)

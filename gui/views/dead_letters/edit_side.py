@@ -22,6 +22,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
+from monitoring.outside import read_json
 from monitoring.resending import Part, Patch, edit_counts
 
 LINES_COMPARED_MAX = 400
@@ -40,8 +41,8 @@ def show_change(view: CodeView, before: str, after: str, tokens: Tokens) -> None
 def laid_out(text: str) -> str:
     """JSON with a line for each value, other text unchanged."""
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
-    except ValueError:
+        return json.dumps(read_json(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
+    except (ValueError, RecursionError):  # what can be read need not be writable: that takes more of the stack
         return text
 
 

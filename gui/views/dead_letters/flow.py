@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
+from broker_core.api import csv_bytes
 from gui.operations.files import write_file
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, read_only_reason
@@ -37,24 +36,22 @@ HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to
 
 
 def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
-    """A line for each dead letter that was sent again, or should have been in the last resend; UTF-8, times in UTC."""
+    """A line for each dead letter that was sent again, or should have been in the last resend; CSV, times in UTC."""
     refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(HEAD)
+    lines: list[tuple[object, ...]] = [HEAD]
     for one in rows:
         message_id, note = one.letter.offset_message_id, one.note
         head = (message_id, one.letter.group, one.letter.origin_topic, one.letter.keys)
         if message_id in refused:
-            lines.writerow((*head, "", "", "", "", "not sent", refused[message_id]))
+            lines.append((*head, "", "", "", "", "not sent", refused[message_id]))
         elif message_id in doubtful:
-            lines.writerow((*head, "", "", "", "", "no answer, may be there", doubtful[message_id]))
+            lines.append((*head, "", "", "", "", "no answer, may be there", doubtful[message_id]))
         elif message_id in left:
-            lines.writerow((*head, "", "", "", "", "not tried", ""))
+            lines.append((*head, "", "", "", "", "not tried", ""))
         elif note.queue_offset >= 0:
             at = _time_text(note.at_ms)
-            lines.writerow((*head, at, note.topic, note.queue_id, note.queue_offset, one.proof or note.mark, ""))
-    return text.getvalue().encode()
+            lines.append((*head, at, note.topic, note.queue_id, note.queue_offset, one.proof or note.mark, ""))
+    return csv_bytes(lines)
 
 
 def _time_text(at_ms: int) -> str:

@@ -15,6 +15,7 @@ from gui.views.dead_letters.reader import DeadLetterReader
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.said import said
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.dead_letters import GroupFigures
 
@@ -84,7 +85,7 @@ class GroupsPanel(Panel):
         self.note.setEnabled(bool(group) and not refusal)
         words = tr("A note on all of {group}, kept on this computer", group=group) if group else tr("No group is selected.")
         self.note.setPlaceholderText(refusal or words)
-        self.note.setToolTip(refusal)
+        self.note.setToolTip(tip_text(refusal))
         self.note.setAccessibleName(words)
 
     def _write_note(self) -> None:

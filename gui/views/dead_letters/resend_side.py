@@ -24,6 +24,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.resending import PACE_DEFAULT, PACE_MAX, Part, Patch, ResendOrder, ResendTarget
@@ -148,7 +149,7 @@ class ResendSide(Panel):
         self.all_button.setText(tr("Resend {count}…", count=count_text(max(1, count))))
         for button in (self.first_button, self.all_button):
             button.setEnabled(not fault)
-            button.setToolTip(fault)
+            button.setToolTip(tip_text(fault))
         self._ask_members()
 
     def _changes_words(self, order: ResendOrder) -> str:

@@ -16,6 +16,7 @@ from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.said import said, said_button
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.letter_notes import HANDLED, OPEN, PARKED
 
@@ -75,7 +76,7 @@ class LetterSide(Panel):
         """Show a letter, or None; marks and the resend apply to the ``selected`` letters."""
         self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
         self.note.setEnabled(one is not None and not self._note_refusal)
-        self.note.setToolTip(self._note_refusal)
+        self.note.setToolTip(tip_text(self._note_refusal))
         self.facts.set_pairs([] if one is None else self._pairs(one))
         self.body.setPlainText("" if one is None else one.letter.body)
         self._show_note(one)

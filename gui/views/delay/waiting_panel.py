@@ -33,6 +33,7 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, short_count_text, span_text, tr
 
 LEVEL, TIMERS = "level", "timers"
@@ -234,7 +235,7 @@ class WaitingPanel(Panel):
         chosen, refusal = self.grid.selected_rows, self.dialogs.refusal
         for button in (self.deliver, self.move_to, self.cancel):
             button.setEnabled(bool(chosen) and not refusal)
-            button.setToolTip(refusal)
+            button.setToolTip(tip_text(refusal))
         self.back.setEnabled(len(self._starts) > 1)
         self.forward.setEnabled(self._next is not None)
 
@@ -280,7 +281,7 @@ class WaitingPanel(Panel):
         for text, action in ((tr("Deliver now…"), DELIVER), (tr("Move…"), MOVE), (tr("Cancel…"), CANCEL)):
             entry = menu.addAction(text, partial(self.ask, action))
             entry.setEnabled(not refusal)
-            entry.setToolTip(refusal)
+            entry.setToolTip(tip_text(refusal))
         menu.addSeparator()
         menu.addAction(tr("Show message"), lambda: self._open(one))
         menu.addAction(

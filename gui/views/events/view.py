@@ -30,7 +30,7 @@ from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.error_words import kept_line
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
-from monitoring.admin.events import EventGroup, EventRow, counts_by_part, csv_text, event_rows, json_lines, kinds_of
+from monitoring.admin.events import EventGroup, EventRow, counts_by_part, event_rows, events_csv, events_json_lines, kinds_of
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -46,7 +46,7 @@ _CHOICES = (
     EventGroup.REBALANCE, EventGroup.RESTART, EventGroup.RESET, EventGroup.TOPIC, EventGroup.DISK, EventGroup.ALERT,
     EventGroup.ACTION, EventGroup.NOTE,
 )  # fmt: skip
-_MAKERS: dict[str, Callable[[list[EventRow]], str]] = {"csv": csv_text, "jsonl": json_lines}
+_MAKERS: dict[str, Callable[[list[EventRow]], bytes]] = {"csv": events_csv, "jsonl": events_json_lines}
 
 
 def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[EventRow]]:
@@ -176,7 +176,7 @@ class EventsView(PageView):
         def done(size: int) -> None:
             self.context.notify(lambda: _written_text(count, path, size, more), state=State.WARNING if more else State.HEALTHY)
 
-        write_file(self, path, lambda: make(rows).encode(), done, lambda error: self._not_written(path, error))
+        write_file(self, path, lambda: make(rows), done, lambda error: self._not_written(path, error))
 
     def _not_written(self, path: Path, error: Exception) -> None:
         reason = kept_line(error)

@@ -16,6 +16,7 @@ from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import TimeZoneChoice, count_text, tr
+from monitoring.outside import whole_of
 from monitoring.state import ClusterState
 
 SLIDER_STEPS = 1_000
@@ -240,11 +241,10 @@ class BrowseBar(QWidget):
     # ---- entered places ----------------------------------------------------------------------------------------------
 
     def _offset_entered(self) -> None:
-        text = self.offset.text().replace(",", "").strip()
-        valid = text.isdigit() and self._window is not None
-        _mark(self.offset, valid=valid)
-        if valid and self._window is not None:
-            self.window_chosen.emit(self._window.at(int(text)))
+        offset = whole_of(self.offset.text().replace(",", "").strip())
+        _mark(self.offset, valid=offset is not None and self._window is not None)
+        if offset is not None and self._window is not None:
+            self.window_chosen.emit(self._window.at(offset))
 
     def _time_entered(self) -> None:
         at_ms = parse_time(self.time.text(), self._now_ms, self._times.zone)

@@ -34,7 +34,9 @@ from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from monitoring.outside import whole_of
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 WIDTH, HEIGHT = 980, 640
@@ -127,8 +129,9 @@ class CompareDialog(FittedDialog):
 
     def _entered(self) -> None:
         text = self.other.currentText().strip()
-        if text.replace(",", "").isdecimal() and len(text) < 20:
-            self._ask(int(text.replace(",", "")))
+        physical_offset = whole_of(text.replace(",", ""))
+        if physical_offset is not None:
+            self._ask(physical_offset)
         elif text:
             self._query.ask(self._context.source.ask(ReadMessageById(text)), self.compare_with, self._failed)
 
@@ -187,7 +190,7 @@ class CompareDialog(FittedDialog):
         for number, (texts, differs) in enumerate(rows):
             for place, text in enumerate(texts):
                 item = QTableWidgetItem(text)
-                item.setToolTip(text)
+                item.setToolTip(tip_text(text))
                 if differs:
                     item.setBackground(ground)
                     font = QFont(table.font())

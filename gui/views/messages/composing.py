@@ -45,6 +45,7 @@ from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import push_button
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
 from monitoring.compose.code import LANGUAGES
 from monitoring.compose.template import Moment, Template, TemplateError
@@ -188,7 +189,7 @@ class Composing(_Widget):
     def _check(self) -> None:
         fault, refusal = self._fault(), read_only_reason(self._source) or self.production.fault
         self.send_button.setEnabled(not fault and not refusal and not self._is_sending)
-        self.send_button.setToolTip(refusal or fault or tr("Ctrl+Enter"))
+        self.send_button.setToolTip(tip_text(refusal or fault or tr("Ctrl+Enter")))
         self.copy_as.setEnabled(not fault)
         self._write_verb()
         self.form.show_note(self.imports.words, self._first_text())

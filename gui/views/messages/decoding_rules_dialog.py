@@ -111,7 +111,7 @@ class DecodingRulesDialog(FittedDialog):
             (tr("Masked text"), _inset(self.masked_text), self.masked_text),
         )
         for name, field, entry in lines_of_form:
-            form.addRow(name, field)
+            form.addRow(label(name), field)
             if name:
                 entry.setAccessibleName(name)
         typed = self.message_type.lineEdit()

@@ -27,6 +27,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import on_language, said_button
+from gui.widgets.saved_menu import menu_text
 from gui.words.text import tr
 from monitoring.payload.shown import ShownBody
 
@@ -174,7 +175,7 @@ class MessageDetailPane(Panel):
         remembered, detail = self._remembered, self._detail
         if remembered is not None and detail is not None and remembered.physical_offset != detail.physical_offset:
             menu.addAction(
-                tr("With {name}", name=message_name(remembered, self.body.book.mask_of(remembered))),
+                menu_text(tr("With {name}", name=message_name(remembered, self.body.book.mask_of(remembered)))),
                 lambda: self.compare(remembered),
             )
         menu.addAction(tr("With another message…"), self.compare)

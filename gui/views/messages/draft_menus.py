@@ -20,7 +20,9 @@ from gui.models.compose_history import (
     with_template,
 )
 from gui.models.messages import MessageDraft
-from gui.widgets.saved_menu import add_saved, ask_name
+from gui.widgets.questions import ask_name
+from gui.widgets.saved_menu import add_saved
+from gui.words.plain_text import button_text, tip_text
 from gui.words.text import bytes_text, count_text, tr
 
 HISTORY_KEY = "compose/history"
@@ -56,7 +58,7 @@ class PastDrafts(QMenu):
         drafts = self.drafts
         for draft in drafts:
             # An ampersand would underline what follows it.
-            self.addAction(draft_name(draft).replace("&", "&&"), partial(self.chosen.emit, draft))
+            self.addAction(button_text(draft_name(draft)), partial(self.chosen.emit, draft))
         if not drafts:
             self.addAction(tr("Nothing was sent yet")).setEnabled(False)
 
@@ -119,7 +121,7 @@ class TemplatesMenu(QMenu):
         save = self.addAction(tr("Save as a template…"), self.ask_save)
         fault = self._fault(len(templates))
         save.setEnabled(not fault)
-        save.setToolTip(fault)
+        save.setToolTip(tip_text(fault))
         tips = {name: "  ".join(filter(None, (draft.topic, draft.tag, draft.keys))) for name, draft in templates.items()}
         add_saved(self, tips, self._choose, self.forget)
 

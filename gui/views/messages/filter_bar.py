@@ -20,9 +20,11 @@ from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
 from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, take_out
 from gui.widgets.popups import new_menu
+from gui.widgets.questions import ask_name
 from gui.widgets.said import on_language, said, said_button
-from gui.widgets.saved_menu import add_saved, ask_name, menu_text
+from gui.widgets.saved_menu import add_saved, menu_text
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 CHIPS_MAX = 8
@@ -169,7 +171,7 @@ class FilterBar(QWidget):
 
     def _chip(self, clause: Clause) -> QPushButton:
         chip = IconButton(self._theme, "x", menu_text(clause.text, _CHIP_CHARACTERS_MAX), role="small")
-        chip.setToolTip(tr("Leave out: {condition}", condition=clause.text))
+        chip.setToolTip(tip_text(tr("Leave out: {condition}", condition=clause.text)))
         chip.clicked.connect(lambda: self._leave_out(clause))
         return chip
 
@@ -181,7 +183,7 @@ class FilterBar(QWidget):
         menu = new_menu(self)
         history = self._memory.history
         for text in history[:_MENU_FILTERS_MAX]:
-            menu.addAction(menu_text(text), partial(self._choose, text)).setToolTip(text)
+            menu.addAction(menu_text(text), partial(self._choose, text)).setToolTip(tip_text(text))
         if history:
             menu.addSeparator()
             menu.addAction(tr("Forget them"), self._memory.clear_history)

@@ -36,6 +36,7 @@ from gui.widgets.production_bar import ProductionField
 from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
+from gui.words.plain_text import tip_text, title_text
 from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.admin.consume import consume_request
 from monitoring.sources.base import ClusterSource
@@ -90,7 +91,7 @@ class HandDialog(FittedDialog):
         self.go = IconButton(theme, "paper-plane-tilt", tr("Give to this consumer"), role="primary", on_click=self._start)
         self._close = push_button("Close", self.reject)
         several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
-        self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else several)
+        self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else title_text(several))
         self.setMinimumWidth(WIDTH)
         for field, name in ((self.group, "Group"), (self.client, "Consumer")):
             field.setAccessibleName(tr(name))
@@ -176,7 +177,7 @@ class HandDialog(FittedDialog):
     def _check(self) -> None:
         refusal = read_only_reason(self._source) or self.production.fault
         self.go.setEnabled(self.client.currentData() is not None and not refusal and not self._query.waiting)
-        self.go.setToolTip(refusal)
+        self.go.setToolTip(tip_text(refusal))
 
     # ---- the listener --------------------------------------------------------------------------------------------------
 

@@ -16,9 +16,12 @@ from gui.models.table import CellKind, Column
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.popups import new_menu, opened
+from gui.widgets.popups import new_menu
+from gui.widgets.questions import ask_text
 from gui.words.error_words import error_line
+from gui.words.plain_text import button_text
 from gui.words.text import tr
+from monitoring.outside import read_json
 
 FIELD_WIDTH = 150
 FIELDS_MAX = 20
@@ -66,7 +69,7 @@ class HitFields(QObject):
         if self._model.fields:
             drop = menu.addMenu(tr("Remove"))
             for field in self._model.fields:
-                drop.addAction(field.replace("&", "&&"), partial(self.remove_field, field))
+                drop.addAction(button_text(field), partial(self.remove_field, field))
         menu.popup(self.button.mapToGlobal(self.button.rect().bottomLeft()))
 
     def show_column(self, key: str, shown: bool) -> None:
@@ -77,11 +80,8 @@ class HitFields(QObject):
 
     def ask_field(self) -> QInputDialog:
         """Ask for the field of a further column."""
-        dialog = QInputDialog(self.button)
-        dialog.setWindowTitle(tr("Add a property or a JSON path…"))
-        dialog.setLabelText(tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state"))
-        dialog.textValueSelected.connect(self.add_field)
-        return opened(dialog)
+        words = tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state")
+        return ask_text(self.button, tr("Add a property or a JSON path…"), words, "", self.add_field)
 
     def add_field(self, field: str) -> bool:
         """Show a field of the filter language as another column; False where it cannot be one, which is reported."""
@@ -141,7 +141,7 @@ def _can_be_read(field: str) -> bool:
 def _kept(text: str) -> list[str]:
     """A list of texts from the settings; empty where they are no such list."""
     try:
-        found: object = json.loads(text)
-    except (ValueError, RecursionError):
+        found: object = read_json(text)
+    except ValueError:
         return []
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

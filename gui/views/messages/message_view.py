@@ -46,6 +46,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened, popup_below
 from gui.widgets.said import said, said_button, segments
 from gui.words.error_words import error_text, kept_line
+from gui.words.plain_text import file_name
 from gui.words.text import bytes_text, count_text, duration_text, tr
 from monitoring.payload.shown import ShownBody
 from monitoring.sources.base import Pending, SourceStatus
@@ -183,7 +184,7 @@ class MessageView(PageView):
             return None
         dialog = QFileDialog(self, tr("Download body"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{self._detail.topic}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
+        dialog.selectFile(f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
         place = self._detail.physical_offset
         dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
         return opened(dialog)

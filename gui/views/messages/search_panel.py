@@ -43,6 +43,7 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
+from gui.words.plain_text import button_text
 from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
@@ -327,7 +328,7 @@ class SearchPanel(QWidget):
         view = self.grid.view
         cell = view.indexAt(view.viewport().mapFromGlobal(at))
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):
-            menu.addAction(tr(title, condition=condition).replace("&", "&&"), partial(self.bar.add_condition, condition))
+            menu.addAction(button_text(tr(title, condition=condition)), partial(self.bar.add_condition, condition))
         menu.addSeparator()
         several = self.grid.selected_count
         if 1 < several <= SELECTED_MAX:

@@ -14,6 +14,7 @@ from gui.theme.fonts import mono_font
 from gui.widgets.basic import row
 from gui.widgets.inputs import name_count, write_count
 from gui.widgets.said import on_language, said, said_label, say_items
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
@@ -69,7 +70,7 @@ class SendOptions(QWidget):
         self.count.setGroupSeparatorShown(True)
         self.rate.setRange(1, BURST_RATE_MAX)
         self.rate.setValue(100)
-        self.fills.setToolTip(", ".join(VARIABLES))
+        self.fills.setToolTip(tip_text(", ".join(VARIABLES)))
         self.when.currentIndexChanged.connect(self._when_changed)
         self.fills.toggled.connect(self.changed)
         self.count.valueChanged.connect(self._count_changed)
@@ -160,9 +161,9 @@ class SendOptions(QWidget):
         for place, (when, _title, _example) in enumerate(_WHEN):
             if when in (When.AFTER, When.AT):
                 items.item(place).setEnabled(not timers)
-                items.item(place).setToolTip(timers)
+                items.item(place).setToolTip(tip_text(timers))
         self.transaction.setEnabled(not transactions)
-        self.transaction.setToolTip(transactions)
+        self.transaction.setToolTip(tip_text(transactions))
 
     @property
     def _when(self) -> When:

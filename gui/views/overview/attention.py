@@ -21,6 +21,7 @@ from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import on_language, push_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.broker_words import broker_text
+from gui.words.plain_text import tip_text
 from gui.words.text import duration_text, tr
 from monitoring.state import ClusterState
 from monitoring.unjudged_rules import NOTHING, Unjudged, UnjudgedWatch
@@ -119,7 +120,7 @@ class AttentionPanel(Panel):
         facts += [tr("{count} muted", count=center.muted)] if center.muted else []
         lacks = self._lack_lines() if center.is_read else []
         facts += [tr("not all could be judged")] if lacks else []
-        self.setToolTip("\n".join(lacks))
+        self.setToolTip(tip_text("\n".join(lacks)))
         self.set_title(tr("Needs attention"), ", ".join(facts))
         self.mute_button.setVisible(bool(self._alerts))
         self.nothing.setText(self._quiet_words())
@@ -232,5 +233,5 @@ class _Row(QWidget):
         self.title.setText(title)
         self.age = duration_text(max(0, now_ms - alert.finding.since_ms))
         self.reason.setText(f"{self.age} · {reason}")
-        self.setToolTip(f"{title}\n{reason}")
+        self.setToolTip(tip_text(f"{title}\n{reason}"))
         self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Show")))

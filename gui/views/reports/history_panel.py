@@ -17,7 +17,8 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu, opened
+from gui.widgets.popups import new_menu
+from gui.widgets.questions import ask_loss
 from gui.widgets.said import on_language, said
 from gui.words.error_words import error_line, error_text
 from gui.words.text import TimeZoneChoice, shown_language, tr
@@ -106,15 +107,9 @@ class HistoryPanel(Panel):
 
     def ask_delete(self, run: PastRun) -> QMessageBox:
         """Ask before a result is deleted."""
-        box = QMessageBox(self)
-        box.setIcon(QMessageBox.Icon.Warning)
-        box.setText(tr("Delete this result of “{title}”?", title=tr(run.title)))
-        box.setInformativeText(tr("{folder} and all files in it are removed. Stored messages stay.", folder=run.folder))
-        delete = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
-        keep = box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(keep)
-        delete.clicked.connect(lambda: self._deleting.start(lambda: delete_run(run)))
-        return opened(box)
+        text = tr("Delete this result of “{title}”?", title=tr(run.title))
+        detail = tr("{folder} and all files in it are removed. Stored messages stay.", folder=run.folder)
+        return ask_loss(self, text, detail, tr("Delete"), lambda: self._deleting.start(lambda: delete_run(run)))
 
     def _clicked(self) -> None:
         run = self.grid.selected_row

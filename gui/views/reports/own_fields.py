@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QInputDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
@@ -15,8 +15,10 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
-from gui.widgets.popups import ask_file, opened
+from gui.widgets.popups import ask_file
+from gui.widgets.questions import ask_text
 from gui.words.error_words import error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from spark_reports import saved_queries
 from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
@@ -68,12 +70,8 @@ class QueryField(QWidget):
 
     def ask_name(self) -> None:
         """Ask for a name and save the query under it."""
-        dialog = QInputDialog(self)
-        dialog.setWindowTitle(tr("Save query…"))
-        dialog.setLabelText(tr("Name: letters, digits, spaces, - and _"))
-        dialog.setTextValue(str(self.saved.currentData() or ""))
-        dialog.textValueSelected.connect(self.save)
-        opened(dialog)
+        words = tr("Name: letters, digits, spaces, - and _")
+        ask_text(self, tr("Save query…"), words, str(self.saved.currentData() or ""), self.save)
 
     def save(self, name: str) -> None:
         """Save the query; it replaces one of the same name."""
@@ -158,7 +156,7 @@ class OwnFields(QWidget):
         self.fields = {}
         for parameter in self._parameters():
             field = self._field(spec, parameter)
-            field.setToolTip(tr(parameter.help))
+            field.setToolTip(tip_text(tr(parameter.help)))
             field.setAccessibleName(tr(parameter.title))
             self.fields[parameter.name] = field
             shown = self._with_browse(field, parameter) if isinstance(field, QLineEdit) else field

@@ -12,6 +12,7 @@ from gui.theme.manager import ThemeManager
 from gui.widgets.basic import ElidedLabel, IconButton, Line, clear, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.said import push_button
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from spark_reports.catalog import CLUSTER, reports
 
@@ -77,7 +78,7 @@ class ScheduleDialog(FittedDialog):
         title = next((tr(spec.title) for spec in reports() if spec.name == schedule.report), schedule.report)
         options = " ".join(f"{name} {value}" for name, value in schedule.parameters)
         words = ElidedLabel(f"{title}  {options}".strip())
-        words.setToolTip("\n".join(one.removeprefix(CLUSTER) for one in schedule.stores))
+        words.setToolTip(tip_text("\n".join(one.removeprefix(CLUSTER) for one in schedule.stores)))
         when = label(f"{tr(DAYS[schedule.weekday])}, {schedule.minute // 60:02}:{schedule.minute % 60:02}", "secondary")
         remove = IconButton(self._theme, "x", tip=tr("Remove"), on_click=lambda: self._schedules.remove(schedule), parent=made)
         made.setLayout(row((words, 1), when, remove))

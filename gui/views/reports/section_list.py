@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QListWidget, QListWidge
 from gui.models.reports import PastRun, ResultChart
 from gui.views.reports.words import report_text
 from gui.widgets.said import on_language, said
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 WIDTH = 168
@@ -115,7 +116,7 @@ class SectionList(QListWidget):
         for row, section in enumerate(self._sections):
             item, text = self.item(row), section.text
             item.setText(text)
-            item.setToolTip(text)
+            item.setToolTip(tip_text(text))
             height = metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, text).height()
             item.setSizeHint(QSize(0, ROW_HEIGHT + height - metrics.height()))
 

@@ -27,6 +27,7 @@ from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import kept_line
+from gui.words.plain_text import tip_text
 from gui.words.text import age_text, bytes_text, count_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -61,7 +62,7 @@ class SessionLine(QWidget):
             return
         self.end_button.setEnabled(session.state is not SparkState.BUSY)
         self.words.setText(_session_text(session))
-        self.words.setToolTip(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60))
+        self.words.setToolTip(tip_text(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60)))
 
     def _end(self) -> None:
         if self._session is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QLabel, QLineEdit
+from PySide6.QtWidgets import QLineEdit
 
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
@@ -24,8 +24,9 @@ from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_folder
-from gui.widgets.said import on_language, push_button, said
+from gui.widgets.said import on_language, push_button, said, said_label
 from gui.words.text import tr
+from monitoring.outside import whole_of
 
 HISTORY_MIB = 1_024
 """Default maximum of the history."""
@@ -57,7 +58,7 @@ class BrokerPanel(Panel):
         self.open_folder = push_button("Open the folder", self._open_folder)
         self.facts = KeyValueList()
         names = ("Folder of the messages", "Port of the name server", "Port of the broker", "History, MiB")
-        self._names = [said(QLabel(), text=name) for name in names]
+        self._names = [said_label(name, "") for name in names]
         hints = (str(default_store()), str(_PORTS.name_server_port), str(_PORTS.broker_port), str(HISTORY_MIB))
         for entry, name, hint in zip(self._fields(), names, hints, strict=True):
             said(entry, name=name).setPlaceholderText(hint)
@@ -163,6 +164,7 @@ def _number(field: QLineEdit, fault: str, low: int, high: int) -> int | None:
     text = field.text().strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+    number = whole_of(text)
+    if number is None or not low <= number <= high:
         raise ValueError(fault)
-    return int(text)
+    return number

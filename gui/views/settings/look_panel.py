@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QTimeEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QTimeEdit, QWidget
 
 from gui.settings.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTICES_KEY, is_on, whole_number
@@ -15,7 +15,8 @@ from gui.views.page import PageContext
 from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, push_button, said, say, segments
+from gui.widgets.said import on_language, push_button, said, said_label, say, segments
+from gui.words.plain_text import tip_text
 from gui.words.text import LANGUAGES, shown_language
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
@@ -39,7 +40,7 @@ class _Section(Panel):
 
     def add(self, name: str, *fields: QWidget) -> None:
         """Add a line; the name is English."""
-        self._form.addRow(said(QLabel(), text=name), row(*fields, 1))
+        self._form.addRow(said_label(name, ""), row(*fields, 1))
 
 
 class AppearancePanel(_Section):
@@ -107,7 +108,7 @@ class NotificationsPanel(_Section):
         self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))
         self.quiet = said(QCheckBox(), text="Every day from", name="Quiet hours")
         self.quiet_from, self.quiet_to = _time_field(), _time_field()
-        self._until = said(QLabel(), text="to")
+        self._until = said_label("to", "")
         self.rules = push_button("Open the alerts", lambda: context.navigate("alerts"))
         self.add("Warnings and alerts", self.desktop)
         self.add("Quiet hours", self.quiet, self.quiet_from, self._until, self.quiet_to)
@@ -133,7 +134,7 @@ class NotificationsPanel(_Section):
         action = self._actions.get("view.tray")
         why_not = action.blocked() if action is not None else ""
         self.tray.setEnabled(not why_not)
-        self.tray.setToolTip(why_not)
+        self.tray.setToolTip(tip_text(why_not))
         self.tray.setChecked(not why_not and is_on(self._settings, STAY_KEY, default=False))
 
     def _keep_quiet_hours(self) -> None:

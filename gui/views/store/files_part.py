@@ -197,6 +197,9 @@ class FilesPart(QWidget):
             self.runtime_facts.set_pairs(runtime_pairs(self._picture, self._runtime))
 
 
+_MACHINE_CODE = {"used": "used", "off": "off (orbitNative)", "not used": "not used; the log says why"}
+
+
 def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[tuple[str, str]]:
     """Flush mode and put times of the broker, as names and values."""
     flush = tr("asynchronous, every {time}", time=duration_text(picture.flush_interval_ms))
@@ -211,4 +214,5 @@ def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[
         longest = runtime.number("putMessageEntireTimeMax") or None  # 0 until something was put
         pairs.append((tr("Failed puts"), count_text(runtime.number("putMessageFailedTimes"))))
         pairs.append((tr("Longest put"), milliseconds_text(longest)))
+    pairs.append((tr("Machine code"), tr(_MACHINE_CODE[picture.machine_code])))
     return pairs

@@ -13,6 +13,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens, mix
 from gui.widgets.repaint import repaint_with
+from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, percent_text, tr
 
 TOP, BAR, GAP = 22, 32, 6
@@ -80,7 +81,7 @@ class LogStrip(QWidget):
         if isinstance(event, QHelpEvent):
             for box, file in self._boxes():
                 if file is not None and box.contains(QPointF(event.pos())):
-                    QToolTip.showText(event.globalPos(), self.text_of(file), self)
+                    QToolTip.showText(event.globalPos(), tip_text(self.text_of(file)), self)
                     return True
         return super().event(event)
 

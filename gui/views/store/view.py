@@ -32,6 +32,7 @@ from gui.widgets.panel import TERM, Panel
 from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said, said_button
 from gui.words.error_words import error_line
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
 from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
 from monitoring.disk import disk_growth
@@ -146,7 +147,7 @@ class StoreView(PageView):
         source = self.context.source
         refusal = read_only_reason(source)
         self.clean_button.setEnabled(source.status is SourceStatus.READY and not refusal)
-        self.clean_button.setToolTip(refusal)
+        self.clean_button.setToolTip(tip_text(refusal))
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 
@@ -293,14 +294,13 @@ class StoreView(PageView):
         if picture.indexed >= 0:
             parts.append(tr("not indexed {size}", size=bytes_text(picture.log_end - picture.indexed)))
         self.positions.setText(" · ".join(parts))
-        self.positions.setToolTip(
-            tr(
-                "Written up to {written}, on disk up to {flushed}, indexed up to {indexed}; puts fill the queues themselves",
-                written=count_text(picture.log_end),
-                flushed=count_text(picture.log_flushed),
-                indexed=count_text(picture.indexed),
-            )
+        positions = tr(
+            "Written up to {written}, on disk up to {flushed}, indexed up to {indexed}; puts fill the queues themselves",
+            written=count_text(picture.log_end),
+            flushed=count_text(picture.log_flushed),
+            indexed=count_text(picture.indexed),
         )
+        self.positions.setToolTip(tip_text(positions))
 
     def _show_runtime(self) -> None:
         buckets = self._runtime.put_times if self._runtime is not None else ()

@@ -35,6 +35,7 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import said_button, said_label, say
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
+from monitoring.outside import read_json
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -49,8 +50,8 @@ RULES_KEY = "tail/rules"
 def load_rules(settings: QSettings) -> list[ColourRule]:
     """The colour rules used last; none where the setting is unreadable."""
     try:
-        kept = json.loads(str(settings.value(RULES_KEY, "[]")))
-    except json.JSONDecodeError:
+        kept = read_json(str(settings.value(RULES_KEY, "[]")))
+    except ValueError:
         return []
     marks = {mark.value: mark for mark in MARKS}
     pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []

@@ -31,6 +31,7 @@ from gui.widgets.popups import ask_file, ask_to_save
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
 from gui.words.error_words import error_line, error_text
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import FILE_BYTES_MAX, TopicEntry, read_topic_file
 from monitoring.admin.topics import ask_all_settings, change_settings
@@ -218,7 +219,7 @@ class ImportTopicsDialog(FittedDialog):
         self.go.setText(tr("Import {count} topics", count=count_text(wanted)) if wanted else tr("Import"))
         self.go.setVisible(not self._done)
         self.go.setEnabled(self._can_start(wanted))
-        self.go.setToolTip(self._refusal or self.production.fault)
+        self.go.setToolTip(tip_text(self._refusal or self.production.fault))
         self.production.setVisible(bool(self.production.name) and not self._done)
         self.close_button.setText(tr("Stop") if is_running else tr("Close") if self._done else tr("Cancel"))
         self.receipt_button.setVisible(bool(self._done) and not is_running)

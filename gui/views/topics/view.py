@@ -356,7 +356,7 @@ class TopicsView(PageView):
         menu.addAction(tr("Remove from favourites") if kept else tr("Add to favourites"), lambda: self.toggle_favourite(topic))
         if topic.slowest_group:
             menu.addAction(
-                tr("Open group {group}", group=topic.slowest_group),
+                tr("Open group {group}", group=menu_name(topic.slowest_group)),
                 lambda: self.context.navigate("consumers", group=topic.slowest_group),
             )
         self._add_conditions(menu, topic)

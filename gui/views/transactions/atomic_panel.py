@@ -21,6 +21,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said_button
+from gui.words.plain_text import tip_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.state import ClusterState
 
@@ -113,7 +114,7 @@ class AtomicPanel(QSplitter):
         chosen = self.grid.selected_row
         refusal = self._actions.refusal(ABORT)
         self.abort_button.setEnabled(chosen is not None and chosen.is_open and not refusal)
-        self.abort_button.setToolTip(refusal)
+        self.abort_button.setToolTip(tip_text(refusal))
         self.held.set_rows(chosen.queues if chosen is not None else ())
         self._right.set_title(tr("Queues held back"), chosen.name if chosen is not None else "")
         self._write_empty()

@@ -23,6 +23,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said_button, said_label
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 
 _STEPS = {
@@ -112,7 +113,7 @@ class TransactionDetail(Panel):
             button.setVisible(is_lost if action == RESUME else not is_lost)
             refusal = self._refusal(action)
             button.setEnabled(shown is not None and (is_lost or shown.is_undecided) and not refusal)
-            button.setToolTip(refusal)
+            button.setToolTip(tip_text(refusal))
         self.message.setEnabled(shown is not None)
         for widget in (self.facts, self.line, self._line_title):
             widget.setVisible(shown is not None)

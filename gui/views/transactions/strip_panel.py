@@ -35,6 +35,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.repaint import repaint_with
 from gui.widgets.said import on_language, said, said_button
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, rate_text, tr
 
 CELLS_MAX = 44
@@ -122,7 +123,7 @@ class HalfOpStrip(QWidget):
             cell = self._cell_at(QPointF(event.pos()))
             if cell is not None:
                 word = state_word(cell.state)[0] if cell.state else tr("replaced by a later copy")
-                QToolTip.showText(event.globalPos(), f"{count_text(cell.offset)}\n{word}", self)
+                QToolTip.showText(event.globalPos(), tip_text(f"{count_text(cell.offset)}\n{word}"), self)
                 return True
         return super().event(event)
 

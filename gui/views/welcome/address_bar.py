@@ -15,6 +15,7 @@ from gui.theme.tokens import State
 from gui.widgets.basic import Line, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.said import on_language, said_button, said_label
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 COPIED_SHOWN_MS = 1_500
@@ -95,4 +96,4 @@ class AddressBar(QFrame):
             ports = (address.rpartition(":")[2] for address in addresses)
             told = ", ".join(f"{name} {port}".strip() for name, port in zip(names, ports, strict=False))
             self._facts.setText(f"{told} · {reach_text(addresses[0])}" if told else "")
-            self._facts.setToolTip(f"{self._ready.broker}\n{self._ready.store_directory}")
+            self._facts.setToolTip(tip_text(f"{self._ready.broker}\n{self._ready.store_directory}"))

@@ -14,6 +14,7 @@ from gui.widgets.basic import IconButton, IconLabel, Line, fill, row, take_out
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_label
 from gui.widgets.saved_menu import menu_text
+from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 RECENT_MAX = 3
@@ -89,7 +90,7 @@ class ElsewhereBar(Panel):
     def _button(self, cluster: Cluster) -> IconButton:
         glyph = "share-network" if cluster.kind == ATTACHED else "database"
         button = IconButton(self._theme, glyph, menu_text(cluster.name, NAME_CHARACTERS_MAX), role="quiet")
-        button.setToolTip(tr("{address}; with Ctrl in a window of its own", address=cluster.address))
+        button.setToolTip(tip_text(tr("{address}; with Ctrl in a window of its own", address=cluster.address)))
         kind = tr("Cluster") if cluster.kind == ATTACHED else tr("Store")
         button.setAccessibleName(f"{kind}: {cluster.name}")
         button.clicked.connect(partial(self._show, cluster))

@@ -34,12 +34,27 @@ def test_offsets_are_written_as_the_java_client_writes_them_and_read_back(tmp_pa
     assert sorted(item.name for item in path.parent.iterdir()) == ["offsets.json", "offsets.json.bak"]
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"nonsense"])
-def test_a_damaged_file_is_replaced_by_the_one_before(tmp_path, damage):
+DAMAGE = [b"", b"{", b"nonsense", bytes(4096), AS_JAVA_WRITES[:-2], AS_JAVA_WRITES + bytes(9), b"[]", b"null", b"{}"]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_set_aside_and_the_one_before_is_used_and_stays(tmp_path, damage):
     path = tmp_path / "offsets.json"
     path.with_name("offsets.json.bak").write_bytes(AS_JAVA_WRITES)
     path.write_bytes(damage)
     assert run(LocalOffsets(path).read(QUEUE)) == 7
+    assert path.read_bytes() == path.with_name("offsets.json.bak").read_bytes() == AS_JAVA_WRITES
+    (kept,) = tmp_path.glob("offsets.json.damaged-*")
+    assert kept.read_bytes() == damage
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_without_a_good_one_before_the_group_does_not_begin_at_0(tmp_path, damage):
+    path = tmp_path / "offsets.json"
+    path.write_bytes(damage)
+    with pytest.raises(UsageError, match="restore the file, or remove it"):
+        run(LocalOffsets(path).read(QUEUE))
+    assert path.read_bytes() == damage
 
 
 def test_newer_java_clients_write_their_offsets_as_objects(tmp_path):

@@ -1,7 +1,7 @@
 import threading
 from pathlib import Path
 
-from broker_core.client.thread_stacks import stacks_text
+from broker_core.client.consumer_services import stacks_text
 from monitoring.admin.clients import read_stacks
 
 

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import json
 import os
+from dataclasses import asdict
 
 import pytest
 
@@ -166,8 +167,8 @@ def test_a_replay_that_goes_on_finds_its_keys_again(tmp_path, monkeypatch):
 
 
 def test_a_plan_of_before_goes_on():
-    old = {"version": 1, "source": "", "nameServers": "t:1", "target": ReplayTarget(to_origin=True).as_json(),
-           "pace": Pace(None, None).as_json(), "count": 1, "bodyBytes": 1}  # fmt: skip
+    old = {"version": 1, "source": "", "nameServers": "t:1", "target": asdict(ReplayTarget(to_origin=True)),
+           "pace": asdict(Pace(None, None)), "count": 1, "bodyBytes": 1}  # fmt: skip
     assert ReplayPlan.from_json(old).saved_as == ""
 
 

@@ -37,6 +37,8 @@ values = st.recursive(
         (b"42", BodyKind.TEXT, "utf-8"),
         ("订单已支付，金额一百元".encode("gbk"), BodyKind.TEXT, "gb18030"),
         ('{"名称": "茶叶"}'.encode("gbk"), BodyKind.JSON, "gb18030"),
+        ('{"name": "Jürgen Müller", "city": "Köln"}'.encode("latin-1"), BodyKind.JSON, "latin-1"),
+        ("id;café;größe\n1;Ça va;São Paulo\n2;2ème;l'été\n".encode("latin-1"), BodyKind.TABLE, "latin-1"),
         ("\ufeff{}".encode(), BodyKind.JSON, "utf-8-sig"),
         ("grüße".encode("utf-16"), BodyKind.TEXT, "utf-16"),
         (b"<a><b>1</b></a>", BodyKind.XML, "utf-8"),
@@ -53,6 +55,35 @@ values = st.recursive(
 def test_a_body_is_read_as_what_it_is(body, kind, encoding):
     found = read_content(body)
     assert (found.kind, found.encoding, found.refusals) == (kind, encoding, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "für", "grüße", "café", "à la carte", "¿qué?", "25 °C", "«oui»", "Größe: 5 £", "ÉTÉ", "Bjørn Ångström", "100 µm ± 2",
+        "© Société Générale®", "¡Olé!",
+    ],
+)  # fmt: skip
+def test_text_in_latin_1_is_text(text):
+    found = read_content(text.encode("latin-1"))
+    assert (found.kind, found.text, found.encoding) == (BodyKind.TEXT, text, "latin-1")
+
+
+@pytest.mark.parametrize("text", ["订", "你hao", "镕", "abc 镕 def", "鲞", "訂單編號", "龍", "id=5 茶叶", "朱镕基", "'淼'"])
+def test_chinese_in_gbk_is_no_latin_1(text):
+    found = read_content(text.encode("gb18030"))
+    assert (found.text, found.encoding) == (text, "gb18030")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff", b"\xe9", b"\xb5\xe9\x9c", "中文".encode("big5"), "order 我".encode("big5"), "テスト".encode("euc_jp"),
+        b"\xc0\x80\xfe", bytes(range(0x20, 0x100)),
+    ],
+)  # fmt: skip
+def test_bytes_that_no_western_language_has_are_no_latin_1(body):
+    assert read_content(body).encoding != "latin-1"
 
 
 @pytest.mark.parametrize("depth", [100, 300, 700, 960, 980, 990, 5_000])

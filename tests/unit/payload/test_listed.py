@@ -45,8 +45,14 @@ def test_the_beginning_of_a_body_is_text_in_its_encoding():
 def test_an_excerpt_is_read_in_the_encoding_of_the_rule():
     rule = ListMask(DecoderRule("orders", encoding="latin-1"))
     assert rule.preview("grüße".encode("latin-1"), 5) == "grüße"
-    assert NO_MASK.preview("grüße".encode("latin-1"), 5) == "67 72 fc df 65"
+    assert NO_MASK.preview("茶 grüße".encode("gbk", "replace")[:2] + b"\xa4", 3) == "b2 e8 a4"
     assert rule.preview(b"\x00\x01", 2) == "00 01"
+
+
+@pytest.mark.parametrize("words", ["grüße", "café", "é à"])
+def test_a_whole_body_in_latin_1_is_not_taken_for_a_cut_one(words):
+    body = words.encode("latin-1")
+    assert NO_MASK.preview(body, len(body)) == NO_MASK.beginning(body, len(body)) == words
 
 
 def test_keys_tags_and_properties_lose_what_expressions_find():

@@ -1,13 +1,17 @@
 import csv
 import json
 import math
+import re
 import zipfile
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 
-from spark_reports.output.tables import write_table, write_workbook
+from broker_core.delimited_text import open_csv, read_csv
+from spark_reports.chinese_words import word_in_chinese
+from spark_reports.output.tables import CELL_CHARACTERS_MAX, WORKBOOK, write_table, write_workbook
 from spark_reports.reports.common import table
 from spark_reports.reports.result import ReportTable
 
@@ -20,7 +24,7 @@ def test_both_files_hold_the_same_rows(tmp_path):
     data = pa.Table.from_pylist(rows).set_column(2, "at", pa.array([row["at"] for row in rows], pa.timestamp("us", "UTC")))
     assert write_table(ReportTable("name", "Title", data, {}, {}), tmp_path) == ["name.parquet", "name.csv"]
     assert pyarrow.parquet.read_table(tmp_path / "name.parquet").equals(data)
-    with (tmp_path / "name.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "name.csv").open(encoding="utf-8-sig", newline="") as file:
         assert list(csv.DictReader(file)) == [
             {"topic": 'with "quotes", commas;', "tag": "", "at": "2026-03-01T08:00:00.000Z", "messages": "5"},
             {"topic": "中文", "tag": "x", "at": "2026-03-01T09:00:00.000Z", "messages": "7"},
@@ -38,10 +42,25 @@ def nested_table():
 
 def test_lists_and_maps_are_json_in_csv(tmp_path):
     write_table(nested_table(), tmp_path)
-    with (tmp_path / "nested.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "nested.csv").open(encoding="utf-8-sig", newline="") as file:
         first, second = csv.DictReader(file)
     assert (json.loads(first["keys"]), json.loads(first["properties"])) == (["one", "two"], {"a": "=1+1"})
     assert (json.loads(second["keys"]), second["key"]) == ([], "中文")
+    assert first["key"] == "'=SUM(A1)"
+
+
+def test_a_csv_holds_no_formula_and_reads_back_as_it_was(tmp_path):
+    texts = ["=1+1", "\t=1+1", "＝1", "-5", None, "'=x", "1\r2", "a\u2028b", "-1+1"]
+    data = {"key": texts, "lag": [-5, *range(8)], "change": [-0.25, math.nan, -math.inf, 5.0, None, 0.1, 1e30, -2e-7, -0.0]}
+    write_table(table("one", "One", pa.table(data)), tmp_path)
+    raw = (tmp_path / "one.csv").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbfkey,lag,change\r\n'=1+1,-5,-0.25\r\n")
+    with open_csv(tmp_path / "one.csv") as file:
+        (_line, head), *rows = read_csv(file)
+    assert head == list(data)
+    assert [cells[0] for _line, cells in rows] == [text or "" for text in texts]
+    assert [int(cells[1]) for _line, cells in rows] == data["lag"]
+    assert [cells[2] for _line, cells in rows[:5]] == ["-0.25", "nan", "-inf", "5", ""]
 
 
 def test_json_lines_hold_one_object_a_row(tmp_path):
@@ -59,18 +78,35 @@ def test_a_float_that_is_no_number_is_null_in_json(tmp_path):
 def test_bytes_are_hexadecimal_digits(tmp_path):
     made = table("one", "One", pa.table({"body": [b"\xff\x00", b"ab", None]}))
     write_table(made, tmp_path, json_lines=True)
-    assert (tmp_path / "one.csv").read_text() == '"body"\n"ff00"\n"6162"\n\n'
+    assert (tmp_path / "one.csv").read_bytes() == b'\xef\xbb\xbfbody\r\nff00\r\n6162\r\n""\r\n'
     assert (tmp_path / "one.jsonl").read_text() == '{"body": "ff00"}\n{"body": "6162"}\n{"body": null}\n'
 
 
 def test_a_workbook_has_a_sheet_for_each_table_and_runs_no_formula(tmp_path):
-    name = write_workbook([nested_table(), table("other", "Other", pa.table({"messages": [7]}))], tmp_path)
-    with zipfile.ZipFile(tmp_path / name) as book:
+    texts = ["{=1+1}", "https://x.example/", "internal:Sheet1!A1", "+1", "@x"]
+    other = table("other", "Other", pa.table({"messages": [7] * 5, "key": texts}))
+    assert write_workbook([nested_table(), other], tmp_path) == ()
+    with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
         sheets = [book.read(f"xl/worksheets/sheet{index}.xml").decode() for index in (1, 2)]
         names = book.read("xl/workbook.xml").decode()
+    assert [part for sheet in sheets for part in ("<f", "<hyperlink") if part in sheet] == []
+    assert [text for text in texts if text not in sheets[1]] == []
     assert 'name="nested"' in names
     assert 'name="other"' in names
-    assert "<f>" not in sheets[0]
     assert "=SUM(A1)" in sheets[0]
     assert str(2**60) in sheets[0]  # as text: a number of a sheet would be rounded
     assert "<v>7</v>" in sheets[1]
+
+
+@pytest.mark.parametrize("character", ["x", "龙", "\U0001f600"])
+def test_a_text_that_is_cut_in_a_cell_is_noted(tmp_path, character):
+    fits = character * (CELL_CHARACTERS_MAX * 2 // len(character.encode("utf-16-le")))
+    made = table("keys", "Keys", pa.table({"key": [fits, fits + character, "=1"]}))
+    (note,) = write_workbook([made, table("again", "Again", made.data)], tmp_path)
+    assert note == "2 cells of the workbook cut after 32,767 characters: the CSV files hold the whole texts."
+    assert word_in_chinese(note).startswith("工作簿中有 2 个单元格")
+    with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
+        cells = re.findall("<t>([^<]*)</t>", book.read("xl/worksheets/sheet1.xml").decode())
+    assert [len(cell.encode("utf-16-le")) // 2 <= CELL_CHARACTERS_MAX for cell in cells] == [True] * 5
+    assert (cells[1] == fits, cells[2].endswith(f"{character}…"), cells[3]) == (True, True, "=1")
+    assert cells[4] == "1 cell cut after 32,767 characters, whole in keys.csv"

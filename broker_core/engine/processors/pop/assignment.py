@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from broker_core.engine.store.config_file import ConfigRule, object_in
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError
@@ -21,6 +22,7 @@ from broker_core.protocol.json_body import JsonValue, MessageQueue, emit, parse_
 from broker_core.protocol.names import RETRY_PREFIX
 
 MODES_FILE = "messageRequestMode.json"
+MODES_RULE = ConfigRule("every group pulls, also where it was set to pop")
 
 PULL = "PULL"
 POP = "POP"
@@ -113,13 +115,12 @@ class RequestModes:
         """Take over ``messageRequestMode.json``.
 
         Raises:
-            CodecError: An entry is not what it should be.
+            CodecError: An entry is not what it should be; nothing is taken over.
         """
-        topics = value.get("messageRequestModeMap")
-        for groups in topics.values() if isinstance(topics, Mapping) else ():
-            for entry in groups.values() if isinstance(groups, Mapping) else ():
-                mode = mode_from_json(entry)
-                self._table[mode.topic, mode.group] = mode
+        topics = object_in(value, "messageRequestModeMap")
+        groups = [object_in(topics, topic) for topic in topics]
+        modes = [mode_from_json(object_in(of_topic, group)) for of_topic in groups for group in of_topic]
+        self._table = {(mode.topic, mode.group): mode for mode in modes}
 
 
 class AssignmentProcessor:

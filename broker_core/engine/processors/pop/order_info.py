@@ -1,23 +1,28 @@
 """Orderly pops: a queue is blocked until all messages of its last pop are acked or visible again.
 
 The group's offset stays at the first message that is not acked. Records live in memory; ``consumerOrderInfo.json`` keeps them
-for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences, ``cm`` the acked bits, ``oc`` how often
-a message was handed out before, ``ot`` when it is visible again if that was changed. Without the file all come at once.
+for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences from it, ``cm`` the acked bits, ``oc``
+how often a message was handed out before, ``ot`` when it is visible again if that was changed. Without the file all come at
+once.
 
-Source: docs/spec/broker.md §6.7.
+Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
 from broker_core.engine.processors.pop.handle import QueueOf
+from broker_core.engine.store.config_file import object_in
 from broker_core.errors import CodecError
 
 SEPARATOR = "@"
+
+_QUEUE_ID = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +86,7 @@ class OrderRecord:
             "cm": self.acked,
             "i": self.invisible_ms,
             "l": self.last_consume_ms,
-            "o": [self.offsets[0], *(after - before for before, after in pairwise(self.offsets))],
+            "o": [self.offsets[0], *(offset - self.offsets[0] for offset in self.offsets[1:])],
             "popTime": self.pop_time_ms,
         }
         if self.attempt_id is not None:
@@ -103,14 +108,14 @@ class OrderRecord:
             record = cls(
                 pop_time_ms=int(value["popTime"]),
                 invisible_ms=int(value["i"]),
-                offsets=list(accumulate(int(number) for number in value["o"])),
+                offsets=_offsets([int(number) for number in value["o"]]),
                 attempt_id=None if value.get("a") is None else str(value["a"]),
                 last_consume_ms=int(value.get("l", 0)),
                 acked=int(value.get("cm", 0)),
                 counts={int(offset): int(times) for offset, times in (value.get("oc") or {}).items()},
                 visible_ms={int(offset): int(at_ms) for offset, at_ms in (value.get("ot") or {}).items()},
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise CodecError(f"an entry of consumerOrderInfo.json cannot be read: {str(dict(value))[:200]}") from error
         if not record.offsets:
             raise CodecError("an entry of consumerOrderInfo.json has no offsets")
@@ -194,12 +199,25 @@ class OrderInfo:
         """Take over ``consumerOrderInfo.json``.
 
         Raises:
-            CodecError: An entry cannot be read.
+            CodecError: An entry cannot be read; nothing is taken over.
         """
-        table = value.get("table")
-        for key, queues in table.items() if isinstance(table, Mapping) else ():
-            topic, _, group = str(key).partition(SEPARATOR)
-            for queue_id, record in queues.items() if isinstance(queues, Mapping) else ():
-                if not str(queue_id).isdecimal() or not isinstance(record, Mapping):
+        table, records = object_in(value, "table"), {}
+        for key in table:
+            topic, _, group = key.partition(SEPARATOR)
+            queues = object_in(table, key)
+            for queue_id, record in queues.items():
+                if not _QUEUE_ID.fullmatch(queue_id) or not isinstance(record, Mapping):
                     raise CodecError(f"consumerOrderInfo.json holds no records for {key}: {str(queues)[:200]}")
-                self._records[QueueOf(topic, group, int(queue_id))] = OrderRecord.from_json(record)
+                records[QueueOf(topic, group, int(queue_id))] = OrderRecord.from_json(record)
+        self._records = records
+
+
+def _offsets(numbers: list[int]) -> list[int]:
+    """Offsets of ``o``.
+
+    Orbit up to 0.1.0 wrote differences from the offset before. Where those ascend they are read as differences from the first:
+    that gives smaller offsets, so messages may come again and none is passed over.
+    """
+    if any(after <= before for before, after in pairwise(numbers[1:])):
+        return list(accumulate(numbers))
+    return numbers[:1] + [numbers[0] + difference for difference in numbers[1:]]

@@ -102,7 +102,9 @@ class Outstanding:
         now_ms = self._state.clock()
         if now_ms >= revive_time_ms + ACK_WAIT_MS or not 0 <= revive_queue < self.log.queue_count:
             return
-        if self.log.write_ack(key, offsets, revive_queue) is None:
+        config = self._state.config.store
+        in_timer = config.timer_wheel and 0 < revive_time_ms - now_ms <= config.timer_max_delay_seconds * 1_000
+        if self.log.write_ack(key, offsets, revive_queue, deliver_ms=revive_time_ms if in_timer else None) is None:
             self._refuse_ack(key)
         self.ledger.ack_early(key, frozenset(offsets), now_ms + EARLY_ACK_MS)
 

@@ -15,13 +15,14 @@ import random
 from collections.abc import Callable
 
 from broker_core.engine.processors.pop.ack_processor import AckProcessor
-from broker_core.engine.processors.pop.assignment import MODES_FILE, AssignmentProcessor, RequestModes, Route
+from broker_core.engine.processors.pop.assignment import MODES_FILE, MODES_RULE, AssignmentProcessor, RequestModes, Route
 from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.peek_processor import PeekProcessor
 from broker_core.engine.processors.pop.pop_processor import PopProcessor
 from broker_core.engine.processors.pop.queue_reader import PopQueueReader
 from broker_core.engine.processors.pop.reviver import Reviver
+from broker_core.engine.store.config_file import ConfigRule
 from broker_core.engine.store.results import Arrival
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.peer import Peer
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
 
 ORDER_FILE = "consumerOrderInfo.json"
+ORDER_RULE = ConfigRule("messages that were popped in order and not acked come again at once", is_rebuilt=True)
 
 TICK_SECONDS = 0.1
 PROGRESS_MS = 1_000
@@ -154,12 +156,10 @@ class PopService:
 
     def start(self) -> None:
         """Read the files and the revive topic, and begin."""
-        for name, load, snapshot in (
-            (ORDER_FILE, self._pop.orders.load, self._pop.orders.to_json),
-            (MODES_FILE, self._pop.modes.load, self._pop.modes.to_json),
-        ):
-            load(self._files.read(name))
-            self._files.serve(name, snapshot)
+        self._files.load(ORDER_FILE, self._pop.orders.load, ORDER_RULE)
+        self._files.serve(ORDER_FILE, self._pop.orders.to_json)
+        self._files.load(MODES_FILE, self._pop.modes.load, MODES_RULE)
+        self._files.serve(MODES_FILE, self._pop.modes.to_json)
         self._pop.modes_changed = lambda: self._files.mark(MODES_FILE)
         self._files.serve(self._offsets_file, lambda: self._pop.outstanding.offsets_to_write(self._state.offsets))
         self._pop.load()

@@ -1,15 +1,18 @@
 """The revive topic: checkpoints and acks as messages, so that neither a kill nor another broker forgets what is out.
 
     pop                     ck   → revive queue                    ┐
-    ack                     ack  → the same queue, behind its ck   ├ replayed at start, from the revive group's offset
+    ack                     ack  → the same queue, behind its ck   ├ replayed at start, from one after the revive group's offset
     message comes again     ack  → likewise, once its copy is in   ┘
 
 RocketMQ sends these records through its timer, so that it meets a checkpoint when it is due. Here they go straight to the
 revive queue: the ledger in memory knows the times, and records in their true order make a restart exact. Their
 TIMER_DELIVER_MS is the time of writing, which a RocketMQ that takes the store over uses as its clock: it revives what is due,
-nothing early. Records of a store taken over from it arrive here whenever its timer delivers them.
+nothing early. Records of a store taken over from it arrive here whenever its timer delivers them. Acks of checkpoints that are
+not here yet go through the timer too, so that a broker reads them after the checkpoints.
 
-Source: docs/spec/broker.md §6.7.
+The revive group's offset is the last one that is done with, and not the next: RocketMQ starts one after it.
+
+Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
 
 from __future__ import annotations
@@ -20,13 +23,14 @@ from broker_core.engine.processors.pop import checkpoint as codec
 from broker_core.engine.processors.pop.checkpoint import AckRecord, CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import revive_topic
 from broker_core.engine.processors.pop.ledger import PopLedger
+from broker_core.engine.schedule.timer.messages import OUT_MS
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.names import REVIVE_GROUP
+from broker_core.protocol.names import REVIVE_GROUP, WHEEL_TIMER_TOPIC
 
 logger = logging.getLogger(__name__)
 
@@ -81,33 +85,54 @@ class ReviveLog:
         self._ledger.written(checkpoint, result.queue_offset, result.physical_offset + result.wrote_bytes)
         return True
 
-    def write_ack(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int) -> int | None:
-        """Write that messages are done with; returns the log's end behind the record, None when the store takes none."""
+    def write_ack(
+        self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, *, deliver_ms: int | None = None
+    ) -> int | None:
+        """Write that messages are done with.
+
+        Args:
+            key: Their checkpoint.
+            offsets: Theirs.
+            revive_queue: Where the checkpoint is.
+            deliver_ms: When the timer is to deliver the record there; by default it is written there.
+
+        Returns:
+            The log's end after the record, None when the store takes none.
+        """
         ack = AckRecord(key, offsets)
         name = self._state.config.broker_name
         tag = codec.ACK_TAG if len(offsets) == 1 else codec.BATCH_ACK_TAG
-        result = self._put(revive_queue, tag, codec.ack_unique_key(ack, name), codec.encode_ack(ack, name))
+        result = self._put(revive_queue, tag, codec.ack_unique_key(ack, name), codec.encode_ack(ack, name), deliver_ms)
         if result.status is not PutStatus.PUT_OK:
             return None
         return result.physical_offset + result.wrote_bytes
 
-    def _put(self, revive_queue: int, tag: str, unique_key: str, body: bytes) -> PutResult:
+    def _put(self, revive_queue: int, tag: str, unique_key: str, body: bytes, deliver_ms: int | None = None) -> PutResult:
         now_ms = self._state.clock()
-        properties = {props.TAGS: tag, props.UNIQUE_KEY: unique_key, TIMER_DELIVER_MS: str(now_ms)}
+        properties = {props.TAGS: tag, props.UNIQUE_KEY: unique_key, TIMER_DELIVER_MS: str(deliver_ms or now_ms)}
+        topic, queue = self.topic, revive_queue
+        if deliver_ms is not None:
+            precision_ms = self._state.config.store.timer_precision_ms
+            properties |= {
+                OUT_MS: str((deliver_ms - 1) // precision_ms * precision_ms),
+                props.REAL_TOPIC: topic,
+                props.REAL_QUEUE_ID: str(queue),
+            }
+            topic, queue = WHEEL_TIMER_TOPIC, 0
         host = self._state.store_host
         encoded = props.encode_properties(properties)
-        result = self._store.put(MessageToStore(self.topic, revive_queue, 0, 0, now_ms, host, host, 0, 0, body, encoded))
-        if result.status is PutStatus.PUT_OK and self._next.get(revive_queue) == result.queue_offset:
+        result = self._store.put(MessageToStore(topic, queue, 0, 0, now_ms, host, host, 0, 0, body, encoded))
+        if deliver_ms is None and result.status is PutStatus.PUT_OK and self._next.get(revive_queue) == result.queue_offset:
             self._next[revive_queue] += 1
         return result
 
     # ---- reading ----
 
     def load(self) -> None:
-        """Read everything from the revive group's offsets on, at start."""
+        """Read everything after the revive group's offsets, at start."""
         for queue in range(self.queue_count):
-            committed = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
-            self._next[queue] = max(committed, self._store.min_offset(self.topic, queue), 0)
+            finished = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
+            self._next[queue] = max(finished + 1, self._store.min_offset(self.topic, queue), 0)
         self.poll()
         if len(self._ledger):
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
@@ -122,21 +147,21 @@ class ReviveLog:
         while True:
             result = self._store.get_messages(self.topic, queue, self._next[queue], _READ_COUNT)
             for record in result.records:
-                self._take(queue, decode_record(record))
+                self._take(queue, record)
             if result.next_offset <= self._next[queue]:
                 return
             self._next[queue] = result.next_offset
 
-    def _take(self, queue: int, message: StoredMessage) -> None:
-        tag = message.properties.get(props.TAGS)
+    def _take(self, queue: int, record: memoryview) -> None:
         try:
+            message = decode_record(record)
+            tag = message.properties.get(props.TAGS)
             if tag == codec.CHECKPOINT_TAG:
                 self._take_checkpoint(queue, message)
             elif tag in (codec.ACK_TAG, codec.BATCH_ACK_TAG):
                 self._take_ack(codec.decode_ack(message.body, batch=tag == codec.BATCH_ACK_TAG), message)
         except CodecError as error:
-            place = f"{self.topic} queue {queue} offset {message.queue_offset}"
-            logger.warning("the record at %s is left out: %s", place, error.message)
+            logger.warning("a record of %s queue %d is left out: %s", self.topic, queue, error.message)
 
     def _take_checkpoint(self, queue: int, message: StoredMessage) -> None:
         found = codec.decode_checkpoint(message.body, revive_queue=queue, log_offset=message.queue_offset)
@@ -164,13 +189,13 @@ class ReviveLog:
     # ---- progress ----
 
     def commit_fronts(self) -> None:
-        """Let the revive group's offsets follow the first checkpoint of each queue that a start must read again."""
+        """Set the revive group's offsets to the last record of each queue before the first that a start must read again."""
         self._ledger.synced(self._store.flushed_offset)
         for queue, next_offset in self._next.items():
             front = self._ledger.front(queue)
-            offset = next_offset if front is None else front
-            if offset > max(self._state.offsets.get(REVIVE_GROUP, self.topic, queue), 0):
-                self._state.offsets.commit(REVIVE_GROUP, self.topic, queue, offset)
+            finished = (next_offset if front is None else front) - 1
+            if finished > self._state.offsets.get(REVIVE_GROUP, self.topic, queue):
+                self._state.offsets.commit(REVIVE_GROUP, self.topic, queue, finished)
             if front is not None and next_offset - front > REWRITE_BEHIND:
                 for checkpoint in self._ledger.behind(queue, next_offset - REWRITE_BEHIND, _REWRITE_COUNT):
                     self.write_checkpoint(checkpoint)

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import logging
 
-from broker_core.engine.processors.pop.checkpoint import PopCheckpoint
+from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.queue_reader import FIRST_POP_TIME
-from broker_core.engine.store.results import PutStatus
+from broker_core.engine.processors.retried_copies import put_counted, put_dead_letter, retried_copy
+from broker_core.engine.store.paths import is_topic_name
+from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.set_aside import STAYS, dead_letter_of
 from broker_core.engine.tables.state import BrokerState
-from broker_core.errors import RequestRefusedError
+from broker_core.errors import RecordError, RequestRefusedError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import offset_message_id
-from broker_core.protocol.message.model import MessageToStore, StoredMessage
+from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
@@ -81,50 +84,59 @@ class Reviver:
         return revived
 
     def _read(self, checkpoint: PopCheckpoint, offset: int) -> StoredMessage | None:
-        """The message, None when it is there no more: expired, or its topic was deleted and made anew."""
+        """The message, None when it is there no more: expired, damaged, or its topic was deleted and made anew."""
         key = checkpoint.key
         for record in self._store.get_messages(key.topic, key.queue_id, offset, 1).records:
-            message = decode_record(record)
+            try:
+                message = decode_record(record)
+            except RecordError as error:
+                logger.error("message %d of topic %s is damaged: %s", offset, key.topic, error.message)  # noqa: TRY400
+                return None
             if message.queue_offset == offset and message.store_timestamp_ms <= key.pop_time_ms:
                 return message
         return None
 
     def _put_again(self, checkpoint: PopCheckpoint, message: StoredMessage) -> bool:
+        """Store a copy, or set the message aside where no copy of it can be; False when the store takes nothing now."""
         key = checkpoint.key
         group = self._state.groups.get(key.group)
-        limit = 0 if group is None else group.retry_times_max
-        dead = message.reconsume_times >= limit
-        topic = DLQ_PREFIX + key.group if dead else self._retry_topic(key.group, key.topic)
-        self._state.topics.ensure(topic, queues=1)
-        if not dead and self._state.offsets.get(key.group, topic, 0) < 0:
-            self._state.offsets.commit(key.group, topic, 0, 0)
-        properties = {**message.properties}
-        properties.setdefault(FIRST_POP_TIME, str(key.pop_time_ms))
-        if dead:
-            properties.setdefault(props.RETRY_TOPIC, _original_topic(key.group, key.topic))
-            properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))
-        result = self._store.put(
-            MessageToStore(
-                topic=topic,
-                queue_id=0,
-                flag=message.flag,
-                sys_flag=message.sys_flag,
-                born_timestamp_ms=message.born_timestamp_ms,
-                born_host=message.born_host,
-                store_host=self._state.store_host,
-                reconsume_times=message.reconsume_times + 1,
-                prepared_transaction_offset=0,
-                body=message.body,
-                properties=props.encode_properties(properties),
-            )
-        )
+        topic, result = DLQ_PREFIX + key.group, None
+        if group is not None and message.reconsume_times < group.retry_times_max:
+            topic = self._retry_topic(key.group, key.topic)
+            result = self._put_retry(key, topic, message)
+        retry_status = result.status if result is not None and result.status in NEVER_STORED else None
+        if result is None or retry_status is not None:
+            result = self._put_dead(key, message)
+        if result.status in NEVER_STORED:
+            self._state.set_aside.note(message.physical_offset, topic, result.status, STAYS)
+            return True
         if result.status is not PutStatus.PUT_OK:
             text = "message %s of topic %s does not come again yet: %s %s"
             logger.warning(text, message.queue_offset, key.topic, result.status.value, self._store.write_refusal)
             return False
-        self._state.counters.put(topic, 1, result.wrote_bytes)
+        if retry_status is not None:
+            self._state.set_aside.note(message.physical_offset, topic, retry_status, dead_letter_of(key.group))
         self._state.counters.consume_failed(key.group)
         return True
+
+    def _put_retry(self, key: CheckpointKey, topic: str, message: StoredMessage) -> PutResult:
+        if not is_topic_name(topic):
+            return PutResult(PutStatus.MESSAGE_ILLEGAL)
+        self._state.topics.ensure(topic, queues=1)
+        if self._state.offsets.get(key.group, topic, 0) < 0:
+            self._state.offsets.commit(key.group, topic, 0, 0)
+        encoded = props.encode_fitting({FIRST_POP_TIME: str(key.pop_time_ms)} | message.properties)
+        if encoded is None:
+            encoded = message.properties_bytes
+        return put_counted(self._state, retried_copy(message, topic, 0, encoded, self._state.store_host))
+
+    def _put_dead(self, key: CheckpointKey, message: StoredMessage) -> PutResult:
+        origin = {
+            props.RETRY_TOPIC: _original_topic(key.group, key.topic),
+            props.ORIGIN_MESSAGE_ID: offset_message_id(message.store_host, message.physical_offset),
+            FIRST_POP_TIME: str(key.pop_time_ms),
+        }
+        return put_dead_letter(self._state, message, key.group, origin | message.properties, self._state.store_host)
 
     def _retry_topic(self, group: str, topic: str) -> str:
         if topic.startswith(RETRY_PREFIX):

@@ -85,13 +85,9 @@ def slot_for(
             f"(timerMaxDelaySec); {asked} is {due_ms - now_ms}ms ahead"
         )
         return TimerRefusal(TimerFault.ILLEGAL, remark)
-    length = sum(len(key.encode()) + len(value.encode()) + 2 for key, value in properties.items())
-    if length + _RESERVED_BYTES > PROPERTIES_BYTES_MAX:
-        remark = (
-            f"timer message illegal: its properties have {length} bytes, {PROPERTIES_BYTES_MAX - _RESERVED_BYTES} are allowed, "
-            "because the broker adds its own"
-        )
-        return TimerRefusal(TimerFault.ILLEGAL, remark)
+    no_room = room_refusal(properties)
+    if no_room is not None:
+        return no_room
     out_ms = (due_ms - 1) // limits.precision_ms * limits.precision_ms
     waiting, limit = congestion(out_ms), limits.congest_messages
     if _is_congested(waiting, limit, choose):
@@ -101,6 +97,18 @@ def slot_for(
         )
         return TimerRefusal(TimerFault.FLOW_CONTROL, remark)
     return out_ms
+
+
+def room_refusal(properties: Mapping[str, str]) -> TimerRefusal | None:
+    """Why a message has no room for the properties that a timer adds; None where it has."""
+    length = sum(len(key.encode()) + len(value.encode()) + 2 for key, value in properties.items())
+    if length + _RESERVED_BYTES <= PROPERTIES_BYTES_MAX:
+        return None
+    remark = (
+        f"timer message illegal: its properties have {length} bytes, {PROPERTIES_BYTES_MAX - _RESERVED_BYTES} are allowed, "
+        "because the broker adds its own"
+    )
+    return TimerRefusal(TimerFault.ILLEGAL, remark)
 
 
 def _due_ms(name: str, text: str, now_ms: int) -> int | None:

@@ -32,7 +32,8 @@ from broker_core.engine.schedule.timer.messages import (
 )
 from broker_core.engine.schedule.timer.timer_store import Int64s, WheelSource
 from broker_core.engine.schedule.timer.work import TimerWork
-from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.set_aside import why_never
 from broker_core.errors import CodecError, StoreError, UsageError
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import (
@@ -41,6 +42,7 @@ from broker_core.protocol.message.properties import (
     TAGS,
     UNIQUE_KEY,
     decode_properties,
+    encode_fitting,
     encode_properties,
     find_property_bytes,
     property_marker,
@@ -360,7 +362,8 @@ class TimerConsole:
     def _store(self, message: MessageToStore) -> None:
         result = self._put(message)
         if result.status is not PutStatus.PUT_OK:
-            raise StoreError(f"the message is not stored: {result.status.value}")
+            why = why_never(result.status) if result.status in NEVER_STORED else result.status.value
+            raise StoreError(f"the message is not stored: {why}")
 
 
 _UNIQUE = property_marker(UNIQUE_KEY)
@@ -373,7 +376,9 @@ def _out_ms(properties: bytes) -> int:
 def _moved(message: MessageToStore, due_ms: int) -> MessageToStore:
     """A message of the wheel topic that asks for another time."""
     kept = {name: value for name, value in decode_properties(message.properties).items() if name not in ASKING}
-    message.properties = encode_properties(kept | {DELIVER_MS: str(due_ms)})
+    asked = kept | {DELIVER_MS: str(due_ms)}
+    encoded = encode_fitting(asked)
+    message.properties = encode_properties(asked) if encoded is None else encoded
     return message
 
 

@@ -117,7 +117,7 @@ def cancels(keys: set[bytes], properties: bytes) -> bool:
 
 
 def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToStore:
-    """The message that is put into the real topic.
+    """The message that is put into the real topic; without the two times of the wheel where they have no room.
 
     Raises:
         CodecError: The record is damaged, or has no real topic.
@@ -125,20 +125,20 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
     parts, properties = _split(record)
     queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
     topic = find_property_bytes(properties, TOPIC_MARKER) or b""
-    text = _without(properties, _STAMPS, b"QUEUE_MS\x01") + _items((ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
+    text = _with_room(_without(properties, _STAMPS, b"QUEUE_MS\x01"), (ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
     return _message(parts, record, topic.decode("utf-8", "replace"), int(queue) if queue.isdigit() else 0, text)
 
 
 def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> MessageToStore:
-    """The message that is put into the wheel topic once more.
+    """The message that is put into the wheel topic once more; without times and count of the wheel where they have no room.
 
     Raises:
         CodecError: The record is damaged.
     """
     parts, properties = _split(record)
     times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
-    text = _without(properties, _STAMPS_OUT_AND_ROLLS, OUT_MARKER) + _items(
-        (OUT_MS, out_ms),
+    text = _with_room(
+        _without(properties, _STAMPS_OUT_AND_ROLLS, OUT_MARKER) + _items((OUT_MS, out_ms)),
         (ENQUEUE_MS, enqueue_ms),
         (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),
         (DEQUEUE_MS, now_ms),
@@ -182,6 +182,12 @@ def _without(properties: bytes, names: re.Pattern[bytes], marker: bytes) -> byte
 
 def _items(*items: tuple[str, int]) -> bytes:
     return "".join([f"\x02{name}\x01{value}" for name, value in items]).encode()
+
+
+def _with_room(properties: bytes, *items: tuple[str, int]) -> bytes:
+    """Properties with further ones, which are left out where a record does not hold them."""
+    text = properties + _items(*items)
+    return text if len(text) <= props.PROPERTIES_BYTES_MAX else properties
 
 
 class TimerSummary(NamedTuple):

@@ -13,10 +13,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.engine.store.config_file import ConfigRule, whole_number
+from broker_core.errors import CodecError
+
 PRECISION_FILE = "timerPrecision.json"
+PRECISION_RULE = ConfigRule("timers that were stored with another precision may be delivered early")
 _CHANGES_MAX = 100
 
 Int64s = npt.NDArray[np.int64]
+
+
+def changes_of(content: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """First queue offset and precision of each change that a precision file holds.
+
+    Raises:
+        CodecError: It holds something else.
+    """
+    try:
+        rows = [(row["fromOffset"], row["precisionMs"]) for row in content["changes"]]
+    except (KeyError, TypeError) as error:
+        raise CodecError(f"{PRECISION_FILE} holds no changes of the precision: {error!r}") from error
+    changes = [(whole_number(offset, "fromOffset"), whole_number(ms, "precisionMs")) for offset, ms in rows]
+    return [(offset, ms) for offset, ms in changes if ms > 0]
 
 
 @dataclass(slots=True)
@@ -40,9 +58,7 @@ class PrecisionHistory:
             current_ms: The setting.
             found_ms: Precision that the timer files were written with, where they tell.
         """
-        rows = content.get("changes", [])
-        changes = [(int(row["fromOffset"]), int(row["precisionMs"])) for row in rows if int(row["precisionMs"]) > 0]
-        return cls(current_ms, changes or [(0, found_ms or current_ms)])
+        return cls(current_ms, (changes_of(content) if content else []) or [(0, found_ms or current_ms)])
 
     @property
     def last_ms(self) -> int:

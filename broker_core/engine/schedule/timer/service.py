@@ -21,6 +21,7 @@ from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, PutResult
+from broker_core.engine.tables.set_aside import SetAside
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
@@ -45,6 +46,7 @@ class TimerService:
         store: The message store, open.
         put: Stores a message.
         delivered_to: Told of each delivery: topic and bytes.
+        set_aside: Takes messages that cannot be delivered.
         precisions: Content of the precision file; called once.
         precisions_changed: Told when that file must be written.
         written: Told when the timer files were written.
@@ -65,6 +67,7 @@ class TimerService:
         *,
         put: Callable[[MessageToStore], PutResult],
         delivered_to: Callable[[str, int], None],
+        set_aside: SetAside,
         precisions: Callable[[], Mapping[str, Any]],
         precisions_changed: Callable[[], None],
         written: Callable[[], None],
@@ -77,6 +80,7 @@ class TimerService:
         self._store = store
         self._put = put
         self._delivered_to = delivered_to
+        self._set_aside = set_aside
         self._precisions = precisions
         self._precisions_changed = precisions_changed
         self._written = written
@@ -137,7 +141,9 @@ class TimerService:
         opened: OpenedTimers = open_timer_store(
             self._paths, self._settings, source, self.history, now_ms=self._clock(), disk=self._disk
         )
-        work = TimerWork(opened.store, source, self.history, put=self._put, delivered_to=self._delivered_to)
+        work = TimerWork(
+            opened.store, source, self.history, put=self._put, delivered_to=self._delivered_to, set_aside=self._set_aside
+        )
         return work, opened.precision_changed
 
     def precisions_json(self) -> dict[str, Any]:

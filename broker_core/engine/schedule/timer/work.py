@@ -4,8 +4,8 @@
     dequeue   the next due slot: cancels are collected, then its messages delivered in the order in which they came
 
 A slot is begun only when everything that was in the wheel topic by then is in the store, so that a cancel that was accepted
-in time counts. A put that fails is tried again, for ever, with growing pauses: nothing is given up but what the store calls
-illegal.
+in time counts. A put that fails is tried again, for ever, with growing pauses; a message that the store never takes is set
+aside.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from broker_core.engine.schedule.timer.messages import (
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.redo import Redo
 from broker_core.engine.schedule.timer.timer_store import Int64s, TimerStore, WheelSource
-from broker_core.engine.store.results import PutResult, PutStatus
+from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import CodecError
 from broker_core.protocol.message.model import MessageToStore
 
@@ -43,8 +44,6 @@ INTAKE_A_TURN = 1_024
 """Messages that one turn puts into the wheel, likewise; more at once cost less each."""
 RETRY_MS = 500
 RETRY_MAX_MS = 10_000
-
-_ILLEGAL = frozenset((PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED))
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +88,7 @@ class TimerWork:
         history: Precisions.
         put: Stores a message.
         delivered_to: Told of each delivery: topic and bytes.
+        set_aside: Takes messages that cannot be delivered.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class TimerWork:
         *,
         put: Callable[[MessageToStore], PutResult],
         delivered_to: Callable[[str, int], None] = lambda _topic, _bytes: None,
+        set_aside: SetAside | None = None,
     ) -> None:
         self.store = store
         self.figures = TimerFigures()
@@ -109,6 +110,7 @@ class TimerWork:
         self._history = history
         self._put = put
         self._tell = delivered_to
+        self._set_aside = set_aside or SetAside()
         self._redo = Redo(store, source)
         self._due: _Due | None = None
         self._goal = 0
@@ -307,8 +309,10 @@ class TimerWork:
             self._retry_ms = 0
             self._tell(message.topic, result.wrote_bytes)
             return True
-        if result.status in _ILLEGAL:
-            return self._given_up(where, f"the store does not take it: {result.status.value}")
+        if result.status in NEVER_STORED:
+            self._set_aside.note(where, message.topic, result.status, STAYS)
+            self.figures.lost += 1
+            return True
         self._pause(now_ms, result.status.value)
         return False
 

@@ -11,13 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.engine.store.checkpoint import FILE_BYTES, read_checkpoint
-from broker_core.engine.store.config_file import parse_config
+from broker_core.engine.store.config_file import object_in, parse_content
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
+from broker_core.errors import CodecError
+from broker_core.kept_file import EMPTY, read_content
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 Configs = dict[str, dict[str, Any]]
+
+_TABLES = {
+    "topics.json": "topicConfigTable",
+    "subscriptionGroup.json": "subscriptionGroupTable",
+    "consumerOffset.json": "offsetTable",
+    "lmqConsumerOffset.json": "offsetTable",
+    "delayOffset.json": "offsetTable",
+    "consumerFilter.json": "filterDataByTopic",
+}
+"""What a file is about, by its name."""
 
 
 def read_configs(root: Path, findings: list[StoreFinding]) -> Configs:
@@ -25,17 +37,25 @@ def read_configs(root: Path, findings: list[StoreFinding]) -> Configs:
     found: Configs = {}
     directory = StorePaths(root).config
     for path in sorted(directory.iterdir()) if directory.is_dir() else []:
-        if not path.name.endswith((".json", ".json.bak")) or not path.is_file():
+        if not path.name.removesuffix(".bak").endswith((".json", ".properties")):
             continue
         place = str(path.relative_to(root))
         try:
-            found[path.name] = parse_config(path.read_text("utf-8"))
+            found[path.name] = _content_of(path)
         except json.JSONDecodeError as error:
-            if path.stat().st_size or not path.name.endswith(".bak"):
-                findings.append(StoreFinding(place, error.pos, f"no JSON: {error.msg}"))
-        except (ValueError, RecursionError) as error:
-            findings.append(StoreFinding(place, 0, f"no configuration: {error}"))
+            findings.append(StoreFinding(place, error.pos, f"no JSON: {error.msg}"))
+        except (ValueError, RecursionError, CodecError) as error:
+            if str(error) != EMPTY or not path.name.endswith(".bak"):
+                findings.append(StoreFinding(place, 0, f"no configuration: {error}"))
     return found
+
+
+def _content_of(path: Path) -> dict[str, Any]:
+    content = parse_content(path.name, read_content(path))
+    table = _TABLES.get(path.name.removesuffix(".bak"))
+    if table is not None:
+        object_in(content, table)
+    return dict(content)
 
 
 def configured_topics(configs: Configs) -> frozenset[str] | None:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.config import StoreConfig
 from broker_core.engine.store.file_map import map_file
-from broker_core.engine.store.index_keys import read_keys
+from broker_core.engine.store.index_keys import KeyReader
 from broker_core.engine.store.index_layout import (
     HEADER_BYTES,
     ITEM_BYTES,
@@ -35,6 +36,7 @@ from broker_core.engine.store.index_layout import (
 )
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
+from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.paths import StorePaths
 
 ITEMS_AT_A_TIME = 262_144
@@ -204,6 +206,7 @@ class IndexCheck:
     def __init__(self, log: LogReader, files: list[LoadedIndex], *, is_crashed: bool) -> None:
         self._log = log
         self._files = files
+        self._keys = KeyReader(machine_code(StoreConfig(root=log.root)))
         self._is_crashed = is_crashed
         self._entries = entries(files)
         self._entry = next(self._entries, None)
@@ -244,7 +247,7 @@ class IndexCheck:
         if entry is None or entry.file.header is None or not len(heads) or self._missing:
             return False
         first = int(heads.position[0])
-        keys = read_keys(bytes(window.data.data[first : heads.end]), int(heads.physical_offset[0]))
+        keys = self._keys.read(window.data.data[first : heads.end], int(heads.physical_offset[0]))
         last_item = entry.first_item + len(keys)
         if last_item >= entry.file.items or not len(keys):
             return False

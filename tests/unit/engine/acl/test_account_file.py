@@ -9,7 +9,7 @@ import pytest
 from broker_core.engine.acl import access_control
 from broker_core.engine.acl.access_control import AccessControl
 from broker_core.engine.acl.account_file import WAITING_BYTES_MAX, AccountFile
-from broker_core.engine.acl.accounts import read_rules, write_rules
+from broker_core.engine.acl.accounts import read_rules, rules_file, write_rules
 from broker_core.engine.acl.processor import AccessProcessor
 from broker_core.errors import StoreError
 from broker_core.protocol.codes import RequestCode as Q
@@ -39,12 +39,16 @@ class HeldWrites:
         self.threads = []
         monkeypatch.setattr(access_control, "write_rules", self)
 
-    def __call__(self, path, rules):
+    def __call__(self, file, rules):
         self.threads.append(threading.current_thread())
         assert self.open.wait(SECONDS)
         if self.fault is not None:
             raise self.fault
-        write_rules(path, rules)
+        write_rules(file, rules)
+
+
+def stored(path):
+    return read_rules(rules_file(path)).accounts
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_a_change_counts_and_is_answered_when_the_file_holds_it(path, held):
         await broker.settle()
         assert broker.told() == [(R.SUCCESS, "")]
         assert (broker.peer.sent[0].opaque, broker.peer.sent[0].serialize_type) == (9, SerializeType.ROCKETMQ)
-        assert broker.access.rules.accounts.keys() == read_rules(path).accounts.keys() == {"administrator", "new-account"}
+        assert broker.access.rules.accounts.keys() == stored(path).keys() == {"administrator", "new-account"}
         assert (broker.access.version.counter, broker.access.is_stale) == (1, False)
 
     asyncio.run(scenario())
@@ -110,7 +114,7 @@ def test_one_write_serves_all_that_wait_and_a_wrong_one_fails_alone(path, held):
         assert [remark for code, remark in broker.told() if code == FAILED] == [
             "the secretKey of account “account-3” needs 7 characters or more"
         ]
-        assert set(read_rules(path).accounts) == {"administrator", "first-account", *(f"account-{n}" for n in range(1, 5))}
+        assert set(stored(path)) == {"administrator", "first-account", *(f"account-{n}" for n in range(1, 5))}
 
     asyncio.run(scenario())
 
@@ -125,7 +129,7 @@ def test_where_the_disk_does_not_take_it_the_accounts_stay_as_they_were(path, he
         await broker.settle()
         ((code, remark),) = broker.told()
         assert (code, str(fault) in remark) == (FAILED, True)
-        assert set(broker.access.rules.accounts) == {"administrator"} == set(read_rules(path).accounts)
+        assert set(broker.access.rules.accounts) == {"administrator"} == set(stored(path))
         held.fault = None
         broker.add("new-account")
         await broker.settle()
@@ -161,7 +165,7 @@ def test_a_change_is_made_on_top_of_what_was_changed_by_hand(path):
         broker.add("new-account")
         await broker.settle()
         assert broker.told() == [(R.SUCCESS, "")]
-        assert set(read_rules(path).accounts) == {"by-hand", "new-account"} == set(broker.access.rules.accounts)
+        assert set(stored(path)) == {"by-hand", "new-account"} == set(broker.access.rules.accounts)
 
     asyncio.run(scenario())
 
@@ -188,6 +192,6 @@ def test_who_asks_for_no_answer_gets_none(path):
         broker = Broker(path)
         broker.add("new-account", flag=ONEWAY_FLAG)
         await broker.settle()
-        assert (broker.told(), "new-account" in read_rules(path).accounts) == ([], True)
+        assert (broker.told(), "new-account" in stored(path)) == ([], True)
 
     asyncio.run(scenario())

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.acl.accounts import AccessRules, Account, Permission, permission_of, read_rules, rules_of, write_rules
+from broker_core.engine.acl.accounts import (
+    AccessRules,
+    Account,
+    Permission,
+    permission_of,
+    read_rules,
+    rules_file,
+    rules_of,
+    write_rules,
+)
 from broker_core.engine.acl.addresses import AddressPattern
 from broker_core.errors import StoreError, UsageError
 
@@ -27,7 +36,7 @@ accounts:
 def test_reads_the_example_of_the_specification(tmp_path):
     path = tmp_path / "plain_acl.yml"
     path.write_text(EXAMPLE)
-    rules = read_rules(path)
+    rules = read_rules(rules_file(path))
     account = rules.accounts["RocketMQ"]
     assert account.secret_key == "12345678"
     assert not account.admin
@@ -64,7 +73,7 @@ def test_says_what_is_wrong_with_a_file(tmp_path, text, message):
     path = tmp_path / "plain_acl.yml"
     path.write_text(text)
     with pytest.raises(UsageError, match="plain_acl") as caught:
-        read_rules(path)
+        read_rules(rules_file(path))
     assert message in caught.value.message
 
 
@@ -72,13 +81,13 @@ def test_a_broken_file_does_not_tell_its_secrets(tmp_path):
     path = tmp_path / "plain_acl.yml"
     path.write_text("accounts:\n  - secretKey: 'hunter2hunter2\n")
     with pytest.raises(UsageError) as caught:
-        read_rules(path)
+        read_rules(rules_file(path))
     assert "hunter2" not in caught.value.message
 
 
 def test_says_that_a_file_is_missing(tmp_path):
     with pytest.raises(UsageError, match="switch aclEnable off"):
-        read_rules(tmp_path / "none.yml")
+        read_rules(rules_file(tmp_path / "none.yml"))
 
 
 KEYS = st.text("abcXYZ019", min_size=7, max_size=12)
@@ -97,16 +106,41 @@ def test_what_is_written_is_read_again(accounts):
 
 def test_the_file_is_for_its_owner_only_and_is_replaced_as_a_whole(tmp_path):
     path = tmp_path / "config" / "plain_acl.yml"
-    write_rules(path, AccessRules({"longenough": Account("longenough", "secret-secret")}))
+    write_rules(rules_file(path), AccessRules({"longenough": Account("longenough", "secret-secret")}))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert read_rules(path).accounts["longenough"].secret_key == "secret-secret"
+    assert read_rules(rules_file(path)).accounts["longenough"].secret_key == "secret-secret"
     assert [file.name for file in path.parent.iterdir()] == ["plain_acl.yml"]
 
 
+@pytest.mark.parametrize("damage", ["", " \n", "\0" * 40, "# accounts", "null", "accounts: [{accessKey:", "[" * 5_000])
+def test_a_damaged_file_is_refused_and_no_older_accounts_are_let_in(tmp_path, damage):
+    path = tmp_path / "plain_acl.yml"
+    for name in ("first-account", "second-account"):
+        write_rules(rules_file(path), AccessRules({name: Account(name, "secret-secret")}))
+    path.write_text(damage)
+    with pytest.raises(UsageError, match=r"plain_acl\.yml\.bak holds the accounts before the last change") as caught:
+        read_rules(rules_file(path))
+    assert "correct or restore it" in caught.value.message
+    assert path.read_text() == damage
+
+
+def test_a_damaged_file_is_set_aside_when_accounts_are_written(tmp_path):
+    path = tmp_path / "plain_acl.yml"
+    file = rules_file(path)
+    for name in ("first-account", "second-account"):
+        write_rules(file, AccessRules({name: Account(name, "secret-secret")}))
+    path.write_text("accounts: [")
+    write_rules(file, AccessRules({"third-account": Account("third-account", "secret-secret")}))
+    assert "first-account" in path.with_name("plain_acl.yml.bak").read_text()
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (path, path.with_name("plain_acl.yml.bak"))} == {0o600}
+    (kept,) = tmp_path.glob("plain_acl.yml.damaged-*")
+    assert kept.read_text() == "accounts: ["
+
+
 def test_says_that_a_file_cannot_be_written(tmp_path):
-    (tmp_path / "plain_acl.yml").mkdir()
+    (tmp_path / "config").write_text("no directory")
     with pytest.raises(StoreError, match="the accounts stay as they were"):
-        write_rules(tmp_path / "plain_acl.yml", AccessRules())
+        write_rules(rules_file(tmp_path / "config" / "plain_acl.yml"), AccessRules())
 
 
 def test_the_secret_is_not_in_the_text_form():

@@ -202,7 +202,7 @@ def test_offsets_are_written_while_the_broker_runs(tmp_path):
             await client.ask(Q.UPDATE_CONSUMER_OFFSET, {"consumerGroup": "CG", "topic": "T", "queueId": 3, "commitOffset": 9})
             path = tmp_path / "store" / "config" / "consumerOffset.json"
             await eventually(path.exists)
-            assert json.loads(path.read_text()) == {"offsetTable": {"T@CG": {"3": 9}}}
+            assert json.loads(path.read_text())["offsetTable"] == {"T@CG": {"3": 9}}
 
     asyncio.run(scenario())
 

@@ -9,7 +9,7 @@ import pytest
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.engine.store.config_file import load_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.store.recovery import Recovery
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
@@ -169,12 +169,12 @@ def test_a_store_of_a_real_broker_keeps_its_groups_offsets_and_settings(tmp_path
             await ask(Q.HEART_BEAT, {}, consumer_heartbeat("me", "NewGroup", ShopEvents="*"))
 
     asyncio.run(scenario())
-    written = load_config(root / "config" / "subscriptionGroup.json")
+    written = ConfigFile(root / "config" / "subscriptionGroup.json").look().value
     assert "NewGroup" in written["subscriptionGroupTable"]
     for group, config in groups.items():
         assert _covers(written["subscriptionGroupTable"][group], config), "nothing that 5.x keeps is lost"
     assert written["dataVersion"]["counter"] > expected["dataVersions"]["groups"]["counter"]
-    offsets = load_config(root / "config" / "consumerOffset.json")["offsetTable"]
+    offsets = ConfigFile(root / "config" / "consumerOffset.json").look().value["offsetTable"]
     assert {key: offsets[key] for key in expected["consumerOffsets"]} == expected["consumerOffsets"]
     assert (root / "config" / "subscriptionGroup.json.bak").exists()
     for path, content in kept_files.items():

@@ -218,7 +218,7 @@ def test_a_peer_that_says_nothing_does_not_keep_the_others_out(tmp_path, certifi
         ({"tls_certificate": "none.pem"}, "cannot be used (No such file or directory)"),
         ({"bind_host": "0.0.0.0"}, "allowInsecureBind=true"),
         ({"bind_host": "192.0.2.7", "tls_mode": "permissive"}, "lets other machines in"),
-        ({"acl_enabled": True}, "plain_acl.yml cannot be read"),
+        ({"acl_enabled": True}, "plain_acl.yml cannot be used (No such file or directory)"),
     ],
 )
 def test_says_what_is_missing_before_anything_listens(tmp_path, settings, message):

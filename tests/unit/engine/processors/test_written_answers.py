@@ -10,7 +10,7 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.processors import written_answers
 from broker_core.engine.processors.written_answers import FILES_OF, WrittenAnswers
-from broker_core.engine.store.config_file import save_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.tables import config_files
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.errors import RequestRefusedError, StoreFullError
@@ -267,7 +267,7 @@ def test_what_the_name_server_is_told_while_the_store_still_opens_is_kept(tmp_pa
     monkeypatch.setattr(EmbeddedBroker, "_open_store", open_later)
 
     async def scenario():
-        save_config(tmp_path / "config" / "kvConfig.json", {"configTable": {"N": {"Old": "V", "Kept": "V"}}})
+        ConfigFile(tmp_path / "config" / "kvConfig.json").save({"configTable": {"N": {"Old": "V", "Kept": "V"}}})
         store = StoreConfig(root=tmp_path, **SMALL_FILES)
         broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
         starting = asyncio.create_task(broker.start())

@@ -5,7 +5,7 @@ import pytest
 from broker_core.engine.schedule.delay_delivery import DELIVERIES_PER_TURN
 from broker_core.engine.schedule.lateness import LATE_FROM_MS
 from broker_core.engine.schedule.overrides import Override
-from broker_core.engine.store.results import PutStatus
+from broker_core.engine.store.results import NEVER_STORED, PutStatus
 from broker_core.protocol.message.tags import tags_code
 
 
@@ -112,13 +112,12 @@ def test_tries_of_a_failed_delivery_become_rarer(bench):
     assert pauses == [100, 200, 400, 800, 1_000, 1_000]
 
 
-def test_a_message_that_the_store_calls_illegal_does_not_hold_up_its_level_for_ever(bench):
-    bench.store.refuse_topics, bench.store.refuse_with = frozenset({"Bad"}), PutStatus.MESSAGE_ILLEGAL
+@pytest.mark.parametrize("status", sorted(NEVER_STORED, key=lambda status: status.value))
+def test_a_message_that_the_store_never_takes_does_not_hold_up_its_level(bench, status):
+    bench.store.refuse_topics, bench.store.refuse_with = frozenset({"Bad"}), status
     bench.put(1, "bad", topic="Bad")
     bench.put(1, "good")
     bench.delivery.start()
-    bench.timers.advance(1_100)
-    assert bench.bodies() == []
     bench.timers.advance(1_000)
     assert bench.bodies() == ["good"]
     assert bench.delivery.levels[1].skipped == 1

@@ -23,13 +23,7 @@ def test_the_version_of_a_5_x_file_goes_on():
     assert progress.to_json()["dataVersion"] == {"counter": 13, "stateVersion": 3, "timestamp": 77}
 
 
-def test_no_file_is_no_progress():
-    progress = DelayProgress()
-    progress.load({})
-    assert progress.to_json() == {"offsetTable": {}}
-
-
 @pytest.mark.parametrize("table", [{"one": 1}, {"1": None}, [1, 2], {"1": "x"}])
-def test_what_is_no_progress_is_refused_with_what_to_do(table):
-    with pytest.raises(CodecError, match="move it away"):
+def test_what_is_no_progress_is_refused(table):
+    with pytest.raises(CodecError, match=r"should be a whole number|it has no object"):
         DelayProgress().load({"offsetTable": table})

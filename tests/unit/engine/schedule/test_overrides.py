@@ -56,6 +56,9 @@ def test_a_copy_that_is_not_on_disk_yet_does_not_count_as_delivered():
 
 
 @pytest.mark.parametrize("item", [5, {"level": 1}, {"level": 1, "queueOffset": "x", "dueMs": 0}])
-def test_a_file_that_cannot_be_read_says_what_to_do(item):
-    with pytest.raises(CodecError, match="move it away"):
-        Overrides().load({"messages": {"100": item}}, lambda _physical, _entry: True)
+def test_an_entry_that_cannot_be_read_is_refused_with_all_others(item):
+    overrides = Overrides()
+    good = {"level": 1, "queueOffset": 2, "dueMs": 3}
+    with pytest.raises(CodecError, match=r"should be a whole number|it has no object"):
+        overrides.load({"messages": {"50": good, "100": item}}, lambda _physical, _entry: True)
+    assert len(overrides) == 0

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.store.config_file import (
-    EntryTable,
-    EntryTexts,
-    backup_path,
-    format_config,
-    load_config,
-    parse_config,
-    save_config,
-)
-from broker_core.errors import CorruptStoreError, StoreFullError
+from broker_core.engine.store.config_file import ConfigFile, EntryTable, EntryTexts, format_config, parse_config
+from broker_core.errors import StoreFullError
+from broker_core.kept_file import backup_path
 from tests.support.golden import golden_store
 from tests.support.store_bench import FaultyDisk
 
@@ -44,62 +37,33 @@ def test_files_have_rocketmqs_look():
 
 
 def test_the_former_content_becomes_the_backup(tmp_path):
-    path = tmp_path / "config" / "topics.json"
+    file = ConfigFile(tmp_path / "config" / "topics.json")
     for number in range(3):
-        save_config(path, {"version": number})
-    assert load_config(path) == {"version": 2}
-    assert parse_config(backup_path(path).read_text()) == {"version": 1}
-    assert sorted(entry.name for entry in path.parent.iterdir()) == ["topics.json", "topics.json.bak"]
-
-
-@pytest.mark.parametrize("damage", ["missing", "empty", "cut off"])
-def test_the_backup_stands_in_for_a_broken_file(tmp_path, damage):
-    path = tmp_path / "topics.json"
-    save_config(path, {"version": 1})
-    save_config(path, {"version": 2})
-    if damage == "missing":
-        path.unlink()
-    else:
-        path.write_text("" if damage == "empty" else '{"version":')
-    assert load_config(path) == {"version": 1}
-
-
-def test_nothing_there_is_empty(tmp_path):
-    assert load_config(tmp_path / "topics.json") == {}
-
-
-def test_an_empty_file_without_backup_is_empty(tmp_path):
-    (tmp_path / "topics.json").touch()
-    assert load_config(tmp_path / "topics.json") == {}
-
-
-def test_a_broken_backup_is_an_error_that_names_both(tmp_path):
-    path = tmp_path / "topics.json"
-    path.write_text("{")
-    backup_path(path).write_text("[1]")
-    with pytest.raises(CorruptStoreError, match=r"topics\.json: .*topics\.json\.bak: a configuration file holds an object"):
-        load_config(path)
+        file.save({"version": number})
+    assert file.look().value == {"version": 2}
+    assert parse_config(backup_path(file.path).read_text()) == {"version": 1}
+    assert sorted(entry.name for entry in file.path.parent.iterdir()) == ["topics.json", "topics.json.bak"]
 
 
 def test_a_full_disk_keeps_the_former_file(tmp_path):
-    path = tmp_path / "topics.json"
-    save_config(path, {"version": 1})
     disk = FaultyDisk()
+    file = ConfigFile(tmp_path / "topics.json", disk)
+    file.save({"version": 1})
     disk.write_error = errno.ENOSPC
     with pytest.raises(StoreFullError, match="its former content is kept"):
-        save_config(path, {"version": 2}, disk)
-    assert load_config(path) == {"version": 1}
-    assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
+        file.save({"version": 2})
+    assert file.look().value == {"version": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["topics.json"]
 
 
 @pytest.mark.parametrize("name", ["normal", "consume", "consume-5", "delay", "delay-5", "filter"])
 def test_files_of_real_brokers_are_read(name, tmp_path):
     root = golden_store(name).unpack(tmp_path)
     for path in (root / "config").glob("*.json"):
-        if path.stat().st_size:
-            assert load_config(path)
-    topics = load_config(root / "config" / "topics.json")["topicConfigTable"]
-    assert "SELF_TEST_TOPIC" in topics
+        assert ConfigFile(path).look().faults == {}
+    content = ConfigFile(root / "config" / "topics.json").look().value
+    assert content is not None
+    assert "SELF_TEST_TOPIC" in content["topicConfigTable"]
 
 
 class Named:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from broker_core.engine.store.index_build import add_keys, restore
 from broker_core.engine.store.index_file import Geometry, IndexFile, IndexHeader
-from broker_core.engine.store.index_keys import key_hashes, read_keys
+from broker_core.engine.store.index_keys import KeyReader, key_hashes
 from broker_core.engine.store.key_batch import KeyBatch
 from broker_core.protocol.message.record import encode_record
 from broker_core.protocol.message.tags import java_string_hash
@@ -42,7 +42,7 @@ def test_unique_key_first_then_each_word_of_the_keys():
     record = encode_record(
         message(properties=b"KEYS\x01a  b\x02UNIQ_KEY\x01u"), queue_offset=0, physical_offset=500, store_timestamp_ms=7
     )
-    found = read_keys(record * 2 + b"\xff", 500)  # the second is not where it says
+    found = KeyReader(None).read(record * 2 + b"\xff", 500)  # the second is not where it says
     assert found.key_hash.tolist() == [abs(java_string_hash(text)) for text in ("Orders#u", "Orders#a", "Orders#b")]
     assert found.physical_offset.tolist() == [500] * 3
     assert found.store_ms.tolist() == [7] * 3
@@ -54,7 +54,7 @@ def test_of_the_transactional_kinds_only_rollback_is_left_out(sys_flag, count):
     record = encode_record(
         message(sys_flag=sys_flag, properties=b"KEYS\x01a"), queue_offset=0, physical_offset=0, store_timestamp_ms=7
     )
-    assert len(read_keys(record, 0)) == count
+    assert len(KeyReader(None).read(record, 0)) == count
 
 
 def test_the_bytes_are_those_of_the_worked_example(tmp_path):

@@ -59,7 +59,7 @@ def test_units_at_once_are_those_of_each_record(seed):
     for start, end in ((0, len(data)), (offsets[100], offsets[300]), (offsets[3] + 1, offsets[4]), (len(data), len(data))):
         runs = window.unit_runs(start, end, LEVELS)
         assert {(run.topic, run.queue_id): run.units for run in runs} == singly(window, start, end)
-    assert all(run.queue_offset == 7 for run in window.unit_runs(0, len(data), LEVELS))
+    assert all(run.first == 7 for run in window.unit_runs(0, len(data), LEVELS))
 
 
 def test_numbers_that_do_not_follow_each_other_are_left_to_a_closer_look():

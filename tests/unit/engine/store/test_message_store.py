@@ -120,15 +120,19 @@ def test_all_host_families_are_stored(bench):
         ({"topic": ""}, PutStatus.MESSAGE_ILLEGAL),
         ({"topic": "t" * 256}, PutStatus.MESSAGE_ILLEGAL),
         ({"queue_id": -1}, PutStatus.MESSAGE_ILLEGAL),
-        ({"body": bytes(1001)}, PutStatus.MESSAGE_ILLEGAL),
         ({"properties": bytes(32768)}, PutStatus.PROPERTIES_SIZE_EXCEEDED),
     ],
 )
 def test_what_cannot_be_stored_is_refused_and_leaves_no_trace(bench, changes, status):
-    with bench.open(max_message_bytes=1000) as store:
+    with bench.open() as store:
         assert store.put(message(**changes)).status is status
         assert store.commit_log_max_offset == 0
         assert store.queues() == []
+
+
+def test_the_limit_of_producers_is_none_for_the_copy_of_what_was_taken(bench):
+    with bench.open(max_message_bytes=1000) as store:
+        assert store.put(message(body=bytes(1001))).status is PutStatus.PUT_OK
 
 
 def test_a_record_larger_than_a_file_is_refused(bench):

@@ -6,13 +6,22 @@ import struct
 
 import pytest
 
+from broker_core.engine.store import scanned_window
 from broker_core.engine.store.checkpoint import read_checkpoint
 from broker_core.engine.store.results import GetStatus
 from broker_core.errors import CorruptStoreError
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store import main as store_command
+from tests.support.machine_code import library
 from tests.support.store_bench import LOG_FILE_BYTES, message
 from tests.support.store_check import check_closed_store, log_records
+
+
+@pytest.fixture(params=["machine code", "python"], autouse=True)
+def scanned_by(request, monkeypatch):
+    """Each case with machine code and without."""
+    found = library() if request.param == "machine code" else None
+    monkeypatch.setattr(scanned_window, "machine_code", lambda _config: found)
 
 
 def fill(bench, count: int = 400, queues: int = 3) -> None:

@@ -183,6 +183,12 @@ def test_a_topic_that_was_deleted_and_made_again_is_sound(bench):
         ("config/topics.json", b'{"topicConfigTable":', "no JSON"),
         ("config/topics.json", b"[1]", "no configuration"),
         ("config/topics.json", b"\xff\xfe", "no configuration"),
+        ("config/topics.json", b"", "it is empty"),
+        ("config/topics.json", b"{}", "no object “topicConfigTable”"),
+        ("config/consumerOffset.json", bytes(4096), "byte 0 of 4,096 is NUL"),
+        ("config/consumerOffset.json.bak", b"null", "no configuration"),
+        ("config/delayOffset.json", b'{"offsetTable":[]}', "no object “offsetTable”"),
+        ("config/broker.properties", b"brokerPermi", "its last line has no end"),
         (
             "config/consumerOffset.json",
             b'{"offsetTable":{"Orders@g":{0:7,1:900}}}',

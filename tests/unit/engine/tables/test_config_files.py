@@ -3,31 +3,34 @@ import json
 
 import pytest
 
+from broker_core.engine.store.config_file import ConfigFile, ConfigRule
 from broker_core.engine.tables import config_files
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.errors import StoreFullError
 from tests.support.held_saves import HeldSaves
 from tests.support.remoting_peer import eventually
 
+RULE = ConfigRule("nothing is known")
+
 
 def test_a_marked_file_is_written_and_read_again(tmp_path):
     async def scenario():
         files = ConfigFiles(tmp_path)
         files.serve("a.json", lambda: {"x": 1})
-        assert files.read("a.json") == {}
+        assert files.load("a.json", dict, RULE) == {}
         files.start()
         files.mark("a.json")
         await eventually((tmp_path / "a.json").exists)
         await files.stop()
-        assert files.read("a.json") == {"x": 1}
+        assert files.load("a.json", dict, RULE) == {"x": 1}
 
     asyncio.run(scenario())
 
 
 def test_many_changes_become_few_writes_and_the_last_is_in_the_file(tmp_path, monkeypatch):
     writes = []
-    save = config_files.save_config
-    monkeypatch.setattr(config_files, "save_config", lambda path, content: (writes.append(content), save(path, content)))
+    save = ConfigFile.save
+    monkeypatch.setattr(ConfigFile, "save", lambda file, content: (writes.append(content), save(file, content)))
 
     async def scenario():
         files, count = ConfigFiles(tmp_path), 0
@@ -46,14 +49,14 @@ def test_many_changes_become_few_writes_and_the_last_is_in_the_file(tmp_path, mo
 
 def test_a_failed_write_is_tried_again(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(config_files, "RETRY_SECONDS", 0.01)
-    save, faults = config_files.save_config, [StoreFullError("the disk is full")] * 2
+    save, faults = ConfigFile.save, [StoreFullError("the disk is full")] * 2
 
-    def failing(path, content):
+    def failing(file, content):
         if faults:
             raise faults.pop()
-        save(path, content)
+        save(file, content)
 
-    monkeypatch.setattr(config_files, "save_config", failing)
+    monkeypatch.setattr(ConfigFile, "save", failing)
 
     async def scenario():
         files = ConfigFiles(tmp_path)

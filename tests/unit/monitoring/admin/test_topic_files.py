@@ -13,6 +13,7 @@ from monitoring.admin.topic_files import TOPICS_MAX, EntryFault, TopicEntry, rea
 
 ORDERS = TopicSettings("orders", 16, 8, 6, order=True, attributes={"message.type": "FIFO", "team": "shop"})
 AUDIT = TopicSettings("audit-log", 2, 2, 4)
+DASHED = TopicSettings("-cmd", 2, 2, 6, filter_type="=1+1", attributes={"@team": "=x"})
 
 
 def entry(config: dict[str, object]) -> TopicEntry:
@@ -21,9 +22,9 @@ def entry(config: dict[str, object]) -> TopicEntry:
 
 @pytest.mark.parametrize("write", [topics_json, topics_csv])
 def test_what_was_written_is_read_again(write):
-    found = read_topic_file(write([ORDERS, AUDIT]))
+    found = read_topic_file(write([ORDERS, AUDIT, DASHED]))
     blank = TopicSettings("", 1, 1, 0)
-    assert [one.merged(TopicSettings(one.name, 1, 1, 0)) for one in found] == [AUDIT, ORDERS]
+    assert [one.merged(TopicSettings(one.name, 1, 1, 0)) for one in found] == [DASHED, AUDIT, ORDERS]
     assert blank.name == ""
 
 

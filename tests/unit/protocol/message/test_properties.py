@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.protocol.message.properties import (
+    PROPERTIES_BYTES_MAX,
+    SPARE,
     append_properties,
     decode_properties,
+    encode_fitting,
     encode_properties,
     find_property,
 )
@@ -61,3 +64,19 @@ def test_the_last_of_several_wins_and_an_empty_one_does_not_count():
 )
 def test_appending_puts_one_separator_between(first, second, joined):
     assert append_properties(first, second) == joined
+
+
+@given(size=st.integers(PROPERTIES_BYTES_MAX - 300, PROPERTIES_BYTES_MAX + 20), spare=st.sets(st.sampled_from(SPARE)))
+def test_a_copy_without_room_is_without_as_few_spare_properties_as_possible(size, spare):
+    own = {"long": "v" * (size - len("long\x01"))}
+    asked = own | dict.fromkeys(sorted(spare), "x" * 20)
+    data = encode_fitting(asked)
+    if size > PROPERTIES_BYTES_MAX:
+        assert data is None
+        return
+    kept = decode_properties(data)
+    assert len(data) <= PROPERTIES_BYTES_MAX
+    assert own.items() <= kept.items() <= asked.items()
+    left_out = [name for name in SPARE if name in asked and name not in kept]
+    assert left_out == [name for name in SPARE if name in asked][: len(left_out)]
+    assert not left_out or len(encode_properties(kept | {left_out[-1]: asked[left_out[-1]]})) > PROPERTIES_BYTES_MAX

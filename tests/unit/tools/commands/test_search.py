@@ -16,6 +16,7 @@ import pytest
 from broker_core.protocol.message.sys_flag import COMPRESSED
 from broker_core.tools.commands import search as search_command
 from broker_core.tools.commands.search import main
+from broker_core.tools.search.export import read_rows
 from tests.support.broker_process import CHECKOUT
 from tests.support.remoting_peer import eventually
 from tests.support.store_writer import StoreWriter
@@ -53,6 +54,23 @@ def test_csv_reads_back_to_the_same_values(root, capsys):
         assert {name: cell[name] for name in row if name != "properties"} == {
             name: "" if value is None else str(value) for name, value in row.items() if name != "properties"
         }
+
+
+def test_csv_in_a_file_has_a_mark_and_no_formula(tmp_path):
+    writer = StoreWriter(tmp_path / "store")
+    writer.append("=topic", b"\xfb\xff\xfe", {"KEYS": "=1"})  # its Base64 begins with a plus sign
+    writer.flush()
+    path = tmp_path / "hits.csv"
+    command = [sys.executable, "main.py", "search", "--store", str(tmp_path / "store"), "size > 0", "--format", "csv"]
+    environment = os.environ | {"PYTHONIOENCODING": "utf-8"}
+    with path.open("wb") as file:
+        subprocess.run(command, cwd=CHECKOUT, env=environment, stdout=file, check=True)
+    assert main([*command[3:], "--out", str(tmp_path / "out.csv")]) == 0
+    assert path.read_bytes() == (tmp_path / "out.csv").read_bytes()
+    cells = dict(zip(*csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")), strict=True))
+    assert (cells["topic"], cells["body"], path.read_bytes()[:3]) == ("'=topic", "'+//+", b"\xef\xbb\xbf")
+    ((_number, row),) = read_rows(path)
+    assert (row["topic"], row["body"], row["properties"]["KEYS"]) == ("=topic", "+//+", "=1")
 
 
 def test_a_limit_ends_with_partial(root, capsys):

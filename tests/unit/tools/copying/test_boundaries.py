@@ -9,8 +9,8 @@ from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import UsageError
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
-from broker_core.tools.copying.boundaries import copied_part
 from broker_core.tools.copying.order import CopyRange
+from broker_core.tools.copying.planner import copied_part
 
 HOST = HostAddress.parse("127.0.0.1:1")
 

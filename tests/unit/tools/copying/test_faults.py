@@ -8,6 +8,7 @@ import json
 import pytest
 
 from broker_core.errors import CodecError, ConnectionLostError, NetworkError, RemoteError, UsageError
+from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import opened
@@ -177,6 +178,22 @@ def test_what_a_broker_never_takes_is_left_out_and_the_rest_goes_on(tmp_path):
         return await numbers(pair), str(receipt.counts), receipt.left
 
     assert run(tmp_path, scenario) == ([0, 2], "2 copied, 1 left out", 0)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_messages_with_properties_up_to_the_last_byte_are_copied_in_batches_and_alone(tmp_path, is_refused):
+    async def scenario(pair, path):
+        await pair.admins[0].create_topic("orders", queues=1)
+        for free in (0, 40, 200):
+            long = "v" * (PROPERTIES_BYTES_MAX - free - len("long\x01\x02CLUSTER\x01DefaultCluster"))
+            await pair.send("orders", 0, b"%d" % free, {"long": long})
+        refused = RemoteError("the batch is too large", code=13)
+        receipt = await copy_with(pair, path, lambda sender: LosingSender(sender, {0: "before"} if is_refused else {}, refused))
+        stored = await pair.stored("orders", 0)
+        return [(message.body, len(message.properties_bytes)) for message in stored], str(receipt.counts)
+
+    copied = [(b"%d" % free, PROPERTIES_BYTES_MAX - free) for free in (0, 40, 200)]
+    assert run(tmp_path, scenario) == (copied, "3 copied")
 
 
 def test_a_topic_that_goes_is_waited_for_and_not_made_by_the_messages_and_what_went_with_it_is_said(tmp_path):

@@ -177,7 +177,7 @@ def test_rows_that_are_no_message(row, fault):
         ("x.jsonl", b"\xff\n", "is no UTF-8 text"),
         ("x.csv", b"topic,flag\r\nt,x\r\n", "line 2 of x.csv cannot be read"),
         ("x.csv", b"topic,flag\r\nt\r\n", "line 2 of x.csv has not as many cells"),
-        ("x.csv", b'topic,flag\r\n"t"x,1\r\n', "x.csv is no CSV behind line 1"),
+        ("x.csv", b'topic,flag\r\n"t"x,1\r\n', "x.csv is no CSV in line 2"),
         ("x.parquet", b"PAR1 no", "x.parquet is no Parquet file"),
     ],
 )

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from broker_core.errors import CodecError, UsageError
@@ -33,7 +35,7 @@ def test_bounds(values):
 
 
 def test_a_pace_survives_json():
-    assert Pace.from_json(Pace(5, 2).as_json()) == Pace(5, 2)
+    assert Pace.from_json(asdict(Pace(5, 2))) == Pace(5, 2)
     for wrong in ({"rate": 0}, {"x": 1}, {"rate": "fast"}):
         with pytest.raises(CodecError, match="names no pace"):
             Pace.from_json(wrong)

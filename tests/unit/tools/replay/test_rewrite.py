@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -107,7 +107,7 @@ def test_one_target(values):
 
 def test_a_target_survives_json():
     target = ReplayTarget(group="g", new_ids=True)
-    assert ReplayTarget.from_json(target.as_json()) == target
+    assert ReplayTarget.from_json(asdict(target)) == target
     for wrong in ({"topic": ""}, {"nothing": 1}, {}):
         with pytest.raises(CodecError, match="names no target"):
             ReplayTarget.from_json(wrong)

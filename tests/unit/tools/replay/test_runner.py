@@ -319,6 +319,42 @@ def test_many_failures_stop_it(run, world):
     assert 3 <= len(world.requests) < 3 + SENDS_UNDER_WAY_MAX + 1
 
 
+def test_a_batch_that_is_never_taken_is_sent_one_by_one(run, world):
+    def fault(message):
+        bodies = [member.body for member in decode_batch(message.body)] if message.is_batch else [message.body]
+        return RemoteError("illegal", code=int(ResponseCode.MESSAGE_ILLEGAL)) if b"3" in bodies else None
+
+    world.fault = fault
+    runner = run(*[item(number) for number in range(6)], failures_max=1)
+    assert any(request.is_batch for request in world.requests)
+    assert sorted(world.bodies()) == [b"0", b"1", b"2", b"4", b"5"]
+    assert (runner.stopped_because, run.progress, runner.last_failure) == ("", "5 sent, 1 failed", "illegal")
+
+
+def test_messages_that_are_never_taken_do_not_end_a_replay(run, world):
+    world.fault = lambda message: (
+        RemoteError("illegal", code=int(ResponseCode.MESSAGE_ILLEGAL)) if int(message.body) < 20 else None
+    )
+    runner = run(*[item(number, DELAY="1") for number in range(25)], failures_max=3)
+    assert (runner.stopped_because, run.progress) == ("", "5 sent, 20 failed")
+
+
+def test_a_stop_holds_what_is_left_of_a_batch_that_is_never_taken(run, world):
+    runners: list[ReplayRunner] = []
+
+    def fault(message):
+        if message.body == b"2":
+            runners[0].stop("a person asked for it")
+        return RemoteError("illegal", code=int(ResponseCode.MESSAGE_ILLEGAL)) if message.is_batch else None
+
+    world.fault = fault
+    run(*[item(number) for number in range(6)], use=runners.append)
+    assert sorted(world.bodies()) == [b"0", b"1", b"2"]
+    world.fault = lambda _message: None
+    run()
+    assert sorted(world.bodies()) == [b"%d" % number for number in range(6)]
+
+
 def test_a_busy_broker_is_asked_again(run, world):
     waits: list[float] = []
     world.on_wait = waits.append

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.config_file import save_config
+from broker_core.engine.store.config_file import ConfigFile
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.tools.search.language import parse_filter
@@ -43,7 +43,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with MessageStore.open(config, clock=Clock()) as store:
         for number in range(120):
             put(store, TOPICS[number % 3], number % 4, b"%d" % number, b"KEYS\x01k%d" % number)
-    save_config(root / "config" / "topics.json", {"topicConfigTable": {topic: {} for topic in TOPICS}})
+    ConfigFile(root / "config" / "topics.json").save({"topicConfigTable": {topic: {} for topic in TOPICS}})
     return root
 
 

@@ -4,7 +4,9 @@ from array import array
 
 import pytest
 
+from broker_core.engine.store.results import PutStatus
 from broker_core.engine.store.store_parts import StoreParts
+from broker_core.engine.tables.set_aside import dead_letter_of
 from broker_core.errors import StoreError
 from broker_core.worker.embedded import sampler as sampler_module
 from broker_core.worker.embedded.sampler import Sampler
@@ -176,6 +178,13 @@ def test_a_disk_that_cannot_be_asked_makes_its_figures_unknown(engine: Engine, m
     assert snapshot.totals["put_messages"] == 0
 
 
+def test_what_was_damaged_at_the_start_is_an_event(engine: Engine):
+    engine.reports.append("config/topics.json is missing")
+    sampler = sampled(engine)
+    assert [(event.kind, event.text) for event in sampler.events()] == [("config_damaged", "config/topics.json is missing")]
+    assert sampler.events() == []
+
+
 def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine, monkeypatch: pytest.MonkeyPatch):
     sampler = sampled(engine)
     next_figures(sampler, engine)
@@ -188,6 +197,18 @@ def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engi
         ("writes_refused", "the disk is full"),
         ("writes_accepted", "The broker takes messages again"),
     ]
+
+
+def test_a_message_that_was_set_aside_is_told_once(engine: Engine):
+    sampler = sampled(engine)
+    engine.set_aside.note(4_711, "%RETRY%g", PutStatus.PROPERTIES_SIZE_EXCEEDED, dead_letter_of("g"))
+    (event,) = sampler.events()
+    assert (event.kind, event.subject) == ("message_set_aside", "%RETRY%g")
+    assert event.text == (
+        "The message at 4711 of the commit log cannot be copied to %RETRY%g: "
+        "its properties would be longer than 32,767 bytes; it is a dead letter of g now"
+    )
+    assert sampler.events() == []
 
 
 def test_the_collector_understands_what_is_sampled(engine: Engine):

@@ -19,9 +19,27 @@ def test_the_file_of_5_3_3_is_read_and_written():
     orders = OrderInfo()
     orders.load(REAL)
     record = orders.get(QUEUE, 2)
-    assert (record.offsets, record.counts, record.attempt_id) == ([2, 3, 5], {2: 1}, "a3")
+    assert (record.offsets, record.counts, record.attempt_id) == ([2, 3, 4], {2: 1}, "a3")
     assert record.blocked_until() == 1795275996966 + 4000
     assert orders.to_json() == REAL
+
+
+@pytest.mark.parametrize(
+    ("numbers", "offsets"),
+    [
+        pytest.param([7], [7], id="one"),
+        pytest.param([7, 2], [7, 9], id="two"),
+        pytest.param([7, 1, 2, 5], [7, 8, 9, 12], id="differences from the first"),
+        pytest.param([7, 1, 1, 1], [7, 8, 9, 10], id="differences from the one before, of an older Orbit"),
+    ],
+)
+def test_offsets_are_differences_from_the_first(numbers, offsets):
+    entry = {"popTime": 1, "i": 2, "o": numbers}
+    orders = OrderInfo()
+    orders.load({"table": {"popT1@popG1o": {"0": entry}}})
+    assert orders.get(QUEUE, numbers[0]).offsets == offsets
+    written = orders.to_json()["table"]["popT1@popG1o"]["0"]["o"]
+    assert written == [offsets[0], *(offset - offsets[0] for offset in offsets[1:])]
 
 
 def test_changed_times_are_kept():

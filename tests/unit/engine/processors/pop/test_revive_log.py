@@ -84,10 +84,65 @@ def test_the_revive_group_follows_what_is_done_with_once_that_is_on_the_disk(ben
     (message,) = bench.pop()
     bench.ack(message)
     bench.pass_time(1_000)
-    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) in (-1, 0)
+    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == -1
     bench.state.store.flush()
     bench.pass_time(1_000)
-    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == 2
+    # Checkpoint and ack are 0 and 1. RocketMQ reads on from 2.
+    assert bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0) == 1
+
+
+def one_queue(root):
+    return pop_bench(root, revive_queue_count=1)
+
+
+def finished(bench):
+    bench.state.store.flush()
+    bench.pass_time(1_000)
+    return bench.state.offsets.get(REVIVE_GROUP, REVIVE_TOPIC, 0)
+
+
+def test_the_offset_is_that_of_the_last_record_before_the_first_pending_checkpoint(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(3):
+            bench.put("T", 0, b"%d" % number)
+        (first,) = bench.pop(maxMsgNums=1)
+        assert finished(bench) == -1, "RocketMQ reads from 0"
+        bench.ack(first)
+        bench.pop(maxMsgNums=1, invisibleTime=600_000)
+        (third,) = bench.pop(maxMsgNums=1)
+        bench.ack(third)
+        assert [record.properties["TAGS"] for record in revive_records(bench)] == ["ck", "ack", "ck", "ck", "ack"]
+        assert finished(bench) == 1
+
+
+def test_the_last_checkpoint_that_rocketmq_finished_is_not_revived_again(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(2):
+            bench.put("T", 0, b"%d" % number)
+        for _message in range(2):
+            bench.pop(maxMsgNums=1)
+        bench.state.store.flush()
+        # RocketMQ revived the first, and wrote no ack for it.
+        kept = bench.state.offsets.to_json()
+        kept["offsetTable"][f"{REVIVE_TOPIC}@{REVIVE_GROUP}"] = {"0": 0}
+        again = restart(bench, kept)
+        again.pass_time(60_000)
+        assert again.bodies() == [b"1"]
+
+
+def test_the_next_offset_that_an_older_orbit_wrote_loses_no_pending_checkpoint(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(2):
+            bench.put("T", 0, b"%d" % number)
+        (first,) = bench.pop(maxMsgNums=1)
+        bench.ack(first)
+        bench.pop(maxMsgNums=1)
+        bench.state.store.flush()
+        kept = {"offsetTable": {"T@CG": {"0": 2}, f"{REVIVE_TOPIC}@{REVIVE_GROUP}": {"0": 2}}}
+        again = restart(bench, kept)
+        assert finished(again) == 1
+        again.pass_time(60_000)
+        assert again.bodies() == [b"1"]
 
 
 def test_a_checkpoint_that_stays_out_long_is_written_again_at_the_end(bench, monkeypatch):
@@ -193,23 +248,50 @@ def test_records_that_the_timer_of_a_store_taken_over_delivers_are_understood(be
     assert bench.bodies() == [b"0"]
 
 
-def test_an_ack_may_come_before_its_checkpoint(bench):
+def ack_without_checkpoint(bench, invisible_ms):
+    """Ack what a broker popped whose timer still holds the checkpoint; returns the fields of the checkpoint."""
     bench.state.groups.find("CG")
     bench.put("T", 0, b"one")
     bench.state.offsets.commit("CG", "T", 0, 1)
     popped_ms = bench.clock()
     fields = {
         "consumerGroup": "CG", "topic": "T", "queueId": 0, "offset": 0,
-        "extraInfo": f"0 {popped_ms} 10000 3 0 broker-a 0 0",
+        "extraInfo": f"0 {popped_ms} {invisible_ms} 3 0 broker-a 0 0",
     }  # fmt: skip
-    bench.answer(bench.peer, 200051, fields)
-    bench.state.store.flush()
+    assert bench.answer(bench.peer, 200051, fields).code == 0
+    return {"t": "T", "c": "CG", "q": 0, "so": 0, "pt": popped_ms, "it": invisible_ms, "bm": 0, "n": 1, "d": [0]}
+
+
+def test_an_ack_may_come_before_its_checkpoint(bench):
+    checkpoint = ack_without_checkpoint(bench, 10_000)
+    foreign(bench, "ck", checkpoint)
+    bench.pass_time(60_000)
+    assert bench.bodies() == []
+
+
+def test_an_ack_that_comes_before_its_checkpoint_waits_in_the_timer(bench):
+    checkpoint = ack_without_checkpoint(bench, 10_000)
+    due_ms = checkpoint["pt"] + 10_000
+    assert revive_records(bench, 3) == []
+    (record,) = map(decode_record, bench.state.store.get_messages("rmq_sys_wheel_timer", 0, 0, 32).records)
+    assert record.properties == {
+        "TAGS": "ack", "UNIQ_KEY": f"T@0@0@CG@{checkpoint['pt']}@broker-a@ack", "TIMER_DELIVER_MS": str(due_ms),
+        "TIMER_OUT_MS": str((due_ms - 1) // 1_000 * 1_000), "REAL_TOPIC": REVIVE_TOPIC, "REAL_QID": "3",
+    }  # fmt: skip
     again = restart(bench)
-    for broker in (bench, again):
-        broker.pass_time(0)
-    foreign(again, "ck", {"t": "T", "c": "CG", "q": 0, "so": 0, "pt": popped_ms, "it": 10_000, "bm": 0, "n": 1, "d": [0]})
+    again.pass_time(9_000)
+    foreign(again, "ck", checkpoint)
+    again.pass_time(1_000)
+    foreign(again, "ack", json.loads(record.body))
     again.pass_time(60_000)
     assert again.bodies() == []
+
+
+@pytest.mark.parametrize("invisible_ms", [0, 4 * 86_400_000, 1 << 62])
+def test_an_ack_that_no_timer_may_hold_is_written_at_once(bench, invisible_ms):
+    ack_without_checkpoint(bench, invisible_ms)
+    (record,) = revive_records(bench, 3)
+    assert record.properties["TAGS"] == "ack"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 import math
 
+import pytest
+
 from broker_core.engine.schedule.timer.messages import NEVER_ENQUEUED
-from broker_core.engine.store.results import PutStatus
+from broker_core.engine.store.results import NEVER_STORED, PutStatus
+from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX, encode_properties
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.store_bench import message
 from tests.support.timer_bench import DAY_MS
@@ -144,14 +147,15 @@ def test_a_put_that_fails_is_tried_again_in_order_with_growing_pauses(bench):
     assert bench.work.figures.refusal == ""
 
 
-def test_what_the_store_calls_illegal_is_passed_over_and_counted(bench, caplog):
+@pytest.mark.parametrize("status", sorted(NEVER_STORED, key=lambda status: status.value))
+def test_what_the_store_never_takes_is_set_aside_and_counted(bench, caplog, status):
     bench.send("a", bench.clock() + 5 * SECOND)
     bench.turns()
     bench.clock.advance(5 * SECOND)
-    bench.put_status = PutStatus.MESSAGE_ILLEGAL
+    bench.put_status = status
     assert bench.turns() is None
     assert bench.work.figures.lost == 1
-    assert "cannot be delivered" in caplog.text
+    assert "cannot be copied to Later" in caplog.text
 
 
 def test_a_message_in_the_wheel_topic_that_is_no_timer_does_not_stop_the_others(bench, caplog):
@@ -225,3 +229,18 @@ def test_lateness_is_that_of_the_last_minute(bench):
     assert bench.work.lateness.figures(bench.clock() // 1_000) == (40, 40)
     bench.clock.advance(61_000)
     assert math.isnan(bench.work.lateness.figures(bench.clock() // 1_000).p50_ms)
+
+
+@pytest.mark.parametrize("ahead_ms", [5 * SECOND, 5 * DAY_MS])
+@pytest.mark.parametrize("free", [0, 1, 40, 61, 62, 120, 200])
+def test_a_message_without_room_for_the_times_of_the_wheel_is_delivered(bench, free, ahead_ms):
+    due = bench.clock() + ahead_ms
+    stored = {"UNIQ_KEY": "a", "TIMER_DELIVER_MS": str(due), "TIMER_OUT_MS": str(due - SECOND), "REAL_TOPIC": "Later"}
+    stored |= {"REAL_QID": "0", "long": ""}
+    stored["long"] = "v" * (PROPERTIES_BYTES_MAX - free - len(encode_properties(stored)))
+    bench.store.put(message(b"x", topic=WHEEL_TIMER_TOPIC, properties=encode_properties(stored)))
+    bench.send("neighbour", due)
+    bench.pass_time(ahead_ms)
+    assert bench.delivered() == ["a", "neighbour"]
+    assert stored.items() <= bench.arrivals()[0][1].items()
+    assert bench.work.figures.lost == 0

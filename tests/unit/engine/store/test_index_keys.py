@@ -4,16 +4,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_core.engine.store.alike_keys import ALIKE_MIN, read_alike
-from broker_core.engine.store.index_keys import read_keys
+from broker_core.engine.store.index_keys import KeyReader
+from broker_core.native.key_scan import KeyScan
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.properties import find_property
 from broker_core.protocol.message.record import decode_record, encode_record
 from broker_core.protocol.message.tags import java_string_hash
+from tests.support.machine_code import library
 from tests.support.store_bench import message
 
 BASE = 4096
-MANY = 3 * ALIKE_MIN
+MANY = 100
+
+
+@pytest.fixture(params=["machine code", "kernel in python", "record by record"])
+def reader(request) -> KeyReader:
+    """Each case with machine code, with the kernel as it is, and without."""
+    return reader_by(request.param)
+
+
+def reader_by(way: str) -> KeyReader:
+    made = KeyReader(library() if way == "machine code" else None)
+    if way == "kernel in python":
+        made._scan = KeyScan(None)
+    return made
 
 
 def properties(number: int) -> bytes:
@@ -50,33 +64,23 @@ def rows(batch) -> list[tuple[int, int, int]]:
     return list(zip(batch.key_hash.tolist(), batch.physical_offset.tolist(), batch.store_ms.tolist(), strict=True))
 
 
-def test_keys_of_records_that_are_alike():
+def test_unique_key_and_keys_of_each_record(reader):
     data = log_of(message(b"%07d" % number, properties=properties(number)) for number in range(MANY))
-    found = read_alike(data, BASE)
-    assert found is not None
+    found = reader.read(data, BASE)
     assert rows(found) == expected(data)
     assert found.end == BASE + len(data)
 
 
-@pytest.mark.parametrize("count", [512, 513, 1025])
-def test_a_block_may_hold_a_single_record(count):
-    data = log_of(message(properties=properties(number)) for number in range(count))
-    found = read_alike(data, BASE)
-    assert found is not None
-    assert rows(found) == expected(data)
-
-
-def test_a_record_that_is_cut_off_is_left_for_later():
+def test_a_record_that_is_cut_off_is_left_for_later(reader):
     data = log_of(message(properties=properties(number)) for number in range(MANY))
-    found = read_keys(data[:-1], BASE)
+    found = reader.read(data[:-1], BASE)
     assert found.end == BASE + len(data) // MANY * (MANY - 1)
     assert rows(found) == expected(data)[:-2]
 
 
-def test_records_without_keys_are_passed_over():
+def test_records_without_keys_are_passed_over(reader):
     data = log_of(message(properties=b"TAGS\x01TagA\x02") for _ in range(MANY))
-    found = read_alike(data, BASE)
-    assert found is not None
+    found = reader.read(data, BASE)
     assert len(found) == 0
     assert found.end == BASE + len(data)
 
@@ -97,38 +101,44 @@ def test_records_without_keys_are_passed_over():
         pytest.param({"born_host": HostAddress(bytes(16), 1), "properties": properties(9)}, id="another host"),
     ],
 )
-@pytest.mark.parametrize("place", [0, 1, ALIKE_MIN - 2, ALIKE_MIN + 5, MANY - 1])
-def test_one_that_is_different_is_found(other, place):
+@pytest.mark.parametrize("place", [0, 1, MANY - 1])
+def test_one_that_is_different_is_found(reader, other, place):
     messages = [message(**({"properties": properties(number)} | (other if number == place else {}))) for number in range(MANY)]
     data = log_of(messages)
-    found = read_keys(data, BASE)
+    found = reader.read(data, BASE)
     assert rows(found) == expected(data)
     assert found.end == BASE + len(data)
 
 
-def test_a_record_that_is_not_where_it_says_ends_them():
+def test_a_record_that_is_not_where_it_says_is_passed_over(reader):
     data = log_of(message(properties=properties(number)) for number in range(MANY))
     size = len(data) // MANY
     hurt = data[: size * 50] + data[:size] + data[size * 51 :]
-    found = read_alike(hurt, BASE)
-    assert found is not None
-    assert found.end == BASE + size * 50
-    assert rows(read_keys(hurt, BASE)) == expected(data)[:100] + expected(data)[102:]
+    assert rows(reader.read(hurt, BASE)) == expected(data)[:100] + expected(data)[102:]
 
 
-@settings(deadline=None, max_examples=60)
+def test_more_keys_than_there_is_room_for_are_all_found(reader):
+    many = b"KEYS\x01" + b" ".join(b"%d" % number for number in range(5_000))
+    data = log_of(message(properties=many) for _ in range(14))
+    assert rows(reader.read(data, BASE)) == expected(data)
+
+
+@settings(max_examples=60)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["KEYS", "UNIQ_KEY", "TAGS", "k", "日"]), st.text(st.characters(codec="utf-8"), max_size=20)),
+        st.tuples(
+            st.sampled_from(["KEYS", "UNIQ_KEY", "TAGS", "k", "日", "XKEYS", "XUNIQ_KEY", "KEY"]),
+            st.text(st.characters(codec="utf-8"), max_size=20) | st.text("ab \x01\x02", max_size=90),
+        ),
         max_size=5,
     ),
     st.binary(max_size=30),
     st.booleans(),
 )
-def test_any_properties_give_the_same_keys_as_one_by_one(items, body, ends_separated):
+def test_any_properties_give_the_same_keys_in_each_way(items, body, ends_separated):
     text = "\x02".join(f"{name}\x01{value}" for name, value in items) + "\x02" * ends_separated
-    data = log_of([message(body, properties=text.encode())] * MANY)
-    alike, single = read_alike(data, BASE), read_keys(data[: len(data) // MANY], BASE)
-    if alike is not None:
-        assert len(alike) == len(single) * MANY
-        assert alike.key_hash.tolist() == single.key_hash.tolist() * MANY
+    data = log_of([message(body, properties=text.encode())] * 5)
+    compiled, kernel, single = (
+        rows(reader_by(way).read(data, BASE)) for way in ("machine code", "kernel in python", "record by record")
+    )
+    assert compiled == kernel == single == expected(data)

@@ -1,0 +1,101 @@
+"""The machine code that a store uses, if it may, and a mark on the disk of a process that it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from pathlib import Path
+
+from broker_core.config import StoreConfig
+from broker_core.engine.store.paths import StorePaths
+from broker_core.native.library import Library, library_path, reason_not_usable
+
+_log = logging.getLogger(__name__)
+
+
+class MachineCodeState(Enum):
+    """Whether a store works with machine code."""
+
+    USED = "used"
+    OFF = "off"
+    """``orbitNative`` switches it off."""
+    NOT_USED = "not used"
+    """It is missing, not to be trusted, or ended a process on this store. The log has the reason."""
+
+
+def machine_code(config: StoreConfig) -> Library | None:
+    """The kernels; None where they are switched off, missing, not to be trusted, or ended a process on this store."""
+    if config.native == "off":
+        return None
+    fault = _fault_of(config)
+    if fault is not None:
+        _log.warning(
+            "a process on this store ended by a fault, which %s describes; machine code is not used until that file is deleted",
+            fault,
+        )
+        return None
+    return _loaded()
+
+
+def machine_code_state(config: StoreConfig) -> MachineCodeState:
+    """Whether `machine_code` gives the kernels."""
+    if config.native == "off":
+        return MachineCodeState.OFF
+    return MachineCodeState.NOT_USED if _fault_of(config) is not None or _loaded() is None else MachineCodeState.USED
+
+
+def _fault_of(config: StoreConfig) -> Path | None:
+    """The mark of a process that ended by a fault."""
+    return next((path for path in _marks(config) if path.stat().st_size), None)
+
+
+def _marks(config: StoreConfig) -> list[Path]:
+    try:
+        return sorted(StorePaths(config.root).faults.iterdir())
+    except OSError:
+        return []
+
+
+@cache
+def _loaded() -> Library | None:
+    """The kernels of this process; why there are none is logged once."""
+    reason = reason_not_usable()
+    if not reason:
+        try:
+            return Library(library_path())
+        except OSError as error:
+            reason = f"machine code could not be loaded ({error})"
+    _log.info("the store works without machine code, more slowly: %s", reason)
+    return None
+
+
+@contextlib.contextmanager
+def faults_noted(config: StoreConfig) -> Iterator[None]:
+    """Write a fault that ends the process inside the block (SIGSEGV, SIGBUS, SIGILL) to a file of the store directory.
+
+    The file stays until a person deletes it. A process that is killed leaves an empty one, which means nothing.
+    """
+    paths = StorePaths(config.root)
+    mark = paths.faults / str(os.getpid())
+    try:
+        if not (paths.commit_log.is_dir() or paths.consume_queue.is_dir()):
+            raise FileNotFoundError  # a new store, or a directory that is none
+        paths.faults.mkdir(exist_ok=True)
+        file = mark.open("wb")
+    except OSError:
+        yield
+        return
+    with file:
+        faulthandler.enable(file, all_threads=False)
+        try:
+            yield
+        finally:
+            faulthandler.disable()
+            with contextlib.suppress(OSError):
+                mark.unlink()
+                paths.faults.rmdir()

@@ -1,0 +1,69 @@
+"""Messages that the broker could not copy, as events: a retry, a delivery or a commit that no store takes.
+
+Whoever works off a queue notes such a message once, and goes on with the next.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import NamedTuple
+
+from broker_core.engine.store.results import PutStatus
+from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
+
+EVENTS_MAX = 1_000
+"""Events kept for the history; of more, the oldest are in the log only."""
+
+STAYS = "it stays there and is not delivered"
+GIVEN_UP = "its transaction is given up"
+_WHY = {
+    PutStatus.PROPERTIES_SIZE_EXCEEDED: f"its properties would be longer than {PROPERTIES_BYTES_MAX:,} bytes",
+    PutStatus.LMQ_CONSUME_QUEUE_NUM_EXCEEDED: "it names new light queues, and maxLmqConsumeQueueNum is reached",
+}
+_ILLEGAL = "the name of the topic is too long, or the record does not fit into a file of the commit log"
+
+logger = logging.getLogger(__name__)
+
+
+class SetAsideEvent(NamedTuple):
+    """One message. ``topic`` is the one that it could not be copied to."""
+
+    topic: str
+    text: str
+
+
+class SetAside:
+    """Events that nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self._events: deque[SetAsideEvent] = deque(maxlen=EVENTS_MAX)
+
+    def note(self, physical_offset: int, topic: str, status: PutStatus, outcome: str) -> None:
+        """Note a message.
+
+        Args:
+            physical_offset: Where it lies in the commit log.
+            topic: Where its copy should go.
+            status: One of `broker_core.engine.store.results.NEVER_STORED`.
+            outcome: What becomes of it: `STAYS`, `GIVEN_UP` or `dead_letter_of`.
+        """
+        text = f"The message at {physical_offset} of the commit log cannot be copied to {topic}: {why_never(status)}; {outcome}"
+        logger.error("%s", text)
+        self._events.append(SetAsideEvent(topic, text))
+
+    def take(self) -> list[SetAsideEvent]:
+        """Events since the last call, in their order."""
+        events = list(self._events)
+        self._events.clear()
+        return events
+
+
+def why_never(status: PutStatus) -> str:
+    """Why no store takes a message."""
+    return _WHY.get(status, _ILLEGAL)
+
+
+def dead_letter_of(group: str) -> str:
+    """The outcome of a message that goes to a group's dead letter topic before its last retry."""
+    return f"it is a dead letter of {group} now"

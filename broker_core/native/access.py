@@ -1,0 +1,90 @@
+"""What kernels read and write bytes with: plain Python here, instructions of the processor in machine code.
+
+`broker_core.native.build.instructions` has a function for each name of this module that does the same. A kernel imports them
+from here, so that it also runs uncompiled, which is its specification and its test.
+
+Buffers of bytes are memoryviews of format B, tables are memoryviews of format q. Every number is a signed 64-bit integer. No
+function checks its place: the kernel compares each place with the end of the bytes first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from zlib import crc32
+
+Bytes = memoryview
+Table = memoryview
+
+_WORD: Final = (1 << 64) - 1
+_FACTOR: Final = 0x9E3779B97F4A7C15
+_SHIFT: Final = 29
+
+
+def u8(data: Bytes, at: int) -> int:
+    """One byte."""
+    return int(data[at])
+
+
+def u16(data: Bytes, at: int) -> int:
+    """Two bytes, big-endian, not negative."""
+    return int.from_bytes(data[at : at + 2], "big")
+
+
+def i32(data: Bytes, at: int) -> int:
+    """Four bytes, big-endian."""
+    return int.from_bytes(data[at : at + 4], "big", signed=True)
+
+
+def i64(data: Bytes, at: int) -> int:
+    """Eight bytes, big-endian."""
+    return int.from_bytes(data[at : at + 8], "big", signed=True)
+
+
+def put32(data: Bytes, at: int, value: int) -> None:
+    """Write the low four bytes of a number, big-endian."""
+    data[at : at + 4] = (value & 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def put64(data: Bytes, at: int, value: int) -> None:
+    """Write a number, big-endian."""
+    data[at : at + 8] = (value & _WORD).to_bytes(8, "big")
+
+
+def copy(target: Bytes, to: int, source: Bytes, at: int, count: int) -> None:
+    """Copy bytes between two ranges that do not overlap."""
+    target[to : to + count] = source[at : at + count]
+
+
+def same(one: Bytes, at: int, other: Bytes, to: int, count: int) -> bool:
+    """Whether two ranges hold the same bytes."""
+    return one[at : at + count] == other[to : to + count]
+
+
+def body_crc(data: Bytes, at: int, count: int) -> int:
+    """CRC-32 of a range, without its highest bit (Source: docs/spec/store.md §2.5)."""
+    return crc32(data[at : at + count]) & 0x7FFFFFFF
+
+
+def mix(seed: int, data: Bytes, at: int, count: int) -> int:
+    """A number from 0 to 2⁶³ − 1 made of a seed and a range: words of eight bytes, the last one filled with zeros."""
+    found = seed & _WORD
+    for start in range(at, at + count, 8):
+        word = int.from_bytes(data[start : min(start + 8, at + count)], "little")
+        found = ((found ^ word) * _FACTOR) & _WORD
+        found ^= found >> _SHIFT
+    return found & (_WORD >> 1)
+
+
+def find3(data: Bytes, at: int, end: int, limit: int, word: int) -> int:
+    """First place from ``at`` on where three bytes follow each other before ``end``; -1 for none.
+
+    Args:
+        data: The bytes.
+        at: Where to begin.
+        end: Where the range ends, at most ``limit``.
+        limit: Where the bytes end that may be read.
+        word: The three bytes as a big-endian number.
+    """
+    del limit
+    found = bytes(data[at:end]).find(word.to_bytes(3, "big"))
+    return found if found < 0 else at + found

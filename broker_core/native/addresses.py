@@ -1,0 +1,42 @@
+"""Where the bytes of a Python object are, for machine code that reads and writes them."""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+
+
+class _View(ctypes.Structure):
+    """``Py_buffer`` of Python's C interface."""
+
+    _fields_ = (
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    )
+
+
+_SIMPLE = 0
+
+Buffer = bytes | bytearray | memoryview | array  # type: ignore[type-arg]  # of any items
+
+
+def address(buffer: Buffer) -> int:
+    """The address of the first byte of a buffer, also of a read-only one.
+
+    The caller keeps the buffer, and changes its size only after the machine code has returned.
+    """
+    view = _View()
+    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(buffer), ctypes.byref(view), _SIMPLE)
+    try:
+        return view.buf or 0
+    finally:
+        ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))

@@ -1,0 +1,120 @@
+"""The shared library with machine code: where it is, whether it may be used, and its functions.
+
+It is made when Orbit is set up (`broker_core.native.build`). It is not loaded where it is missing, was made of other sources,
+was changed since, or the processor lacks what it needs. Everything then runs in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import stat
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "orbit_"
+"""Of the names of the functions in the library."""
+
+
+class Kind(Enum):
+    """What an argument of an entry is."""
+
+    BYTES = "bytes"
+    TABLE = "table"
+    NUMBER = "number"
+
+
+_B, _T = Kind.BYTES, Kind.TABLE
+ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
+    "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
+    "gather_units": (_T, _T, _T, _B, _T, _B),
+    "scan_keys": (_B, _T, _T),
+}
+"""Kernel that is called from Python → its arguments."""
+FOLDER: Final = Path(__file__).parent / "machine"
+_HERE: Final = Path(__file__).parent
+_FORMATS: Final = _HERE.parent / "protocol" / "message"
+_PROCESSOR_FILE: Final = Path("/proc/cpuinfo")
+_NEEDED_FLAGS: Final = frozenset({"pclmulqdq", "sse4_2", "popcnt"})
+
+Function = Callable[..., int]
+
+
+class Library:
+    """Functions of a shared library; each lets other threads run.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OSError: It cannot be loaded.
+    """
+
+    def __init__(self, path: Path) -> None:
+        loaded = ctypes.CDLL(str(path))
+        self._functions: dict[str, Function] = {}
+        for name, kinds in ENTRIES.items():
+            function = getattr(loaded, PREFIX + name)
+            function.argtypes, function.restype = [ctypes.c_int64] * len(kinds), ctypes.c_int64
+            self._functions[name] = function
+
+    def function(self, name: str) -> Function:
+        """A function of addresses and numbers, in the order of `ENTRIES`."""
+        return self._functions[name]
+
+
+def sources() -> list[Path]:
+    """Files that machine code is made of: kernels, formats and the builder."""
+    formats = [_FORMATS / "record.py", _FORMATS / "sys_flag.py"]
+    return [*sorted(_HERE.glob("*.py")), *sorted((_HERE / "build").glob("*.py")), *formats]
+
+
+def sources_checksum() -> str:
+    """SHA-256 of the sources and of the name of the machine, in hexadecimal digits."""
+    digest = hashlib.sha256(platform.machine().encode())
+    for path in sources():
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def library_path(folder: Path = FOLDER) -> Path:
+    """The shared library."""
+    return folder / "kernels.so"
+
+
+def note_path(folder: Path = FOLDER) -> Path:
+    """What the library was made of: JSON with ``sources`` and ``library``, two checksums."""
+    return folder / "kernels.json"
+
+
+def reason_not_usable(folder: Path = FOLDER) -> str:
+    """Why the machine code in a folder is not used, as a sentence without an end; empty where it is."""
+    try:
+        note = json.loads(note_path(folder).read_bytes())
+        library, status = library_path(folder).read_bytes(), library_path(folder).stat()
+    except (OSError, ValueError):
+        return "there is no machine code; ./orbit setup makes it"
+    if not isinstance(note, dict) or note.get("sources") != sources_checksum():
+        return "machine code was made of other sources; ./orbit setup makes it again"
+    if note.get("library") != hashlib.sha256(library).hexdigest():
+        return f"{library_path(folder)} was changed since it was made; ./orbit setup makes it again"
+    if status.st_uid not in {0, os.getuid()} or stat.S_IMODE(status.st_mode) & 0o022:
+        return f"{library_path(folder)} belongs to somebody else, or others may write it"
+    missing = _NEEDED_FLAGS - _processor_flags()
+    if missing:
+        return f"this processor lacks {', '.join(sorted(missing))}"
+    return ""
+
+
+def _processor_flags() -> frozenset[str]:
+    try:
+        with _PROCESSOR_FILE.open(encoding="utf-8", errors="replace") as file:
+            line = next((line for line in file if line.startswith("flags")), "")
+    except OSError:
+        return frozenset()
+    return frozenset(line.partition(":")[2].split())

@@ -1,0 +1,294 @@
+"""Kernels that walk the records of a commit log file. They run as they are, or as machine code.
+
+A kernel allocates nothing, raises nothing and decides nothing. It takes the records that are plain and stops in front of the
+first one that is not, with the reason; the caller looks at that one in Python.
+
+Source: docs/spec/store.md §2.1 to §2.6, §4.1, §4.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker_core.native.access import Bytes, Table, body_crc, copy, find3, i32, i64, mix, put32, put64, same, u8, u16
+from broker_core.protocol.message.record import (
+    BODY_CRC_POSITION,
+    BODY_LENGTH_POSITION_V4,
+    FIXED_BYTES,
+    MAGIC_POSITION,
+    MAGIC_V1,
+    MAGIC_V2,
+    PHYSICAL_OFFSET_POSITION,
+    QUEUE_ID_POSITION,
+    QUEUE_OFFSET_POSITION,
+    STORE_TIMESTAMP_POSITION_V4,
+    SYS_FLAG_POSITION,
+    V6_EXTRA_BYTES,
+)
+from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK, TransactionType
+
+# Why a scan stopped.
+END: Final = 0
+"""No record begins at the place, or the next one reaches beyond the end."""
+ODD: Final = 1
+"""Python has to look at the record."""
+DAMAGED: Final = 2
+"""The body has another checksum than the record says."""
+NEW_QUEUE: Final = 3
+"""The table has no row for the queue of the record."""
+FULL: Final = 4
+"""There is no room for another unit."""
+
+# Columns of the state: what a scan is given and what it found.
+AT: Final = 0
+"""Where the next record begins."""
+BASE: Final = 1
+"""Physical offset of the first byte of the file."""
+LIMIT: Final = 2
+"""Where records end at most."""
+FIRST_TAKEN: Final = 3
+"""Physical offset from which on records give units."""
+CHECKS_CRC: Final = 4
+SLOT_MASK: Final = 5
+"""Slots of the hash table, a power of 2, less 1."""
+SEED: Final = 6
+"""Of the hashes."""
+UNITS_MAX: Final = 7
+UNITS: Final = 8
+RECORDS: Final = 9
+TOUCHED: Final = 10
+"""Queues that got units."""
+LAST_STORE_MS: Final = 11
+STATE_COLUMNS: Final = 16
+
+# Columns of a queue's row.
+Q_HASH: Final = 0
+Q_TOPIC_AT: Final = 1
+Q_TOPIC_BYTES: Final = 2
+Q_ID: Final = 3
+Q_COUNT: Final = 4
+"""Units of this scan."""
+Q_FIRST: Final = 5
+"""Queue offset of the first of them."""
+Q_PLACE: Final = 6
+"""Where its units begin in the gathered ones; while they are gathered, where the next one goes."""
+QUEUE_COLUMNS: Final = 8
+
+UNIT_BYTES: Final = 20
+PAGE_BYTES: Final = 4096
+_PREPARED: Final = int(TransactionType.PREPARED)
+_ROLLBACK: Final = int(TransactionType.ROLLBACK)
+_LENGTH_MAX: Final = 0x7FFF
+_ITEM_END: Final = 2
+_TAG: Final = int.from_bytes(b"TAG", "big")
+_S_AND_NAME_END: Final = int.from_bytes(b"S\x01", "big")
+_INN: Final = int.from_bytes(b"INN", "big")
+_SCHEDULE_BYTES: Final = len("SCHEDULE_TOPIC_XXXX")
+_SCHED: Final = int.from_bytes(b"SCHE", "big")
+_NONE: Final = (0, 0, 0, 0, 0, 0, 0)
+_ODD_TAGS: Final = 1 << 40
+"""Stands for tags whose hash the kernel does not make."""
+
+
+def tags_hash(data: Bytes, at: int, end: int, limit: int) -> int:
+    """Hash of the TAGS of some properties, 0 where they have none; `_ODD_TAGS` for tags that Python has to look at."""
+    found, seen = 0, 0
+    place = find3(data, at, end, limit, _TAG)
+    while place >= 0:
+        if place + 5 <= end and u16(data, place + 3) == _S_AND_NAME_END and (place == at or u8(data, place - 1) == _ITEM_END):
+            if seen:
+                return _ODD_TAGS
+            seen = 1
+            letter = place + 5
+            while letter < end and u8(data, letter) != _ITEM_END:
+                if u8(data, letter) >= 0x80:
+                    return _ODD_TAGS
+                found = (found * 31 + u8(data, letter)) & 0xFFFFFFFF
+                letter += 1
+        place = find3(data, place + 1, end, limit, _TAG)
+    return found - ((found & 0x80000000) << 1)
+
+
+def is_torn(data: Bytes, topic_at: int, properties_at: int, end: int) -> bool:
+    """Whether topic or properties may reach into a page of zeros, which Python has to find out.
+
+    As `broker_core.engine.store.record_columns.torn_tails`, which looks at the whole page.
+    """
+    border = (topic_at + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
+    if properties_at - 2 <= border < properties_at:
+        border += PAGE_BYTES
+    return border < end and (u8(data, border) == 0 or border + PAGE_BYTES < end)
+
+
+def find_queue(
+    data: Bytes,
+    topic_at: int,
+    topic_bytes: int,
+    queue_id: int,
+    hashed: int,
+    queues: Table,
+    slots: Table,
+    texts: Bytes,
+    mask: int,
+) -> int:
+    """Number of a queue's row, -1 where the table has none."""
+    slot = hashed & mask
+    while slots[slot]:
+        row = (slots[slot] - 1) * QUEUE_COLUMNS
+        is_alike = (
+            queues[row + Q_HASH] == hashed and queues[row + Q_TOPIC_BYTES] == topic_bytes and queues[row + Q_ID] == queue_id
+        )
+        if is_alike and same(texts, queues[row + Q_TOPIC_AT], data, topic_at, topic_bytes):
+            return int(slots[slot] - 1)
+        slot = (slot + 1) & mask
+    return -1
+
+
+def record_at(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int, int, int, int, int]:
+    """The parts of a record: its bytes, its body's place and bytes, its topic's, and the places of properties and store time.
+
+    No bytes where there is no record: by magic code, own offset, and lengths that add up.
+    """
+    if at + FIXED_BYTES > limit:
+        return _NONE
+    size, magic, flags = i32(data, at), i32(data, at + MAGIC_POSITION), i32(data, at + SYS_FLAG_POSITION)
+    end = at + size
+    if size < FIXED_BYTES or end > limit or magic not in (MAGIC_V1, MAGIC_V2):
+        return _NONE
+    store_time_at, body_at = at + STORE_TIMESTAMP_POSITION_V4, at + BODY_LENGTH_POSITION_V4
+    if flags & BORN_HOST_V6:
+        store_time_at += V6_EXTRA_BYTES
+        body_at += V6_EXTRA_BYTES
+    if flags & STORE_HOST_V6:
+        body_at += V6_EXTRA_BYTES
+    if i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at or body_at + 4 > end:
+        return _NONE
+    body_bytes = i32(data, body_at)
+    body_at += 4
+    topic_at = body_at + body_bytes
+    if body_bytes < 0 or topic_at + 3 > end:
+        return _NONE
+    topic_bytes = u8(data, topic_at)
+    topic_at += 1
+    if magic == MAGIC_V2:
+        topic_bytes = topic_bytes << 8 | u8(data, topic_at)
+        topic_at += 1
+    properties_at = topic_at + topic_bytes + 2
+    if topic_bytes == 0 or topic_bytes > _LENGTH_MAX or properties_at > end:
+        return _NONE
+    properties_bytes = u16(data, properties_at - 2)
+    if properties_bytes > _LENGTH_MAX or properties_at + properties_bytes != end:
+        return _NONE
+    return size, body_at, body_bytes, topic_at, topic_bytes, properties_at, store_time_at
+
+
+def add_unit(state: Table, queues: Table, queue: int, queue_offset: int, rows: Table, touched: Table) -> int:
+    """Give a queue the next unit; returns its number, or -1 where its offset does not follow the one before it."""
+    row, number = queue * QUEUE_COLUMNS, state[UNITS]
+    if queues[row + Q_COUNT] == 0:
+        queues[row + Q_FIRST] = queue_offset
+        touched[state[TOUCHED]] = queue
+        state[TOUCHED] += 1
+    elif queue_offset != queues[row + Q_FIRST] + queues[row + Q_COUNT]:
+        return -1
+    queues[row + Q_COUNT] += 1
+    rows[number] = queue
+    state[UNITS] = number + 1
+    return number
+
+
+def take_unit(
+    data: Bytes, at: int, size: int, topic_at: int, topic_bytes: int, properties_at: int, state: Table, queues: Table,
+    slots: Table, texts: Bytes, rows: Table, units: Bytes, touched: Table,
+) -> int:  # fmt: skip
+    """Make the unit of a record that is in its queue alone; returns why not, or `END`."""
+    end, limit = at + size, state[LIMIT]
+    if find3(data, properties_at, end, limit, _INN) >= 0 or (topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED):
+        return ODD
+    kind = i32(data, at + SYS_FLAG_POSITION) & TRANSACTION_MASK
+    if kind in (_PREPARED, _ROLLBACK):
+        return END
+    code = tags_hash(data, properties_at, end, limit)
+    if code == _ODD_TAGS:
+        return ODD
+    queue_id = i32(data, at + QUEUE_ID_POSITION)
+    hashed = mix(state[SEED] ^ queue_id, data, topic_at, topic_bytes)
+    queue = find_queue(data, topic_at, topic_bytes, queue_id, hashed, queues, slots, texts, state[SLOT_MASK])
+    if queue < 0:
+        return NEW_QUEUE
+    if state[UNITS] >= state[UNITS_MAX]:
+        return FULL
+    number = add_unit(state, queues, queue, i64(data, at + QUEUE_OFFSET_POSITION), rows, touched)
+    if number < 0:
+        return ODD
+    put64(units, number * UNIT_BYTES, state[BASE] + at)
+    put32(units, number * UNIT_BYTES + 8, size)
+    put64(units, number * UNIT_BYTES + 12, code)
+    return END
+
+
+def scan_units(
+    data: Bytes, state: Table, queues: Table, slots: Table, texts: Bytes, rows: Table, units: Bytes, touched: Table
+) -> int:
+    """Check records one behind the other, and make the consume queue units of those from an offset on.
+
+    Args:
+        data: The file.
+        state: The columns above; those from `UNITS` on are counted on.
+        queues: A row for each queue.
+        slots: Numbers of rows by hash, plus 1; 0: none.
+        texts: Topics of the queues.
+        rows: Room for the row of each unit.
+        units: Room for the units, in the order of the log.
+        touched: Room for the rows of queues that got units.
+
+    Returns:
+        Why it stopped. ``state[AT]`` is behind the last record that it took.
+    """
+    at, base, reason = state[AT], state[BASE], END
+    while True:
+        size, body_at, body_bytes, topic_at, topic_bytes, properties_at, time_at = record_at(data, base, at, state[LIMIT])
+        if size == 0:
+            break
+        if is_torn(data, topic_at, properties_at, at + size):
+            reason = ODD
+            break
+        if state[CHECKS_CRC] and body_bytes and body_crc(data, body_at, body_bytes) != i32(data, at + BODY_CRC_POSITION):
+            reason = DAMAGED
+            break
+        if base + at >= state[FIRST_TAKEN]:
+            reason = take_unit(
+                data, at, size, topic_at, topic_bytes, properties_at, state, queues, slots, texts, rows, units, touched
+            )
+            if reason != END:
+                break
+        state[LAST_STORE_MS] = i64(data, time_at)
+        state[RECORDS] += 1
+        at += size
+    state[AT] = at
+    return reason
+
+
+def gather_units(state: Table, queues: Table, rows: Table, units: Bytes, touched: Table, gathered: Bytes) -> int:
+    """Put the units of each queue one behind the other, in the order of ``touched``; returns how many there are."""
+    place = 0
+    for number in range(state[TOUCHED]):
+        row = touched[number] * QUEUE_COLUMNS
+        queues[row + Q_PLACE] = place
+        place += queues[row + Q_COUNT]
+    for number in range(state[UNITS]):
+        row = rows[number] * QUEUE_COLUMNS
+        copy(gathered, queues[row + Q_PLACE] * UNIT_BYTES, units, number * UNIT_BYTES, UNIT_BYTES)
+        queues[row + Q_PLACE] += 1
+    return place
+
+
+def queue_of(data: Bytes, at: int) -> tuple[bytes, int]:
+    """Topic and queue id of the record at a position, which a scan stopped in front of; for Python only."""
+    flags, topic_at = i32(data, at + SYS_FLAG_POSITION), at + BODY_LENGTH_POSITION_V4
+    topic_at += V6_EXTRA_BYTES * ((flags & BORN_HOST_V6 != 0) + (flags & STORE_HOST_V6 != 0))
+    topic_at += 4 + i32(data, topic_at)
+    is_wide = i32(data, at + MAGIC_POSITION) == MAGIC_V2
+    topic_bytes = u16(data, topic_at) if is_wide else u8(data, topic_at)
+    topic_at += 1 + is_wide
+    return bytes(data[topic_at : topic_at + topic_bytes]), i32(data, at + QUEUE_ID_POSITION)

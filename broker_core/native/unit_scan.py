@@ -1,0 +1,152 @@
+"""Records of a commit log file to units of consume queues, by the kernels of `broker_core.native.records`."""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from broker_core.native import records as k
+from broker_core.native.access import mix
+from broker_core.native.addresses import address
+from broker_core.native.library import Function, Library
+from broker_core.protocol.message.record import FIXED_BYTES
+
+QUEUES_MAX: Final = 1 << 16
+"""More queues are left to Python; a row takes 64 bytes beside the topic's name."""
+_UNITS_MAX: Final = (8 << 20) // FIXED_BYTES + 1
+"""Records in a window, at most."""
+
+
+class QueueUnits(NamedTuple):
+    """Units of consecutive messages of one queue; ``first`` is the queue offset of the first message."""
+
+    topic: str
+    queue_id: int
+    first: int
+    units: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedUnits:
+    """A stretch of good records.
+
+    Attributes:
+        end: Position in the file behind the last one.
+        last_store_ms: Its store time.
+        queues: Units of all that give one, by queue.
+    """
+
+    end: int
+    last_store_ms: int
+    queues: list[QueueUnits]
+
+
+class UnitScan:
+    """Scans files, and remembers their queues. For one thread at a time.
+
+    Args:
+        library: The machine code; None runs the kernels in Python, which is for tests.
+    """
+
+    def __init__(self, library: Library | None) -> None:
+        self._is_compiled = library is not None
+        self._scan: Function = k.scan_units if library is None else library.function("scan_units")
+        self._gather: Function = k.gather_units if library is None else library.function("gather_units")
+        self._state = array("q", bytes(8 * k.STATE_COLUMNS))
+        self._state[k.SEED] = secrets.randbits(62)
+        self._state[k.UNITS_MAX] = _UNITS_MAX
+        self._names: list[tuple[str, int]] = []
+        self._queues, self._slots = array("q"), array("q")
+        self._texts = bytearray()
+        self._touched = array("q")
+        self._grow(256)
+        self._rows = array("q", bytes(8 * _UNITS_MAX))
+        self._units, self._gathered = bytearray(k.UNIT_BYTES * _UNITS_MAX), bytearray(k.UNIT_BYTES * _UNITS_MAX)
+
+    def window(
+        self, mapped: memoryview, base: int, start: int, stop: int, *, first_taken: int, check_crc: bool
+    ) -> ScannedUnits | None:
+        """Scan good records from a position of a file on, up to the first place where there is none.
+
+        Args:
+            mapped: The whole file.
+            base: Physical offset of its first byte.
+            start: Position of the first record.
+            stop: Position before which the last one must end.
+            first_taken: Physical offset from which on records give units.
+            check_crc: Whether to verify the checksums of bodies.
+
+        Returns:
+            None where there is no good record, and where Python has to look at one: it is in several queues, delayed or torn,
+            its tags are not ASCII, or the offsets of a queue do not follow each other.
+        """
+        state = self._state
+        self._forget_units()
+        state[k.AT], state[k.BASE], state[k.LIMIT] = start, base, stop
+        state[k.FIRST_TAKEN], state[k.CHECKS_CRC], state[k.RECORDS] = first_taken, check_crc, 0
+        data = address(mapped) if self._is_compiled else mapped
+        while (reason := self._scan(data, *self._tables())) == k.NEW_QUEUE:
+            if not self._add_queue(mapped, state[k.AT]):
+                return None
+        if reason in {k.ODD, k.FULL} or not state[k.RECORDS]:
+            return None
+        return ScannedUnits(state[k.AT], state[k.LAST_STORE_MS], self._gathered_units())
+
+    def _tables(self) -> list[int | memoryview]:
+        return self._given(self._state, self._queues, self._slots, self._texts, self._rows, self._units, self._touched)
+
+    def _given(self, *buffers: array[int] | bytearray) -> list[int | memoryview]:
+        """What a kernel takes: addresses, or in Python views. No buffer moves before the queues grow."""
+        if not self._is_compiled:
+            return [memoryview(buffer) for buffer in buffers]
+        return [address(buffer) for buffer in buffers]
+
+    def _forget_units(self) -> None:
+        for number in self._touched[: self._state[k.TOUCHED]]:
+            self._queues[number * k.QUEUE_COLUMNS + k.Q_COUNT] = 0
+        self._state[k.TOUCHED] = self._state[k.UNITS] = 0
+
+    def _gathered_units(self) -> list[QueueUnits]:
+        self._gather(*self._given(self._state, self._queues, self._rows, self._units, self._touched, self._gathered))
+        found, view, at = [], memoryview(self._gathered), 0
+        for number in self._touched[: self._state[k.TOUCHED]]:
+            row = number * k.QUEUE_COLUMNS
+            size = self._queues[row + k.Q_COUNT] * k.UNIT_BYTES
+            found.append(QueueUnits(*self._names[number], self._queues[row + k.Q_FIRST], bytes(view[at : at + size])))
+            at += size
+        return found
+
+    # ---- queues ----
+
+    def _add_queue(self, mapped: memoryview, at: int) -> bool:
+        """Add the queue of the record at a position; False when there are too many."""
+        topic, queue_id = k.queue_of(mapped, at)
+        if len(self._names) >= QUEUES_MAX:
+            return False
+        if 2 * len(self._names) >= len(self._slots):
+            self._grow(2 * len(self._slots))
+        number, row = len(self._names), len(self._names) * k.QUEUE_COLUMNS
+        hashed = mix(self._state[k.SEED] ^ queue_id, memoryview(topic), 0, len(topic))
+        self._queues[row + k.Q_HASH], self._queues[row + k.Q_ID] = hashed, queue_id
+        self._queues[row + k.Q_TOPIC_AT], self._queues[row + k.Q_TOPIC_BYTES] = len(self._texts), len(topic)
+        self._texts += topic
+        self._names.append((topic.decode("utf-8", "replace"), queue_id))
+        self._put_in_slot(hashed, number)
+        return True
+
+    def _put_in_slot(self, hashed: int, number: int) -> None:
+        slot = hashed & self._state[k.SLOT_MASK]
+        while self._slots[slot]:
+            slot = (slot + 1) & self._state[k.SLOT_MASK]
+        self._slots[slot] = number + 1
+
+    def _grow(self, slots: int) -> None:
+        """Make room for half as many queues as slots."""
+        self._slots = array("q", bytes(8 * slots))
+        self._state[k.SLOT_MASK] = slots - 1
+        self._queues.frombytes(bytes(8 * (slots // 2 * k.QUEUE_COLUMNS - len(self._queues))))
+        self._touched.frombytes(bytes(8 * (slots // 2 - len(self._touched))))
+        for number in range(len(self._names)):
+            self._put_in_slot(self._queues[number * k.QUEUE_COLUMNS + k.Q_HASH], number)

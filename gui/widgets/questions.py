@@ -1,0 +1,46 @@
+"""Questions in small dialogs of Qt: for a line of text, and before something is lost. Their texts are plain texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QInputDialog, QLabel, QMessageBox, QWidget
+
+from gui.words.plain_text import title_text
+from gui.words.text import tr
+
+
+def ask_text(parent: QWidget, title: str, text: str, proposed: str, take: Callable[[str], object]) -> QInputDialog:
+    """Ask for a line of text; ``take`` gets it."""
+    dialog = QInputDialog(parent)
+    dialog.setWindowTitle(title_text(title))
+    dialog.setLabelText(text)
+    dialog.setTextValue(proposed)
+    dialog.textValueSelected.connect(take)
+    _open(dialog)
+    return dialog
+
+
+def ask_name(parent: QWidget, title: str, text: str, proposed: str, save: Callable[[str], None]) -> QInputDialog:
+    """Ask under which name something is to be kept; ``save`` gets the name unless it is empty."""
+    return ask_text(parent, title, text, proposed, lambda name: save(name.strip()) if name.strip() else None)
+
+
+def ask_loss(parent: QWidget, text: str, detail: str, verb: str, go: Callable[[], object]) -> QMessageBox:
+    """Ask before something is lost; the button ``verb`` calls ``go``, and Enter cancels."""
+    box = QMessageBox(parent)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setText(text)
+    box.setInformativeText(detail)
+    box.addButton(verb, QMessageBox.ButtonRole.DestructiveRole).clicked.connect(go)
+    box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
+    _open(box)
+    return box
+
+
+def _open(dialog: QDialog) -> None:
+    for words in dialog.findChildren(QLabel):
+        words.setTextFormat(Qt.TextFormat.PlainText)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()

@@ -1,0 +1,71 @@
+"""Texts from outside (names, keys, bodies, reasons) as Qt and the desktop show them: letter by letter.
+
+Qt takes a text for HTML where `Qt.mightBeRichText` says so. A tool tip then opens the files that the HTML names, and so does
+the notice of a desktop. Labels, message boxes and questions are made as plain text (`gui.widgets.basic`,
+`gui.widgets.questions`); only the length of their texts is bounded here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from PySide6.QtGui import Qt
+
+TIP_LINES_MAX = 40
+TIP_LINE_LENGTH_MAX = 300
+TIP_CHARACTERS_MAX = 2_000
+"""Qt lays a whole tool tip out in one turn of the loop, and makes it as large as the text."""
+LABEL_LINES_MAX = 200
+LABEL_CHARACTERS_MAX = 4_000
+FILE_NAME_CHARACTERS_MAX = 127
+"""As long as the name of a topic may be."""
+_JOINER = "\u2060"
+"""Word joiner: takes no room. After `<` and `&` it ends what could be a tag or an entity."""
+_UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but tab and line feed, and those that turn the direction of the text after them."""
+_NO_FILE_NAME = re.compile(r"[^\w%.-]")
+
+
+def tip_text(text: str) -> str:
+    """The text for a tool tip: never rich text, and bounded."""
+    shown = _bounded(text)
+    return shown.replace("<", f"<{_JOINER}").replace("&", f"&{_JOINER}") if Qt.mightBeRichText(shown) else shown
+
+
+def label_text(text: str) -> str:
+    """The text for a label, bounded: Qt lays a label out again at each change of its width, 1 MB in some seconds."""
+    lines = text[:LABEL_CHARACTERS_MAX].split("\n", LABEL_LINES_MAX)
+    is_cut = len(text) > LABEL_CHARACTERS_MAX or len(lines) > LABEL_LINES_MAX
+    return _UNSEEN.sub("\ufffd", "\n".join(lines[:LABEL_LINES_MAX])) + ("…" if is_cut else "")
+
+
+def notice_text(text: str) -> str:
+    """The text for a notice of the desktop, bounded. A desktop may show markup in it, so ``<`` becomes ``‹``."""
+    return _bounded(text).replace("<", "‹").replace("&", f"&{_JOINER}")
+
+
+def title_text(text: str) -> str:
+    """The text for the title of a window: Qt replaces ``[*]`` there, and shows ``[*][*]`` as ``[*]``."""
+    return text.replace("[*]", "[*][*]")
+
+
+def button_text(text: str) -> str:
+    """The text for a button, a tab or an entry of a menu: Qt takes the letter after a single ``&`` for a shortcut."""
+    return text.replace("&", "&&")
+
+
+def file_name(text: str) -> str:
+    """The text as the beginning of a file's name: without separators, hidden beginnings and what Qt takes for HTML."""
+    return _NO_FILE_NAME.sub("_", text[:FILE_NAME_CHARACTERS_MAX]).lstrip(".")
+
+
+def _bounded(text: str) -> str:
+    """The text in at most `TIP_LINES_MAX` lines without control characters; an ellipsis stands for what is cut off."""
+    shown = _UNSEEN.sub("\ufffd", text[:TIP_CHARACTERS_MAX].replace("\r\n", "\n"))
+    lines = [line[at : at + TIP_LINE_LENGTH_MAX] for line in shown.split("\n") for at in _starts(line)]
+    is_cut = len(text) > TIP_CHARACTERS_MAX or len(lines) > TIP_LINES_MAX
+    return "\n".join(lines[:TIP_LINES_MAX]) + ("…" if is_cut else "")
+
+
+def _starts(line: str) -> range:
+    return range(0, max(1, len(line)), TIP_LINE_LENGTH_MAX)
