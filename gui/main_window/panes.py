@@ -39,7 +39,7 @@ def has_keyboard(page: PageView) -> bool:
 
 def toggle_detail(page: PageView) -> bool:
     """Show or hide the detail pane of a page; returns whether it has one."""
-    pane = page.detail_pane()
+    pane = page.detail_pane
     if pane is None:
         return False
     pane.setVisible(pane.isHidden())
@@ -50,7 +50,7 @@ def _panes(page: PageView | None) -> Iterator[QWidget]:
     if page is None:
         return
     views = [view for view in page.findChildren(QAbstractItemView) if view.isVisible()]
-    detail = page.detail_pane()
+    detail = page.detail_pane
     yield page.header if _first_stop(page.header) is not None else page
     yield from (view for view in views if detail is None or not _within(view, detail))
     if detail is not None and detail.isVisible():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, number_column
 from gui.theme.tokens import State
 from gui.words.broker_words import broker_text
 from gui.words.child_words import child_text
@@ -46,7 +46,7 @@ def hop_columns() -> list[Column[ConnectionHop]]:
     return [
         Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=130),
         Column("address", "Address", _address, kind=CellKind.MONO, dim=True, tip=_tip),
-        Column("time", "Time", lambda hop: milliseconds_text(hop.took_ms), sort=lambda hop: hop.took_ms, right=True, width=80),
+        number_column("time", "Time", lambda hop: hop.took_ms, milliseconds_text, width=80),
         Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=_tip, width=120),
     ]
 

@@ -16,7 +16,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 
 from gui.theme.tokens import State
 from gui.words.plain_text import tip_text
-from gui.words.text import tr
+from gui.words.text import count_text, tr
 
 if TYPE_CHECKING:
     from broker_core.api import MarkPattern
@@ -114,6 +114,33 @@ class Column(Generic[R]):
     """Its texts may not be shortened, as moments may not: the column grows to what was painted, as those of numbers do."""
     gives_way: int = 0
     """Where there is no room for all columns, those with the largest number are left out first; 0: never."""
+
+
+def number_column(
+    key: str,
+    title: str,
+    value: Callable[[R], Any],
+    text: Callable[[Any], str] = count_text,
+    *,
+    known: bool = False,
+    kind: CellKind = CellKind.TEXT,
+    state: Callable[[R], State | None] | None = None,
+    tip: Callable[[R], str] | None = None,
+    dim: bool = False,
+    width: int = 0,
+    gives_way: int = 0,
+) -> Column[R]:
+    """A right-aligned column that shows a number and sorts by it; ``known``: a negative number is unknown and sorts last."""
+    sort = (lambda row: known_number(value(row))) if known else value
+    return Column(
+        key, title, lambda row: text(value(row)), sort=sort, kind=kind, state=state, tip=tip, right=True, dim=dim, width=width,
+        gives_way=gives_way,
+    )  # fmt: skip
+
+
+def known_number(value: float) -> float | None:
+    """What a column sorts by: None for a negative number, which is unknown."""
+    return value if value >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""What changes something in a cluster is grey, with the reason, where nothing may be changed: before anything is filled in.
-
-The dialogs refuse, too, and the worker behind them; this is for what opens them.
-"""
+"""Controls that change a cluster are disabled, with the reason as tool tip, where nothing may be changed."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ from gui.words.plain_text import tip_text
 
 
 def set_acting(button: QAbstractButton, refusal: str, *, able: bool = True) -> None:
-    """Make a button that acts usable, or grey with the reason.
+    """Enable a button that changes the cluster, or disable it with the reason as tool tip.
 
     Args:
         button: The button.
-        refusal: Why it cannot be done at all, as `read_only_reason` says it; empty where it can.
-        able: Whether there is something to act on.
+        refusal: Why the action is impossible, from `read_only_reason`; empty where it is possible.
+        able: Whether something is selected to act on.
     """
     button.setEnabled(able and not refusal)
     button.setToolTip(tip_text(refusal))
 
 
 def add_acting(menu: QMenu, text: str, run: Callable[[], object], refusal: str) -> QAction:
-    """Add an entry that acts to a menu; it is grey with the reason where it cannot."""
+    """Add an entry that changes the cluster; a refusal disables it and becomes its tool tip."""
     made = menu.addAction(text)
     made.triggered.connect(lambda _checked=False: run())
     if refusal:
@@ -40,7 +37,7 @@ def add_acting(menu: QMenu, text: str, run: Callable[[], object], refusal: str) 
 
 
 def unless_refused(context: PageContext, run: Callable[[], object]) -> Callable[[], None]:
-    """What a key or a link does that acts: it runs, or the reason is told."""
+    """The handler of a key or a link: it runs the action, or reports why the action is refused."""
 
     def act() -> None:
         refusal = read_only_reason(context.source)

@@ -1,6 +1,6 @@
-"""`ActionDialog`: says what an action will do, asks for a typed word where something is lost, runs it and says how it went.
+"""`ActionDialog`: says what an action will do, asks for a typed word where data is lost, runs it and reports the result.
 
-On a production cluster it asks for the name of the cluster, too.
+On a production cluster it also asks for the name of the cluster.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from broker_core.worker.questions.abilities import Ability
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import production_name
+from gui.widgets.said import push_button
 from gui.words.broker_words import reasons_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text, title_text
@@ -34,19 +35,19 @@ WIDTH = 480
 
 @dataclass(frozen=True, slots=True)
 class ActionPlan:
-    """What is asked before an action. All texts are in the language of the window.
+    """What is shown before an action. All texts are in the language of the window.
 
     Attributes:
-        title: What will be done, as a question or a heading.
-        effects: What follows from it, one sentence each.
-        verb: What the button says, with the number of things.
+        title: The action, as a question or a heading.
+        effects: Consequences, one sentence each.
+        verb: Text of the button, with the number of things.
         start: Starts the action.
-        facts: What it is done to, as name and value.
+        facts: Objects of the action, as name and value.
         warning: What is easily overlooked; empty for nothing.
         typed: Word that must be typed first; empty for none.
-        is_destructive: Whether something is lost for good.
-        enter_starts: Whether Enter starts it although no word is typed; for what can be done again otherwise.
-        refusal: Why it cannot be done at all, as `read_only_reason` says it; empty where it can.
+        is_destructive: Whether data is lost for good.
+        enter_starts: Whether Enter starts an action without a typed word, because the action can be repeated or undone.
+        refusal: Why the action is impossible, from `read_only_reason`; empty where it is possible.
         is_local: Whether it changes nothing in the cluster itself.
     """
 
@@ -64,21 +65,21 @@ class ActionPlan:
 
 
 def read_only_reason(source: ClusterSource) -> str:
-    """Why nothing can be changed through a source; empty where it can."""
+    """Why nothing can be changed through a source; empty where changes are allowed."""
     return tr("This connection is read-only: nothing can be changed over it.") if source.read_only else ""
 
 
 def cannot_reason(source: ClusterSource, ability: Ability) -> str:
-    """Why this cluster cannot do something, whatever the connection may; empty where it can or that is not known."""
+    """Why this cluster lacks an ability; empty where it has the ability or that is not known."""
     state = source.state
     return reasons_text(state.catalog.cannot.get(ability, "")) if state is not None else ""
 
 
 class ActionDialog(FittedDialog):
-    """Enter cancels until the word is typed. While the broker works on it the dialog stays: every action is answered or fails.
+    """Enter cancels until the word is typed. The dialog stays open while the broker works, because every action is answered.
 
     Signals:
-        succeeded: The broker carried it out; carries its answer.
+        succeeded: The broker carried out the action; carries its answer.
     """
 
     succeeded = Signal(object)
@@ -99,14 +100,12 @@ class ActionDialog(FittedDialog):
         text = tr("{name} is a production cluster: type its name to confirm", name=self.production)
         self.cluster_typed.setAccessibleName(text)
         self.error = Notice(theme)
-        self.error.set("")
         self.extra = QVBoxLayout()
         self.go = QPushButton(plan.verb)
         self.go.setProperty("role", "danger" if plan.is_destructive else "primary")
         self.go.setAutoDefault(False)
-        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel = push_button("Cancel", self.reject)
         self.cancel.setDefault(True)
-        self.cancel.clicked.connect(self.reject)
         self.go.clicked.connect(self._start)
         self.typed.textChanged.connect(self._check)
         self.cluster_typed.textChanged.connect(self._check)
@@ -114,7 +113,7 @@ class ActionDialog(FittedDialog):
         self._check()
 
     def set_blocked(self, reason: str) -> None:
-        """Hold the button back, e.g. while a field has no usable value; empty lets it go."""
+        """Disable the button with a reason, e.g. while a field has no usable value; empty enables it."""
         self._blocked = reason
         self._check()
 
@@ -126,7 +125,7 @@ class ActionDialog(FittedDialog):
         return is_typed and not is_held_back
 
     def reject(self) -> None:
-        """Close without doing anything; not while it is being done."""
+        """Close without starting; ignored while the action runs."""
         if not self._query.waiting:
             super().reject()
 
@@ -150,8 +149,7 @@ class ActionDialog(FittedDialog):
         else:
             for word, field in ((plan.typed, self.typed), (self.production, self.cluster_typed)):
                 if word:
-                    lines.addWidget(label(field.accessibleName(), "secondary", wrap=True))
-                    lines.addWidget(field)
+                    fill(lines, label(field.accessibleName(), "secondary", wrap=True), field)
         self.set_foot(self.error, row(1, self.cancel, self.go))
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""What charts of a page share: a stretch chosen with the mouse, the threshold of an alert, and the figures as a table."""
+"""Shared parts of charts: a time span chosen with the mouse, the threshold of an alert, and the figures as a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -19,9 +19,11 @@ from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
 from gui.views.page import PageContext, PageView
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.popups import new_menu
+from gui.widgets.said import push_button
 from gui.words.plain_text import title_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.alert_rules import AlertRule, rule_about
@@ -43,7 +45,7 @@ def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
     """The moments of all lines, newest first.
 
     Args:
-        points: Line → (seconds, ascending; values), as `TimeChart.shown_points` gives them.
+        points: Line → (seconds, ascending; values), as `TimeChart.shown_points` returns them.
     """
     moments = np.unique(np.concatenate([x for x, _y in points.values()])) if points else np.empty(0)
     columns = []
@@ -56,7 +58,7 @@ def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
 
 
 class ChartTable(FittedDialog):
-    """The figures as they were when it was opened, or when they were last read again."""
+    """The figures of a chart when the dialog was opened, or when they were last read again."""
 
     def __init__(self, chart: TimeChart, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget) -> None:
         super().__init__(parent)
@@ -68,25 +70,22 @@ class ChartTable(FittedDialog):
         points = chart.shown_points()
         shown = [one for one in chart.series if one.key in points]
         self._keys = [one.key for one in shown]
-        """Lines of the columns; the chart may hide some or show others later."""
-        self.rows: ColumnTableModel[ChartRow] = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
+        """Lines of the columns. The chart may later hide some or show others."""
+        self.rows = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
         self.grid = DataGrid(self.rows, theme, several=True)
         self.grid.set_empty(tr("Nothing is drawn in this time range."))
         self.facts = label(role="caption")
-        self.again = QPushButton(tr("Read again"))
-        self.again.clicked.connect(lambda _checked=False: self.read())
-        close = QPushButton(tr("Close"))
-        close.clicked.connect(self.accept)
+        self.again = push_button("Read again", self.read)
+        close = push_button("Close", self.accept)
         lines = QVBoxLayout(self)
-        lines.addWidget(self.grid, 1)
-        lines.addLayout(row(self.facts, 1, self.again, close))
+        fill(lines, (self.grid, 1), row(self.facts, 1, self.again, close))
         self.resize(WIDTH, HEIGHT)
         theme.dress(self)
         self.read()
         self.grid.view.setFocus()
 
     def read(self) -> None:
-        """Take what the chart shows now."""
+        """Read the points that the chart shows now."""
         points, none = self._chart.shown_points(), (np.empty(0), np.empty(0))
         rows = chart_rows({key: points.get(key, none) for key in self._keys})
         self._value_text = self._chart.value_text  # the unit of these figures, also when the chart shows another one later
@@ -119,13 +118,13 @@ class ChartTable(FittedDialog):
 
 
 FAR_ABOVE = 4.0
-"""A threshold that is higher than so many times the line would press it flat: it is not drawn."""
+"""A threshold higher than so many times the line is not drawn, because it would flatten the line."""
 
 
 def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
     """Let a drag over a chart choose the time range of all charts; a double click, Esc or Backspace goes back.
 
-    The chart can be read by keys, too: see `ChartReading`.
+    `ChartReading` makes the chart readable by keys.
     """
     ChartReading(chart, context)
     brush = Brush(chart, context.theme)
@@ -151,14 +150,14 @@ def _page_around(chart: TimeChart) -> PageView | None:
 
 
 def explain_chart(chart: TimeChart, at: QPoint) -> None:
-    """Have the page of a chart say what its lines are."""
+    """Have the page of a chart explain its lines."""
     around = _page_around(chart)
     if around is not None:
         around.explain_part(chart, at)
 
 
 class ChartReading(QObject):
-    """Makes a chart a stop of the keyboard, says to a screen reader what it shows, and opens its table on T."""
+    """Puts a chart into the tab order, describes it to a screen reader, and opens its table on T."""
 
     def __init__(self, chart: TimeChart, context: PageContext) -> None:
         super().__init__(chart)
@@ -189,9 +188,9 @@ class ChartReading(QObject):
 
 
 class RuleLine(QObject):
-    """The threshold of the alert rule that watches a chart's line. Dragged and let go, the rule opens with the new value.
+    """The threshold of the alert rule on a chart's line. Dragging it opens the rule with the new value.
 
-    The menu of the chart makes a rule where there is none, and copies what is shown.
+    The menu of the chart creates a rule where there is none, and copies what is shown.
     """
 
     def __init__(self, chart: TimeChart, context: PageContext) -> None:
@@ -205,10 +204,10 @@ class RuleLine(QObject):
         chart.plot.customContextMenuRequested.connect(self._open_menu)
 
     def show(self, series: str, factor: float = 1.0) -> None:
-        """Show the threshold for a series of the history; call it after the points.
+        """Show the threshold of a series; call it after the points are set.
 
         Args:
-            series: Name as rules and history have it; empty for none.
+            series: Name in the history and in rules; empty for none.
             factor: From the unit of the series to that of the chart.
         """
         rule = rule_about(self._context.alerts.rules, series) if series else None
@@ -227,9 +226,8 @@ class RuleLine(QObject):
             self.show(self._series, self._factor)
 
     def menu(self, at: QPoint) -> QMenu:
-        """What can be done at a place of the plot."""
-        menu = QMenu(self._chart)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        """The menu at a place of the plot."""
+        menu = new_menu(self._chart)
         value = self._chart.value_of(QPointF(at)) / self._factor
         if self._series and value > 0:
             threshold = float(f"{value:.3g}")

@@ -1,4 +1,4 @@
-"""What a figure is, asked for with F1, the menu of a column head, a tile or a chart: its meaning, unit, origin and age."""
+"""Explains a figure on F1 or from a menu: its meaning, unit, origin and age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QFrame, QLabel, QVBoxLayout, QWidget
 from gui.models.table import Column
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import TERM
@@ -23,16 +23,16 @@ from gui.words.term_texts import TERMS
 from gui.words.text import TimeZoneChoice, age_text, tr
 
 CHART, RESULT = "chart", "result"
-"""What the key of a column begins with, before a slash: it has the figures of a line of a chart, or is of a report's result."""
+"""Prefixes of column keys, before a slash: figures of a chart's line, or a column of a report's result."""
 WIDTH, MARGIN = 420, 14
 """Of the card, px."""
 _LIVE = (Origin.LIVE, Origin.HISTORY, Origin.CONFIG)
-"""What arrives with the figures of the page, so that it is as old as they are."""
+"""Origins that are as old as the figures of the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What is explained: titles (English) with their terms, of a chart one for each kind of line; and when it was read."""
+    """Titles (English) with their terms, for a chart one for each kind of line, and when the figure was read."""
 
     terms: tuple[tuple[str, Term], ...]
     read_ms: int = -1
@@ -41,23 +41,23 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedPage:
-    """The page that an explanation lies over, and what it is written with."""
+    """The page below an explanation, and what the explanation needs of it."""
 
     widget: QWidget
     page_id: str
     theme: ThemeManager
     times: TimeZoneChoice
     taken_ms: int
-    """When the live figures were taken, ms since the epoch; -1: there are none."""
+    """When the live figures were taken, ms since the epoch; -1: none."""
 
 
 def term_of(page_id: str, title: str) -> Term | None:
-    """What a title stands for on a page."""
+    """The term of a title on a page."""
     return TERMS.get(f"{page_id}/{title}") or TERMS.get(f"{page_id}/*") or TERMS.get(title)
 
 
 def term_of_column(page_id: str, column: Column[Any]) -> Term | None:
-    """What a column of a table of a page is, also in a dialog of the page."""
+    """The term of a table's column, also in a dialog of the page."""
     kind, _slash, name = column.term.partition("/")
     known = None
     if kind == RESULT:
@@ -68,14 +68,7 @@ def term_of_column(page_id: str, column: Column[Any]) -> Term | None:
 
 
 def explained_column(page_id: str, grid: DataGrid[object], place: int, row: int = -1) -> Explained | None:
-    """A column of a table, or the row of one whose rows are different things; None for one without a title.
-
-    Args:
-        page_id: Of the page.
-        grid: The table.
-        place: Of the column.
-        row: Where the cell is that is asked about; -1: the head.
-    """
+    """A column of a table, or a cell where rows are different things (row -1: the head); None for a column without title."""
     columns = grid.model.columns
     column = columns[place] if 0 <= place < len(columns) else None
     if column is None:
@@ -90,7 +83,7 @@ def explained_column(page_id: str, grid: DataGrid[object], place: int, row: int 
 
 
 def explained_chart(page_id: str, chart: TimeChart) -> Explained | None:
-    """The lines of a chart of a page; None while it has none that are known."""
+    """The lines of a page's chart; None while it has no known ones."""
     of_page = TERMS.get(f"{page_id}/{CHART}") or TERMS.get(f"{page_id}/*")
     known: dict[Term, str] = {}
     for line in chart.series:
@@ -101,13 +94,7 @@ def explained_chart(page_id: str, chart: TimeChart) -> Explained | None:
 
 
 def explained_at(page_id: str, widget: QWidget | None, at: QPoint | None = None) -> Explained | None:
-    """What a widget within a page shows, or what it is a part of.
-
-    Args:
-        page_id: Of the page.
-        widget: Under the mouse, or with the focus.
-        at: Where the mouse is, global; None: ask for what the keyboard stands on.
-    """
+    """What a widget within a page shows, or what it belongs to; ``at`` None: explain the current cell of the keyboard."""
     while widget is not None:
         if isinstance(widget, DataGrid):
             return explained_column(page_id, widget, _column_at(widget, at), _row_at(widget, at))
@@ -130,7 +117,7 @@ def _column_at(grid: DataGrid[object], at: QPoint | None) -> int:
 
 
 def _row_at(grid: DataGrid[object], at: QPoint | None) -> int:
-    """Number of the row; -1 for the head, whose menu asks at the edge of the first row."""
+    """Index of the row; -1 for the head, whose menu opens at the edge of the first row."""
     if at is None:
         return grid.view.currentIndex().row()
     y = grid.view.viewport().mapFromGlobal(at).y()
@@ -138,10 +125,10 @@ def _row_at(grid: DataGrid[object], at: QPoint | None) -> int:
 
 
 class ExplanationCard(QFrame):
-    """A small window over the page, gone with the next click or Esc."""
+    """A small window over the page, closed by the next click or Esc."""
 
     def __init__(self, explained: Explained, page: ExplainedPage, parent: QWidget | None = None) -> None:
-        """Create it; ``parent``: a dialog of the page, which else would keep keys and mouse from it."""
+        """Create it; ``parent`` is a dialog of the page, because a modal dialog keeps keys and mouse from other windows."""
         super().__init__(parent or page.widget, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setProperty("role", "panel")
@@ -150,8 +137,7 @@ class ExplanationCard(QFrame):
         lines.setSpacing(8)
         words: list[str] = []
         for title, term in explained.terms:
-            lines.addWidget(label(tr(title), "panel-title"))
-            lines.addWidget(label(tr(term.text), wrap=True))
+            fill(lines, label(tr(title), "panel-title"), label(tr(term.text), wrap=True))
             if term.unit:
                 facts = KeyValueList()
                 facts.set_pairs([(tr("Unit"), tr(term.unit))])
@@ -160,8 +146,7 @@ class ExplanationCard(QFrame):
         origin = explained.terms[-1][1].origin
         self.age = age_words(explained, page)
         for heading, text in ((tr("Origin"), tr(origin.value)), (tr("How old"), self.age)):
-            lines.addWidget(label(heading, "caption"))
-            lines.addWidget(label(text, "secondary", wrap=True))
+            fill(lines, label(heading, "caption"), label(text, "secondary", wrap=True))
             words += [heading, text]
         self.words = "\n".join(filter(None, words))
         self.setAccessibleName(tr("What is this?"))
@@ -189,7 +174,7 @@ class ExplanationCard(QFrame):
 
 
 def age_words(explained: Explained, page: ExplainedPage) -> str:
-    """How old the shown figures are, and when they were read."""
+    """How old the figures are, and when they were read."""
     now_ms = time.time_ns() // 1_000_000
     at_ms = explained.read_ms
     if at_ms < 0 and explained.terms[-1][1].origin in _LIVE:
@@ -200,7 +185,7 @@ def age_words(explained: Explained, page: ExplainedPage) -> str:
 
 
 def explain(page: ExplainedPage, widget: QWidget | None, at: QPoint | None = None) -> ExplanationCard | None:
-    """Show what a widget of a page shows; None where there is nothing to explain. Arguments as for `explained_at`."""
+    """Show the explanation of a widget; None where nothing is known. Arguments as for `explained_at`."""
     explained = explained_at(page.page_id, widget, at)
     if explained is None:
         return None

@@ -1,4 +1,4 @@
-"""`ListFilter`: the line above a table with a search field and a choice of a few, and which rows pass both."""
+"""`ListFilter`: a search field and a choice above a table, and which rows pass both."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.row_filter import (
     FaultKind,
@@ -23,14 +23,15 @@ from gui.models.row_filter import (
 )
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, row
+from gui.widgets.basic import ElidedLabel, column, fill, row, show_text
 from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.said import on_language, said
 from gui.widgets.token_field import TokenField
 from gui.words.text import UNKNOWN, count_text, tr
 
 R = TypeVar("R")
 VALUES_OFFERED_MAX = 12
-"""Of a field, in the menu of conditions; typing finds the others."""
+"""Values of a field in the menu of conditions; typing finds the others."""
 _FAULTS = {
     FaultKind.FIELD: "There is no {field} here. There are: {known}.",
     FaultKind.VALUE: "{field} is compared with a value such as {example}.",
@@ -39,10 +40,10 @@ _FAULTS = {
 
 
 class ListFilter(QWidget, Generic[R]):
-    """Filters a `ColumnTableModel`. The first choice takes every row.
+    """Filters a `ColumnTableModel`. The first choice accepts every row.
 
     Signals:
-        changed: Other rows pass; the model knows it already.
+        changed: Other rows pass; the model is already filtered.
     """
 
     changed = Signal()
@@ -52,6 +53,7 @@ class ListFilter(QWidget, Generic[R]):
         theme: ThemeManager,
         model: ColumnTableModel[R],
         choices: Mapping[str, str],
+        hint: str,
         *,
         accepts: Callable[[R, str], bool],
         text_of: Callable[[R], str],
@@ -62,11 +64,12 @@ class ListFilter(QWidget, Generic[R]):
 
         Args:
             theme: Colours.
-            model: What is filtered.
+            model: The filtered model.
             choices: Key → English name with ``{count}``.
-            accepts: Whether a row passes a choice, by its key; not asked for the first.
-            text_of: What is searched of a row; all words must be in it, whatever their case.
-            fields: What else can be asked of a row (`gui.models.row_filter`); empty: words alone are searched.
+            hint: English placeholder of the search field.
+            accepts: Whether a row passes a choice, by its key; not called for the first choice.
+            text_of: Searched text of a row; all words must occur in it, in any case.
+            fields: Conditions on rows (`gui.models.row_filter`); empty: words only.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -77,24 +80,24 @@ class ListFilter(QWidget, Generic[R]):
         self._fields = fields
         self._read: RowFilter[R] = RowFilter()
         self.is_known = False
-        """Whether the rows were read; until then nobody knows how many there are."""
+        """Whether the rows were read; before that no counts are shown."""
         self.search: SearchField | TokenField = self._token_field(theme) if fields else SearchField(theme, " ", "funnel")
         self.fault = ElidedLabel(role="warning")
         self.fault.hide()
         self.choice = SegmentedControl([(key, " ") for key in choices])
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(4)
-        self._line = row(self.search, self.choice)
-        self._line.setStretch(0, 1)
-        lines.addLayout(self._line)
-        lines.addWidget(self.fault)
+        lines = column(spacing=4)
+        self.setLayout(lines)
+        self._line = row((self.search, 1), self.choice)
+        fill(lines, self._line, self.fault)
         self.search.searched.connect(self._searched)
         self.choice.chosen.connect(lambda _key: self.apply())
+        said(self.search, hint=hint)
+        on_language(self, self._show_faults)
 
-    def add_action(self, widget: QWidget) -> None:
-        """Put a button at the end of the line."""
-        self._line.addWidget(widget)
+    def add_action(self, *widgets: QWidget) -> None:
+        """Put buttons at the end of the line."""
+        for widget in widgets:
+            self._line.addWidget(widget)
 
     @property
     def is_active(self) -> bool:
@@ -106,12 +109,12 @@ class ListFilter(QWidget, Generic[R]):
         return next(iter(self._choices))
 
     def search_for(self, text: str) -> None:
-        """Search for a text, as if it had been typed."""
+        """Search for a text, as if it was typed."""
         self.search.setText(text)
         self._searched(text)
 
     def show_all(self) -> None:
-        """Leave nothing out."""
+        """Show all rows."""
         self.search.clear()
         self._take("")
         self.choice.choose(self._all)
@@ -124,27 +127,19 @@ class ListFilter(QWidget, Generic[R]):
         field.selectAll()
 
     def apply(self) -> None:
-        """Filter anew, e.g. because what a choice takes has changed."""
+        """Filter again, e.g. because a choice accepts other rows now."""
         self._model.set_filter(self._passes if self.is_active else None)
         self.changed.emit()
 
     def write_counts(self) -> None:
-        """Write how many rows each choice takes."""
+        """Write the number of rows into each choice."""
         rows = self._model.rows
         for key, name in self._choices.items():
             count = len(rows) if key == self._all else sum(self._accepts(row, key) for row in rows)
             self.choice.set_text(key, tr(name, count=count_text(count) if self.is_known else UNKNOWN))
 
-    def write_hint(self, text: str) -> None:
-        """Say in the field what is searched."""
-        self.search.setPlaceholderText(text)
-        self.search.setAccessibleName(text)
-        if isinstance(self.search, TokenField):
-            self.search.retranslate()
-        self._show_faults()
-
     def ask_for(self, field: str, value: str, *, wanted: bool = True) -> None:
-        """Ask for one thing more: a value of a field, or any other one."""
+        """Add a condition on a field to the filter."""
         assert isinstance(self.search, TokenField)
         self.search.add(condition_text(field, value, wanted=wanted))
 
@@ -160,15 +155,9 @@ class ListFilter(QWidget, Generic[R]):
         key = self.choice.current
         return (key == self._all or self._accepts(one, key)) and self._read.accepts(one)
 
-    # ---- conditions ----------------------------------------------------------------------------------------------------
-
     def _token_field(self, theme: ThemeManager) -> TokenField:
         return TokenField(
-            theme,
-            words=words_of,
-            is_condition=self._is_condition,
-            offers=partial(offers, fields=self._fields),
-            menu=self._menu,
+            theme, words=words_of, is_condition=self._is_condition, offers=partial(offers, fields=self._fields), menu=self._menu
         )
 
     def _is_condition(self, word: str) -> bool:
@@ -187,8 +176,7 @@ class ListFilter(QWidget, Generic[R]):
         words = "  ".join(self._fault_words(fault) for fault in self._read.faults)
         if isinstance(self.search, TokenField):
             self.search.show_fault(words)
-        self.fault.setText(words)
-        self.fault.setVisible(bool(words))
+        show_text(self.fault, words)
 
     def _fault_words(self, fault: FilterFault) -> str:
         known = ", ".join(field.name for field in self._fields)
@@ -196,7 +184,7 @@ class ListFilter(QWidget, Generic[R]):
 
 
 def _words_alone(text: str, text_of: Callable[[R], str]) -> RowFilter[R]:
-    """All words of a text wherever they stand, with no conditions: a list of settings has names with colons."""
+    """All words of a text anywhere, without conditions, because names of settings contain colons."""
     wanted = text.casefold().split()
     if not wanted:
         return RowFilter()

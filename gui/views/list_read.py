@@ -1,9 +1,7 @@
-"""`ListRead`: whether a list that a page shows was read, when, and why not where the newest read failed.
+"""`ListRead`: whether and when a list was read, and why its newest read failed.
 
-`say_not_read` says the same of what is no list.
-
-Rows of a list whose read failed are not known: `ListRead.show_in` takes them out of the table, so that no filter, tab or
-selection brings them back, and says the reason and the age in their place.
+`say_not_read` reports the same for other content. After a failed read `ListRead.show_in` removes the rows from the table,
+so that no filter, tab or selection shows them, and shows the reason and the age instead.
 """
 
 from __future__ import annotations
@@ -26,27 +24,24 @@ def _wall_ms() -> int:
 
 
 class ListRead:
-    """What became of the reads of one list. A page with several lists in one table keeps one for each.
-
-    Args:
-        times: How moments are shown.
-        now_ms: The time of now.
-    """
+    """The state of the reads of one list. A page with several lists in one table keeps one for each."""
 
     def __init__(self, times: TimeZoneChoice, now_ms: Callable[[], int] = _wall_ms) -> None:
         self._times = times
         self._now_ms = now_ms
         self._read_ms = self._failed_ms = -1
         self._error: OrbitError | None = None
+        self.places: list[tuple[DataGrid[Any], Words, Callable[[], None]]] = []
+        """Arguments of `show_in` for the tables that show every result."""
 
     @property
     def is_failed(self) -> bool:
-        """Whether the newest read failed: the rows are not known."""
+        """Whether the newest read failed."""
         return self._error is not None
 
     @property
     def reason(self) -> str:
-        """Why it failed, when that was and when the list was read last; empty where it did not fail."""
+        """Why it failed, when, and when the list was read last; empty where it did not fail."""
         if self._error is None:
             return ""
         times = tr("Failed at {time}; never read before.", time=self._times.seconds(self._failed_ms))
@@ -59,25 +54,26 @@ class ListRead:
         return f"{error_text(self._error)}\n{times}"
 
     def begin(self) -> None:
-        """Another list is asked for: nothing is known of it."""
+        """Another list is requested: nothing is known of it."""
         self._read_ms, self._error = -1, None
 
     def answered(self) -> None:
         """The list was read."""
         self._read_ms, self._error = self._now_ms(), None
+        self.show()
 
     def refused(self, error: OrbitError) -> None:
         """The list was not read."""
         self._failed_ms, self._error = self._now_ms(), error
+        self.show()
+
+    def show(self) -> None:
+        """Show the state in the tables of `shown_read`."""
+        for place in self.places:
+            self.show_in(*place)
 
     def show_in(self, grid: DataGrid[Any], title: Words, again: Callable[[], None]) -> None:
-        """Show in a table that the list is on its way, or was not read; nothing where the rows are known.
-
-        Args:
-            grid: The table of the list.
-            title: Says that it was not read.
-            again: Reads it once more.
-        """
+        """Show in a table that the list is being read or was not read; nothing where the rows are known."""
         grid.set_loading(self._read_ms < 0 and not self.is_failed)
         grid.read_ms = self._read_ms
         if self.is_failed:
@@ -87,15 +83,15 @@ class ListRead:
             grid.set_error("")
 
 
-def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
-    """Say of what is no list that it was not read, and offer to read it again: as `ListRead` does in place of rows.
+def shown_read(times: TimeZoneChoice, title: Words, again: Callable[[], None], *grids: DataGrid[Any]) -> ListRead:
+    """A `ListRead` that shows every result in tables, as `ListRead.show_in` does; the title may be English."""
+    made = ListRead(times)
+    made.places = [(grid, partial(tr, title) if isinstance(title, str) else title, again) for grid in grids]
+    return made
 
-    Args:
-        notice: Stands above or in place of what was to be read.
-        title: Says that it was not read.
-        error: Why.
-        again: Reads it once more.
-    """
+
+def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
+    """Report a failed read of other content than a list, with a button that reads it again."""
     if isinstance(error, UsageError):
         # This cluster cannot tell it: asked again, it would say so again.
         notice.set(title, partial(error_text, error), State.INFO)

@@ -1,4 +1,4 @@
-"""How the store is where its files are read and no broker runs: the same words on all pages."""
+"""The words of all pages for a store that is only read, without a broker."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from gui.words.text import tr
 
 
 def opened_chip(ready: Ready | None) -> tuple[str, State] | None:
-    """The chip of a store that is only read, which is neither healthy nor at fault; None where a broker runs."""
+    """The chip of a store that is only read; None where a broker runs."""
     return None if ready is None or ready.runs_broker else (tr("Read-only"), State.PLAIN)

@@ -1,4 +1,4 @@
-"""`OwnershipHistory`: who owned which queue of a group when, as a picture; the pages of groups and of clients show it."""
+"""`OwnershipHistory`: owners of a group's queues over time, as a picture; on the pages of groups and of clients."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gui.plots.ownership_strip import OwnedStretch, OwnershipPicture, OwnershipS
 from gui.theme.tokens import State
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
+from gui.widgets.basic import fill
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.words.text import tr
@@ -36,10 +37,10 @@ class Rebalance:
 
 
 class OwnershipHistory(Panel):
-    """Asks while it is shown: `show_group` is called with each state then. Its owner writes the title.
+    """Reads while it is shown, when `show_group` is called with each state. Its owner writes the title.
 
     Signals:
-        rebalanced: ``rebalances`` are others now, of how many carries the signal; -1: they are on their way.
+        rebalanced: ``rebalances`` changed; carries their total, -1 while they are being read.
     """
 
     rebalanced = Signal(int)
@@ -50,7 +51,7 @@ class OwnershipHistory(Panel):
         self.group = ""
         self.rebalances: list[Rebalance] = []
         self._asked: tuple[int, int] | None = None
-        """From and to of what was asked for of the group, ms since the epoch."""
+        """Requested span of the group, ms since the epoch."""
         self._span = (0, 0)
         self._query: LatestQuery[Ownership] = LatestQuery(self)
         self._events_query: LatestQuery[EventPage] = LatestQuery(self)
@@ -58,12 +59,10 @@ class OwnershipHistory(Panel):
         self._owned = NOTHING
         self.strip = OwnershipStrip(context.theme, context.times)
         self.fault = Notice(context.theme)
-        self.fault.set("")
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self.strip, 1)
+        fill(self.content, self.fault, (self.strip, 1))
 
     def show_group(self, group: str, from_ms: int, to_ms: int, *, is_told: bool = True) -> None:
-        """Show a group over a time, ms since the epoch; ``is_told`` says whether brokers tell who owns a queue."""
+        """Show a group over a time, ms since the epoch; ``is_told`` says whether brokers report the owners of queues."""
         self._is_told = is_told
         if group != self.group:
             self.forget(group)
@@ -83,7 +82,7 @@ class OwnershipHistory(Panel):
         self._events_query.ask(source.ask(events), self._take_events, self._failed)
 
     def forget(self, group: str = "") -> None:
-        """Show nothing until it is read of another group."""
+        """Show nothing until another group is read."""
         self.group = group
         self._owned, self._asked = NOTHING, None
         self._query.cancel()

@@ -1,7 +1,7 @@
-"""`PageView`, the base of every page, and `PageContext`, all that a page may use of the window.
+"""`PageView`, the base of every page, and `PageContext`, everything a page may use of the window.
 
-A page shows a cluster and starts operations on it. It holds no timers that poll and no threads: the frame calls
-`PageView.state_changed` for visible pages at the live cadence, and answers come through `gui.operations`.
+A page shows a cluster and starts operations on it. It has no polling timers and no threads: the frame calls
+`PageView.state_changed` of visible pages at the live cadence, and answers arrive through `gui.operations`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
@@ -25,8 +25,12 @@ from gui.theme.tokens import Size, Tokens
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.registry import PageEntry, page_entry
 from gui.views.time_range import TimeRangeChoice
+from gui.widgets.basic import column
+from gui.widgets.data_grid import DataGrid
 from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
+from gui.widgets.popups import new_menu
+from gui.widgets.said import SaidTexts, write_texts
 from gui.words.text import TimeZoneChoice, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
@@ -69,19 +73,18 @@ class PageContext:
 class PageView(QWidget):
     """A page: header on top, content below in ``self.content``.
 
-    Subclasses set `page_id`, whose title and icon are in `gui.views.registry`, and override what they need; all methods run on
-    the GUI thread.
+    Subclasses set `page_id`; `gui.views.registry` has its title and icon. All methods run on the GUI thread.
 
     Signals:
-        title_changed: The tab is to show another text, e.g. the name of the opened topic.
+        title_changed: The tab shows another text, e.g. the name of the opened topic.
         place_changed: The user moved within the page; Back returns to the place before. Carries the arguments for `open`.
     """
 
     page_id: ClassVar[str]
     side_bar_id: ClassVar[str] = ""
-    """Which entry of the side bar is marked while the page is shown; empty: that of the page itself."""
+    """Entry of the side bar that is marked while the page is shown; empty: that of the page itself."""
     dims_when_lost: ClassVar[bool] = True
-    """Whether the page is dimmed while the broker is gone, as its figures are old then."""
+    """Whether the page is dimmed while the broker is lost, because its figures are old then."""
 
     title_changed = Signal(str)
     place_changed = Signal(dict)
@@ -91,17 +94,24 @@ class PageView(QWidget):
         self.context = context
         self.setProperty("role", "page")
         self.header = PageHeader(context.theme, self)
-        self.content = QVBoxLayout(self)
-        self.content.setContentsMargins(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y)
-        self.content.setSpacing(Size.GAP)
-        self.content.addWidget(self.header)
+        self.content = column(
+            self.header,
+            spacing=Size.GAP,
+            margins=(Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y, Size.PAGE_PADDING_X, Size.PAGE_PADDING_Y),
+        )
+        self.setLayout(self.content)
         self.header.set_title(self.page_title)
+        self._grid: DataGrid[Any] | None = None
+        self._find: QLineEdit | Callable[[], object] | None = None
+        self.detail_pane: QWidget | None = None
+        """The pane beside the list, which F4 hides and shows; None where the page has none."""
         self._words_are_old = False
+        self.late_texts: list[SaidTexts] = []
+        """Texts of the parts that are in an old language."""
         context.theme.changed.connect(self._theme_changed)
 
     @property
     def entry(self) -> PageEntry:
-        """Title and icon."""
         return page_entry(self.page_id)
 
     @property
@@ -110,41 +120,58 @@ class PageView(QWidget):
         return tr(self.entry.title)
 
     def tab_title(self) -> str:
-        """What the tab says."""
+        """The text of the tab."""
         return self.page_title
 
     def open(self, arguments: PageArguments) -> None:
-        """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay or show the start."""
+        """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay, or show the start."""
 
     def state_changed(self, state: ClusterState) -> None:
         """Show new figures. Called at the live cadence while visible, and once when the page becomes visible."""
 
     def status_changed(self, status: SourceStatus) -> None:
-        """The broker became ready, was lost or stopped. Called for every page, visible or not."""
+        """The broker became ready, was lost or stopped. Called for every page, also hidden ones."""
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
-        """The broker reports a step of its start. ``total`` 0 = not known."""
+        """The broker reports a step of its start. ``total`` 0 = unknown."""
 
     def refresh(self) -> None:
-        """F5: read anew what is not live."""
+        """F5: read again what is not live."""
+
+    def set_parts(
+        self,
+        *,
+        grid: DataGrid[Any] | None = None,
+        find: QLineEdit | Callable[[], object] | None = None,
+        detail: QWidget | None = None,
+    ) -> None:
+        """Set the parts that keys of the window lead to: the main list, the filter (or what focuses it), the detail pane.
+
+        Without a list the header gets the focus, so that Tab leads to the first control.
+        """
+        self._grid, self._find, self.detail_pane = grid, find, detail
 
     def focus_filter(self) -> None:
-        """Ctrl+F: put the focus into the filter of the page."""
+        """Ctrl+F: focus the filter of the page."""
+        if isinstance(self._find, QLineEdit):
+            self._find.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self._find.selectAll()
+        elif self._find is not None:
+            self._find()
 
     def take_keyboard(self) -> None:
-        """Let keys go to what the page is about, its list; where it has none, Tab leads to its first control."""
-        self.header.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def detail_pane(self) -> QWidget | None:
-        """What F4 hides and shows: the pane beside the list; None where the page has none."""
-        return None
+        """Focus the main list of the page, or the header where there is none."""
+        if self._grid is not None:
+            self._grid.take_keyboard()
+        else:
+            self.header.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def read_columns(self, key: str) -> str:
-        """What the user made of the columns of a table of this page; see `gui.widgets.grid_columns`."""
+        """The user's choice of columns of a table; see `gui.widgets.grid_columns`."""
         return str(self.context.settings.value(f"{COLUMNS_GROUP}/{self.page_id}/{key}", ""))
 
     def keep_columns(self, key: str, text: str) -> None:
-        """Remember it; an empty text forgets it."""
+        """Store the choice of columns; an empty text removes it."""
         place = f"{COLUMNS_GROUP}/{self.page_id}/{key}"
         if text:
             self.context.settings.setValue(place, text)
@@ -152,12 +179,7 @@ class PageView(QWidget):
             self.context.settings.remove(place)
 
     def explain_part(self, part: QWidget | None, at: QPoint | None = None) -> bool:
-        """Show what a part of the page is; returns whether it is known.
-
-        Args:
-            part: Under the mouse, or with the focus.
-            at: Where the mouse is, global; None: tell what the keyboard stands on.
-        """
+        """Explain a part of the page; returns whether it is known. ``at`` None: explain the current cell of the keyboard."""
         from gui.views.explanation import ExplainedPage, explain  # noqa: PLC0415  its texts are read when somebody asks
 
         context, state = self.context, self.context.source.state
@@ -172,8 +194,7 @@ class PageView(QWidget):
         if part is None:
             super().contextMenuEvent(event)
             return
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         words = tr("What is “{name}”?", name=tr(part.property(TERM)))
         menu.addAction(words, partial(self.explain_part, part, event.globalPos()))
         menu.popup(event.globalPos())
@@ -182,7 +203,7 @@ class PageView(QWidget):
         """Colours changed; the style sheet is already applied."""
 
     def retranslate(self) -> None:
-        """Write all texts anew; the language changed."""
+        """Write the texts that are not in `late_texts`; the language changed."""
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -204,7 +225,9 @@ class PageView(QWidget):
     def _write_words(self) -> None:
         if self._words_are_old:
             self._words_are_old = False
+            texts, self.late_texts = self.late_texts, []
             self.header.set_title(self.page_title)
+            write_texts(texts)
             self.retranslate()
 
     def _theme_changed(self, tokens: Tokens) -> None:

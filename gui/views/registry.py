@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page and where its class is; the module is imported when the page is first opened."""
+    """A page and the place of its class; the module is imported when the page is first opened."""
 
     page_id: str
     title: str
@@ -34,22 +34,10 @@ PAGES: tuple[PageEntry, ...] = (
     ),
     PageEntry("tail", "Live tail", "broadcast", "Data", "gui.views.tail.view", "TailView"),
     PageEntry("consumers", "Consumers", "users-three", "Consumption", "gui.views.consumers.view", "ConsumersView"),
-    PageEntry(
-        "dead_letters",
-        "Dead letters",
-        "x-circle",
-        "Consumption",
-        "gui.views.dead_letters.view",
-        "DeadLettersView",
-    ),
+    PageEntry("dead_letters", "Dead letters", "x-circle", "Consumption", "gui.views.dead_letters.view", "DeadLettersView"),
     PageEntry("delay", "Delay", "timer", "In flight", "gui.views.delay.view", "DelayView"),
     PageEntry(
-        "transactions",
-        "Transactions",
-        "arrows-left-right",
-        "In flight",
-        "gui.views.transactions.view",
-        "TransactionsView",
+        "transactions", "Transactions", "arrows-left-right", "In flight", "gui.views.transactions.view", "TransactionsView"
     ),
     PageEntry("clients", "Clients", "share-network", "Cluster", "gui.views.clients.view", "ClientsView"),
     PageEntry("store", "Store", "database", "Cluster", "gui.views.store.view", "StoreView"),

@@ -1,4 +1,4 @@
-"""`StagedSettings`: settings of one thing in the broker: read, staged, applied after a look at the difference, undone."""
+"""`StagedSettings`: settings of one object in the broker: read, staged, compared, applied, undone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from broker_core.api import JsonBodyError, OrbitError
@@ -19,9 +19,11 @@ from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.notice import MissingNote, Notice
 from gui.widgets.panel import Panel
+from gui.widgets.popups import opened
+from gui.widgets.said import on_language, push_button, said
 from gui.widgets.staged_form import Change, FormField, StagedForm, Value
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
@@ -38,12 +40,12 @@ class SettingsSubject(Generic[T]):
     Attributes:
         title: English heading of the dialog, with ``{name}``.
         fields: The settings.
-        ask: Request for the present settings of a thing by its name.
+        ask: Request for the settings of an object by its name.
         read: From the answer to the settings.
         values: From the settings to the form.
-        changed: From settings and values of the form to other settings; a ValueError says what cannot be.
+        changed: From settings and form values to other settings; a ValueError says what is invalid.
         request: From settings before and after to the request.
-        effects: What follows from changes, one sentence each.
+        effects: Consequences of changes, one sentence each.
     """
 
     title: str
@@ -60,7 +62,7 @@ class StagedSettings(Panel, Generic[T]):
     """A form with Apply, Revert and Undo.
 
     Signals:
-        applied: The broker took changes; carries the name of what was changed.
+        applied: The broker applied changes; carries the name of the changed object.
     """
 
     applied = Signal(str)
@@ -73,31 +75,38 @@ class StagedSettings(Panel, Generic[T]):
         self._name = ""
         self._settings: T | None = None
         self._of_each: dict[str, T] = {}
-        """Broker → what it has, where several were asked."""
+        """Settings by broker, where several answered."""
         self._lacks_some = False
-        """Whether some of them did not tell."""
+        """Whether some brokers did not answer."""
         self._undo: list[tuple[str, Mapping[str, T]]] = []
         self._asked_ms = 0
         self.form = StagedForm(subject.fields)
         self.fault = Notice(context.theme)
-        self.fault.set("")
         self.apart = MissingNote()
-        """Where brokers differ, and which of them did not tell."""
+        """Where brokers differ, and which did not answer."""
         self.note = label(role="secondary", wrap=True)
-        self.apply_button = QPushButton()
-        self.apply_button.setProperty("role", "primary")
-        self.revert_button = QPushButton()
-        self.undo_button = QPushButton()
-        self.apply_button.clicked.connect(lambda _on: self.ask_apply())
+        self.apply_button = push_button("Apply…", self.ask_apply, role="primary")
+        self.revert_button = push_button("Revert")
+        self.undo_button = push_button("Undo last change…", self.ask_undo)
         self.revert_button.clicked.connect(self.form.revert)
-        self.undo_button.clicked.connect(lambda _on: self.ask_undo())
         self.form.edited.connect(self._check)
-        self._build()
-        self.retranslate()
+        lines = column(
+            self.fault,
+            self.apart,
+            self.form,
+            self.note,
+            row(self.apply_button, self.revert_button, 1, self.undo_button),
+            1,
+            spacing=Size.GAP,
+            margins=(0, 4, 0, 0),
+        )
+        self.content.addLayout(lines)
+        said(self, title="Settings", subtitle="of the broker; nothing changes until you apply it")
+        on_language(self, self._check)
 
     @property
     def settings(self) -> T | None:
-        """What the broker has; None while not known."""
+        """The settings of the broker; None while unknown."""
         return self._settings
 
     @property
@@ -105,7 +114,7 @@ class StagedSettings(Panel, Generic[T]):
         return self._name
 
     def show_subject(self, name: str) -> None:
-        """Show the settings of another thing; nothing happens for the one that is shown."""
+        """Show the settings of another object; nothing happens for the shown one."""
         if name != self._name:
             self._name = name
             self._forget()
@@ -117,43 +126,18 @@ class StagedSettings(Panel, Generic[T]):
         self.form.clear()
 
     def reload(self) -> None:
-        """Ask the broker again; what is staged is dropped."""
+        """Read the settings again; staged changes are dropped."""
         if self._name:
             self._query.ask(self._context.source.ask(self._subject.ask(self._name)), self._take, self._failed)
 
     def tend(self, now_ms: int) -> None:
-        """Ask again what a broker did not tell, every few seconds while it is looked at and nothing is staged.
-
-        Args:
-            now_ms: The clock of the figures.
-        """
+        """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged."""
         is_whole = self._settings is not None and not self._lacks_some
         if is_whole or self._query.waiting or self.form.changes or not self.isVisible():
             self._asked_ms = now_ms
         elif not 0 <= now_ms - self._asked_ms < AGAIN_MS:
             self._asked_ms = now_ms
             self.reload()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Settings"), tr("of the broker; nothing changes until you apply it"))
-        self.apply_button.setText(tr("Apply…"))
-        self.revert_button.setText(tr("Revert"))
-        self.undo_button.setText(tr("Undo last change…"))
-        self.form.retranslate()
-        self._check()
-
-    def _build(self) -> None:
-        lines = QVBoxLayout()
-        lines.setContentsMargins(0, 4, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.fault)
-        lines.addWidget(self.apart)
-        lines.addWidget(self.form)
-        lines.addWidget(self.note)
-        lines.addLayout(row(self.apply_button, self.revert_button, 1, self.undo_button))
-        lines.addStretch(1)
-        self.content.addLayout(lines)
 
     def _take(self, answer: BrokerAnswer) -> None:
         try:
@@ -168,7 +152,6 @@ class StagedSettings(Panel, Generic[T]):
         self.form.set_values(self._subject.values(self._settings))
 
     def _apart_text(self) -> str:
-        """In what brokers differ; empty where they do not."""
         told = {broker: self._subject.values(settings) for broker, settings in self._of_each.items()}
         parts = []
         for field in self.form.fields:
@@ -185,7 +168,7 @@ class StagedSettings(Panel, Generic[T]):
         self._check()
 
     def _wanted(self) -> tuple[T | None, str]:
-        """The settings of the form, or why they cannot be."""
+        """The settings of the form, or why they are invalid."""
         if self._settings is None:
             return None, ""
         try:
@@ -211,10 +194,8 @@ class StagedSettings(Panel, Generic[T]):
         else:
             self.note.setText("")
 
-    # ---- actions -----------------------------------------------------------------------------------------------------
-
     def ask_apply(self) -> ActionDialog | None:
-        """Open the dialog that shows the difference and applies it."""
+        """Open the dialog that shows the changes and applies them."""
         wanted, _fault = self._wanted()
         changes = self.form.changes
         if wanted is None or not changes:
@@ -226,7 +207,7 @@ class StagedSettings(Panel, Generic[T]):
         return self._ask(after, changes, undoes=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Open the dialog that puts back what the last change replaced."""
+        """Open the dialog that undoes the last change."""
         before = next((settings for name, settings in reversed(self._undo) if name == self._name), None)
         if before is None or self._settings is None:
             return None
@@ -239,7 +220,7 @@ class StagedSettings(Panel, Generic[T]):
 
     @property
     def _present(self) -> Mapping[str, T]:
-        """What each broker has; under no name where one alone was asked."""
+        """Settings by broker; under an empty name where one broker alone answered."""
         assert self._settings is not None
         return self._of_each or {"": self._settings}
 
@@ -265,9 +246,7 @@ class StagedSettings(Panel, Generic[T]):
         )
         dialog = ActionDialog(plan, self._context.theme, self)
         dialog.succeeded.connect(lambda _answer: self._applied(name, before, undoes=undoes))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _applied(self, name: str, before: Mapping[str, T], *, undoes: bool) -> None:
         if undoes:
@@ -286,7 +265,7 @@ class StagedSettings(Panel, Generic[T]):
         self.applied.emit(name)
 
     def _undo_if_shown(self, name: str) -> Callable[[], None]:
-        """What the notice about a change offers: undo, unless something else is shown by then."""
+        """The Undo action of a notice; it does nothing once another object is shown."""
 
         def ask() -> None:
             if isValid(self) and self._name == name:

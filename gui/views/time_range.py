@@ -1,4 +1,4 @@
-"""The time range of the window: what charts show, up to now or between two moments."""
+"""The time range of the window: up to now, or between two moments."""
 
 from __future__ import annotations
 
@@ -14,22 +14,18 @@ RANGES_MS: dict[str, int] = {
     "Last 30 days": 30 * 86_400_000,
     "Last year": 365 * 86_400_000,
 }
-"""English name → length in milliseconds. The window itself remembers one hour; the worker's history holds the rest."""
+"""English name → length, ms. The window itself keeps one hour; the worker's history has the rest."""
 
 DEFAULT_RANGE_MS = 15 * 60_000
 SHORTEST_MS = 60_000
 ZOOM_MIN_MS = 3_000
-"""A stretch of a chart that is chosen with the mouse may be shorter than one that is entered."""
+"""Minimum span of a zoom with the mouse; shorter than what can be entered."""
 ZOOMS_MAX = 32
 CUSTOM = "Own range"
 
 
 class TimeRangeChoice(QObject):
-    """The chosen length, or the two moments that were chosen instead.
-
-    Signals:
-        changed: Another range was chosen.
-    """
+    """The chosen length, or the two chosen moments."""
 
     changed = Signal()
 
@@ -42,12 +38,12 @@ class TimeRangeChoice(QObject):
 
     @property
     def length_ms(self) -> int:
-        """The length chosen last, of those that end now."""
+        """The last chosen length up to now."""
         return self._length_ms
 
     @property
     def between(self) -> tuple[int, int] | None:
-        """From and to in ms since the epoch, where such a range was chosen; it stands still then."""
+        """The two chosen moments, ms since the epoch; None for a length up to now."""
         return self._between
 
     @property
@@ -65,7 +61,7 @@ class TimeRangeChoice(QObject):
         self._use(length_ms, None)
 
     def set_between(self, from_ms: int, to_ms: int) -> None:
-        """Choose what lies between two moments, ms since the epoch; until a length is chosen again."""
+        """Choose the span between two moments, ms since the epoch, until a length is chosen again."""
         if to_ms - from_ms < SHORTEST_MS:
             raise ValueError(f"a time range of {to_ms - from_ms} ms is shorter than {SHORTEST_MS} ms")
         self._before.clear()
@@ -73,17 +69,17 @@ class TimeRangeChoice(QObject):
 
     @property
     def is_zoomed(self) -> bool:
-        """Whether `zoom_out` leads somewhere."""
+        """Whether `zoom_out` has a range to return to."""
         return bool(self._before)
 
     def zoom(self, from_ms: int, to_ms: int) -> None:
-        """Look at a stretch of what is shown; `zoom_out` goes back. One shorter than `ZOOM_MIN_MS` is no stretch."""
+        """Show a part of the range; `zoom_out` returns. Spans shorter than `ZOOM_MIN_MS` are ignored."""
         if to_ms - from_ms >= ZOOM_MIN_MS:
             self._before = [*self._before, (self._length_ms, self._between)][-ZOOMS_MAX:]
             self._use(self._length_ms, (from_ms, to_ms))
 
     def zoom_out(self) -> None:
-        """Show again what was shown before the last `zoom`."""
+        """Show the range before the last `zoom` again."""
         if self._before:
             self._use(*self._before.pop())
 
@@ -93,13 +89,13 @@ class TimeRangeChoice(QObject):
             self.changed.emit()
 
     def asked_ms(self, now_ms: int) -> tuple[int, int]:
-        """From and to as they were chosen, also where nothing is recorded."""
+        """From and to as chosen, also where nothing is recorded."""
         return self._between or (now_ms - self._length_ms, now_ms)
 
     def window_ms(self, now_ms: int) -> tuple[int, int]:
         """From and to, for `monitoring.series.Series.window`.
 
-        While less than the chosen length is recorded, the window begins where the record does, or `SHORTEST_MS` ago.
+        While less than the length is recorded, the window begins where the record begins, or `SHORTEST_MS` ago.
         """
         start, end = self.asked_ms(now_ms)
         if self._begin_ms is not None and self._between is None:
@@ -107,11 +103,11 @@ class TimeRangeChoice(QObject):
         return start, end
 
     def forget_begin(self) -> None:
-        """Another record is shown from now on; when it begins is not known yet."""
+        """Another record is shown; its begin is unknown."""
         self._begin_ms = None
 
     def set_begin(self, begin_ms: int) -> None:
-        """Say when a record begins, ms since the epoch; the earliest counts."""
+        """Set the begin of a record, ms since the epoch; the earliest counts."""
         if self._begin_ms is None or begin_ms < self._begin_ms:
             self._begin_ms = begin_ms
             self.changed.emit()

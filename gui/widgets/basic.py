@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import (
@@ -18,15 +18,28 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
+    QShortcut,
     QShowEvent,
 )
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon, icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens, mix
+from gui.widgets.popups import new_menu
 from gui.words.plain_text import label_text, tip_text
 from gui.words.text import tr
 
@@ -106,8 +119,7 @@ class WrappedLabel(PlainLabel):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if _BREAK in super().text() and self.hasSelectedText():
             # Qt's own menu would copy the breaks, too: nobody sees them where the name is pasted.
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu = new_menu(self)
             menu.addAction(tr("Copy"), self._copy)
             menu.popup(event.globalPos())
         else:
@@ -195,7 +207,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
         role: str = "",
         tip: str = "",
         caret: bool = False,
-        on_click: Callable[[], None] | None = None,
+        on_click: Callable[[], object] | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(text, parent)
@@ -304,25 +316,79 @@ class Line(QFrame):
             self.setFixedHeight(1)
 
 
-def row(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
-    """Widgets side by side; an int is a stretch of that weight."""
+Item = QWidget | QLayout | int | tuple[QWidget | QLayout, int] | tuple[QWidget, int, Qt.AlignmentFlag]
+"""An int is a stretch of that weight; a tuple has a part with its weight, and its alignment."""
+
+
+def row(*items: Item, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
+    """Parts side by side; a spacing of -1 is that of the style."""
     return _filled(QHBoxLayout(), items, spacing, margins)
 
 
-def column(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
-    """Widgets under one another; an int is a stretch of that weight."""
+def column(*items: Item, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+    """Parts under one another; a spacing of -1 is that of the style."""
     return _filled(QVBoxLayout(), items, spacing, margins)
 
 
-def _filled(box: _Box, items: tuple[QWidget | int, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
+def _filled(box: _Box, items: tuple[Item, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
     box.setContentsMargins(*margins)
     box.setSpacing(spacing)
+    fill(box, *items)
+    return box
+
+
+def form_layout(
+    part: QWidget | None = None, *, across: int = -1, down: int = -1, grow: Literal["", "all", "expanding"] = ""
+) -> QFormLayout:
+    """A form, of a part without margins: spacing in px, -1 as in the style; ``grow``: which fields take the whole width."""
+    made = QFormLayout(part)
+    if part is not None:
+        made.setContentsMargins(0, 0, 0, 0)
+    made.setHorizontalSpacing(across)
+    made.setVerticalSpacing(down)
+    if grow:
+        policies = QFormLayout.FieldGrowthPolicy
+        made.setFieldGrowthPolicy(policies.AllNonFixedFieldsGrow if grow == "all" else policies.ExpandingFieldsGrow)
+    return made
+
+
+def show_text(part: QLabel, text: str) -> None:
+    """Show a text; an empty one hides its label."""
+    part.setText(text)
+    part.setVisible(bool(text))
+
+
+def on_key(part: QWidget, key: str | QKeySequence.StandardKey, act: Callable[[], object]) -> None:
+    """Call ``act`` when a key is pressed while the part, or one within it, has the focus."""
+    shortcut = QShortcut(QKeySequence(key), part, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+    shortcut.activated.connect(act)
+
+
+def take_out(layout: QLayout, *parts: QWidget) -> None:
+    """Remove parts from a layout and delete them."""
+    for part in parts:
+        layout.removeWidget(part)
+        part.hide()
+        part.deleteLater()
+
+
+def clear(layout: QLayout) -> None:
+    """Remove all parts from a layout and delete them."""
+    while (item := layout.takeAt(0)) is not None:
+        part = item.widget()
+        if part is not None:
+            take_out(layout, part)
+
+
+def fill(box: QBoxLayout, *items: Item) -> None:
+    """Append parts to a layout."""
     for item in items:
         if isinstance(item, int):
             box.addStretch(item)
         else:
-            box.addWidget(item)
-    return box
+            part, *how = item if isinstance(item, tuple) else (item,)
+            add: Callable[..., None] = box.addLayout if isinstance(part, QLayout) else box.addWidget
+            add(part, *how)
 
 
 def language_changed(event: QEvent) -> bool:

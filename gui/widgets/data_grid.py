@@ -261,7 +261,7 @@ class DataGrid(QWidget, Generic[R]):
         lines.setSpacing(0)
         lines.addWidget(self.progress)
         lines.addLayout(self._stack, 1)
-        self._empty: tuple[str, str, Callable[[], None] | None] = ("", "", None)
+        self._empty: tuple[Words, Words, Callable[[], object] | None] = ("", "", None)
         self._error = False
         self._loading = False
         self.read_ms = -1
@@ -396,7 +396,7 @@ class DataGrid(QWidget, Generic[R]):
 
     # ---- states ----------------------------------------------------------------------------------------------------
 
-    def set_empty(self, text: str, action: str = "", on_action: Callable[[], None] | None = None) -> None:
+    def set_empty(self, text: Words, action: Words = "", on_action: Callable[[], object] | None = None) -> None:
         """What is said while no row is shown: one sentence and one action."""
         self._empty = (text, action, on_action)
         self._show_state()
@@ -409,7 +409,7 @@ class DataGrid(QWidget, Generic[R]):
         self._show_state()
 
     def set_error(
-        self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], None] | None = None
+        self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], object] | None = None
     ) -> None:
         """Say in place of the rows why there are none; an empty text ends the error."""
         self._error = bool(text)

@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtCore import QObject, QPoint
 from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 
 from gui.models.table import Column, ColumnTableModel
 from gui.widgets.column_presets import ColumnMemory, ColumnPresets
+from gui.widgets.popups import new_menu
 from gui.widgets.questions import ask_name
 from gui.widgets.saved_menu import add_saved, menu_name
 from gui.words.text import tr
@@ -138,8 +139,7 @@ class GridColumns(QObject):
 
     def menu(self, parent: QWidget, place: int = -1) -> QMenu:
         """Which columns are shown; the last one stays. ``place`` is the column under the mouse, of which it can be asked."""
-        menu = QMenu(parent)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(parent)
         self._add_question(menu, parent, place)
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         for column in self._model.columns:

@@ -34,7 +34,7 @@ class Placeholder(QWidget):
         self._glyph: IconLabel | None = None
         self._action: QPushButton | None = None
         self._copy: QPushButton | None = None
-        self._on_action: Callable[[], None] | None = None
+        self._on_action: Callable[[], object] | None = None
         self._said: tuple[Words, Words, Words] = ("", "", "")
         self._is_error = False
         self._lines = QVBoxLayout(self)
@@ -51,17 +51,17 @@ class Placeholder(QWidget):
     def text(self) -> str:
         return self._text.text()
 
-    def show_empty(self, text: Words, action: Words = "", on_action: Callable[[], None] | None = None) -> None:
+    def show_empty(self, text: Words, action: Words = "", on_action: Callable[[], object] | None = None) -> None:
         """Say that there is nothing, and what to do."""
         self._show(text, "", action, on_action, error=False)
 
     def show_error(
-        self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], None] | None = None
+        self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], object] | None = None
     ) -> None:
         """Say what did not work, why, and offer a way on; the details can be copied."""
         self._show(text, detail, action, on_action, error=True)
 
-    def _show(self, text: Words, detail: Words, action: Words, on_action: Callable[[], None] | None, *, error: bool) -> None:
+    def _show(self, text: Words, detail: Words, action: Words, on_action: Callable[[], object] | None, *, error: bool) -> None:
         self._said, self._on_action, self._is_error = (text, detail, action), on_action, error
         self._write()
 
@@ -127,7 +127,7 @@ class Notice(QFrame):
         self._title = label(role="strong", wrap=True)
         self._text = label(role="secondary", wrap=True, selectable=True)
         self._said: tuple[Words, Words, Words] = ("", "", "")
-        self._on_action: Callable[[], None] | None = None
+        self._on_action: Callable[[], object] | None = None
         words = QVBoxLayout()
         words.setSpacing(2)
         words.addWidget(self._title)
@@ -140,6 +140,7 @@ class Notice(QFrame):
         self._line = line
         self.button: QPushButton | None = None
         """What can be done about it; made when there is something."""
+        self.hide()
 
     @property
     def text(self) -> str:
@@ -152,7 +153,7 @@ class Notice(QFrame):
         text: Words = "",
         state: State = State.WARNING,
         action: Words = "",
-        on_action: Callable[[], None] | None = None,
+        on_action: Callable[[], object] | None = None,
     ) -> None:
         """Say something; an empty title hides the remark. ``action`` is the word of a button that calls ``on_action``."""
         self.setVisible(bool(title))

@@ -65,6 +65,7 @@ class PageHeader(QWidget):
         for i, chip in enumerate(self._chips):
             chip.set(*(chips[i] if i < len(chips) else ("", State.PLAIN)))
 
-    def add_action(self, widget: QWidget) -> None:
-        """Put a button at the right end."""
-        self._line.addWidget(widget)
+    def add_action(self, *widgets: QWidget) -> None:
+        """Put buttons at the right end."""
+        for widget in widgets:
+            self._line.addWidget(widget)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, label, language_changed
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
@@ -28,7 +28,9 @@ TERM = "term"
 class Panel(QFrame):
     """A card: title line with subtitle and actions, content in ``self.content``."""
 
-    def __init__(self, title: str = "", subtitle: str = "", *, flush: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str = "", subtitle: str = "", *, flush: bool = False, spacing: int = 8, parent: QWidget | None = None
+    ) -> None:
         """Create the card; ``flush`` lets the content reach the border, as tables do."""
         super().__init__(parent)
         self.setProperty("role", "panel")
@@ -49,7 +51,7 @@ class Panel(QFrame):
         self._head.setVisible(bool(title))
         self.content = QVBoxLayout()
         self.content.setContentsMargins(0, 0, 0, 0) if flush else self.content.setContentsMargins(12, 0, 12, 12)
-        self.content.setSpacing(8)
+        self.content.setSpacing(spacing)
         self._outer.addLayout(self.content, 1)
 
     def set_title(self, title: str, subtitle: str | None = None) -> None:
@@ -73,10 +75,11 @@ class Panel(QFrame):
     def subtitle(self) -> str:
         return self._subtitle.whole_text()
 
-    def add_action(self, widget: QWidget, *, before: QWidget | None = None) -> None:
-        """Put a button, chip or legend at the right end of the title line, or before another one."""
+    def add_action(self, *widgets: QWidget, before: QWidget | None = None) -> None:
+        """Put buttons, chips or legends at the right end of the title line, or before another one."""
         self._head.setVisible(True)
-        self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
+        for widget in widgets:
+            self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
 
 
 def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
@@ -110,14 +113,15 @@ class Tile(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._theme = theme
         self._series_index = series_index
-        self.setProperty(TERM, title)
         self._spark: Sequence[float] = ()
         self._spark_state: State | None = None
-        self._title = label(tr(title), "secondary")
+        self._title = label(role="secondary")
+        self._name = title
         self._value = label(UNKNOWN, "headline")
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
         self._build()
+        self.set_title(title)
         repaint_with(self, theme)
 
     def _build(self) -> None:
@@ -139,9 +143,15 @@ class Tile(QFrame):
 
     def set_title(self, title: str) -> None:
         """Write the title anew; English."""
+        self._name = title
         self.setProperty(TERM, title)
         self._title.setText(tr(title))
         self.setAccessibleName(tr(title))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if language_changed(event):
+            self.set_title(self._name)
 
     def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
         """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""

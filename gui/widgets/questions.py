@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QInputDialog, QLabel, QMessageBox, QWidget
 
+from gui.widgets.popups import opened
 from gui.words.plain_text import title_text
 from gui.words.text import tr
 
@@ -42,5 +43,4 @@ def ask_loss(parent: QWidget, text: str, detail: str, verb: str, go: Callable[[]
 def _open(dialog: QDialog) -> None:
     for words in dialog.findChildren(QLabel):
         words.setTextFormat(Qt.TextFormat.PlainText)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.open()
+    opened(dialog)

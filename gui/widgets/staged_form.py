@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QSpi
 from gui.theme.style import set_role
 from gui.widgets.basic import label
 from gui.widgets.inputs import TEXT_PADDING
+from gui.widgets.said import on_language
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
@@ -98,7 +99,7 @@ class StagedForm(QWidget):
             self._grid.addWidget(editor, line, 1, Qt.AlignmentFlag.AlignLeft)
             self._grid.addWidget(self._defaults[field.key], line, 2)
             self._grid.addWidget(self._notes[field.key], line, 3)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self.setEnabled(False)
 
     @property
@@ -147,8 +148,7 @@ class StagedForm(QWidget):
         """Go back to what the broker has."""
         self.stage(self._before)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def _write_texts(self) -> None:
         for head, text in zip(self._heads, ("Setting", "Value", "Default", "Change"), strict=True):
             head.setText(tr(text))
         for field in self.fields:

@@ -16,6 +16,8 @@ from gui.theme.style import repolish
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton
 from gui.widgets.inputs import SEARCH_DELAY_MS
+from gui.widgets.popups import new_menu
+from gui.widgets.said import on_language, said_button
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
@@ -64,11 +66,11 @@ class TokenField(QFrame):
         self._words, self._is_condition, self._offers, self._menu = words, is_condition, offers, menu
         self._conditions: list[str] = []
         self.chips: list[IconButton] = []
-        self.add_button = IconButton(theme, "funnel", role="icon", on_click=self._open_menu)
+        self.add_button = said_button(theme, "funnel", tip="Add a condition", role="icon", on_click=self._open_menu)
         self.edit = QLineEdit()
         self.edit.setProperty("role", "bare")
         self.edit.setMinimumWidth(_TEXT_WIDTH_MIN)
-        self.clear_button = IconButton(theme, "x", role="icon", on_click=self._clear_clicked)
+        self.clear_button = said_button(theme, "x", tip="Clear the filter", role="icon", on_click=self._clear_clicked)
         self.setFixedHeight(Size.CONTROL)
         self._line = QHBoxLayout(self)
         self._line.setContentsMargins(2, 0, 2, 0)
@@ -84,8 +86,7 @@ class TokenField(QFrame):
         self.edit.textChanged.connect(lambda _text: self._pause.start())
         self.edit.textEdited.connect(lambda _text: self._edited())
         self.edit.returnPressed.connect(self._entered)
-        self.retranslate()
-        self._show_chips()
+        on_language(self, self._show_chips)
 
     # ---- as a text field -----------------------------------------------------------------------------------------------
 
@@ -125,12 +126,6 @@ class TokenField(QFrame):
         if self.property("valid") != ("false" if words else ""):
             self.setProperty("valid", "false" if words else "")
             repolish(self)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.add_button.set_tip(tr("Add a condition"))
-        self.clear_button.set_tip(tr("Clear the filter"))
-        self._show_chips()
 
     # ---- chips ---------------------------------------------------------------------------------------------------------
 
@@ -272,8 +267,7 @@ class TokenField(QFrame):
 
     def open_menu(self) -> QMenu:
         """Offer what can be asked for."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for title, words in self._menu():
             part = menu.addMenu(tr(title))
             for word in words:

@@ -166,7 +166,7 @@ def test_the_demo_is_offered_where_it_plays_alone(show_page, monkeypatch, name, 
     transactions = show_page(TransactionsView, source)
     transactions._show_empty()
     overview = show_page(OverviewView, source)
-    overview._tables.widget.retranslate()
+    overview._tables.widget._write_texts()
     last = dict(offered)
     words = ("Nothing waits in this level.", "No topics yet.")
     assert [last[text] for text in words] == [offer, offer]

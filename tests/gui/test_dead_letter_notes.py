@@ -19,8 +19,7 @@ from broker_core.worker.questions.letter_notes import (
     ReadLetterNotes,
 )
 from gui.views.dead_letters.flow import CLOSE
-from gui.views.dead_letters.notebook import NoteBook
-from gui.views.dead_letters.settings_notes import GROUP_NOTES_KEY, NOTES_KEY
+from gui.views.dead_letters.notebook import GROUP_NOTES_KEY, NOTES_KEY, NoteBook
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
 from monitoring.letter_notes import HANDLED, OPEN, PARKED, RESENT, LetterNote
 from tests.gui.test_dead_letters import DeadSource, letter, select, write

@@ -508,7 +508,7 @@ def test_meters_say_figure_and_share(make_view):
     assert view.tables.broker_chip.text == "Healthy"
 
 
-def test_a_lost_broker_is_not_called_healthy(make_view, request):
+def test_a_lost_broker_is_not_called_healthy(make_view, request, qtbot):
     source = FakeSource()
     view = make_view(source)
     source.set_status(SourceStatus.LOST)
@@ -517,8 +517,7 @@ def test_a_lost_broker_is_not_called_healthy(make_view, request):
     assert not view.demo_button.isEnabled()
     assert not view.send_button.isEnabled()
     request.getfixturevalue("chinese")
-    view.retranslate()
-    assert view.tables.broker_chip.text == "意外停止"
+    qtbot.waitUntil(lambda: view.tables.broker_chip.text == "意外停止")
 
 
 def test_the_demo_button_plays_and_stops(make_view, child, qtbot):

@@ -117,7 +117,7 @@ def test_pages_opened_and_closed_leave_nothing(window, qapp):
 def test_f4_hides_the_pane_beside_the_list_and_brings_it_back(window, page_id):
     window.navigate(page_id)
     page = window.area.current
-    pane = page.detail_pane()
+    pane = page.detail_pane
     assert pane.isVisible()
     window.commands.toggle_detail()
     assert not pane.isVisible()

@@ -221,7 +221,6 @@ def test_sections_are_made_when_they_are_shown(make_view, source):
     for key in view.buttons:
         view.show_section(key)
         assert view.section(key) is view._parts[key].made
-    view.retranslate()
     assert set(view._parts) == set(view.buttons)
 
 

@@ -15,10 +15,8 @@ from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
 from gui.theme.tokens import State
 from gui.views.tail import filter_bar
-from gui.views.tail.columns import tail_columns
 from gui.views.tail.session import TailSession
-from gui.views.tail.settings import load_rules, save_rules
-from gui.views.tail.view import HIDDEN_ROWS_MAX, TailView
+from gui.views.tail.view import HIDDEN_ROWS_MAX, TailView, load_rules, save_rules, tail_columns
 from gui.words.text import TimeZoneChoice
 from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus

@@ -1,4 +1,4 @@
-"""The choices of a mute: for how long."""
+"""The lengths of a mute, as menu entries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,7 @@ MUTE_TIMES = ((HOUR_MS, "Mute for 1 hour"), (8 * HOUR_MS, "Mute for 8 hours"), (
 
 
 def add_mute_times(menu: QMenu, mute: Callable[[int], None], *, is_muted: bool | None = None) -> None:
-    """Add an action for each length.
-
-    Args:
-        menu: Gets them.
-        mute: Called with ms, `FOREVER`, or 0 to end it.
-        is_muted: Whether there is a mute to end; None: do not offer that.
-    """
+    """Add an action for each length; ``mute`` gets ms, `FOREVER`, or 0 to unmute."""
     for length_ms, name in MUTE_TIMES:
         menu.addAction(tr(name), partial(mute, length_ms))
     menu.addAction(tr("Mute until I unmute it"), partial(mute, FOREVER))

@@ -11,17 +11,15 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QCompleter,
-    QFormLayout,
-    QHBoxLayout,
     QLineEdit,
-    QPushButton,
     QWidget,
 )
 
 from broker_core.api import UsageError
 from gui.views.alerts.words import SEVERITY_NAMES
-from gui.widgets.basic import label, row
+from gui.widgets.basic import form_layout, label, row, show_text
 from gui.widgets.inputs import UnitField
+from gui.widgets.said import on_language, push_button, said, said_label, say_items
 from gui.words.amounts import value_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -32,11 +30,11 @@ ABOVE, BELOW = 0, 1
 
 
 class RuleForm(QWidget):
-    """Edits a copy of a rule; nothing is taken over before Save.
+    """Edits a copy of a rule; nothing changes before Save.
 
     Signals:
-        saved: The person wants the rule to be like this; carries it.
-        threshold_changed: Another threshold is in the field; carries it.
+        saved: Save was pressed; carries the rule.
+        threshold_changed: Carries the threshold in the field.
     """
 
     saved = Signal(object)
@@ -52,21 +50,26 @@ class RuleForm(QWidget):
         self.series.setEditable(True)
         self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.side = QComboBox()
-        self.side.addItems(["", ""])
+        say_items(self.side, ("above", "below"))
         # Its words come later, and in other languages.
         self.side.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.threshold = UnitField()
+        self.threshold = said(UnitField(), name="Threshold")
         self.seconds = QLineEdit()
         self.severity = QComboBox()
-        self.severity.addItems([""] * len(Severity))
-        self.enabled = QCheckBox()
-        self.desktop = QCheckBox()
-        self.webhook = QCheckBox()
+        say_items(self.severity, [SEVERITY_NAMES[severity] for severity in Severity])
+        self.enabled = said(QCheckBox(), text="Watch this")
+        self.desktop = said(QCheckBox(), text="Tell through the desktop")
+        self.webhook = said(QCheckBox(), text="Tell the web hook")
         self.fault = label(role="critical", wrap=True)
-        self.save = QPushButton()
-        self.save.setProperty("role", "primary")
-        self.revert = QPushButton()
-        self._labels = [label() for _ in range(5)]
+        self.save = push_button("Save", self._save, role="primary")
+        self.revert = push_button("Revert", lambda: self._show(self._rule))
+        names = ("Name", "Series", "Fires", "For, seconds", "Severity")
+        self._labels = [said_label(name, "") for name in names]
+        for entry, name in zip((self.name, self.series, self.side, self.seconds, self.severity), names, strict=True):
+            said(entry, name=name)
+        editor = self.series.lineEdit()
+        assert editor is not None
+        said(editor, name="Series")
         self._build()
         for field in (self.name, self.threshold, self.seconds):
             field.textEdited.connect(lambda _text: self._check())
@@ -76,12 +79,10 @@ class RuleForm(QWidget):
             choice.currentIndexChanged.connect(lambda _index: self._check())
         for box in (self.enabled, self.desktop, self.webhook):
             box.toggled.connect(lambda _on: self._check())
-        self.save.clicked.connect(lambda _checked=False: self._save())
-        self.revert.clicked.connect(lambda _checked=False: self._show(self._rule))
-        self.retranslate()
+        on_language(self, self._write_name)
 
     def show_rule(self, rule: AlertRule | None) -> None:
-        """Show a rule. What is being changed in the one of the same id stays."""
+        """Show a rule. Edits of the rule with the same id stay."""
         same = rule is not None and self._rule is not None and rule.rule_id == self._rule.rule_id
         if same and self.is_changed and rule is not None:
             self._rule = replace(rule)
@@ -105,13 +106,13 @@ class RuleForm(QWidget):
             completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
 
     def set_threshold(self, value: float) -> None:
-        """Write a threshold that was dragged on the chart; a hand is exact to three digits."""
+        """Set a threshold that was dragged on the chart, rounded to three digits."""
         self.threshold.setText(f"{float(f'{value:.3g}'):.10g}")
         self._check()
 
     @property
     def is_changed(self) -> bool:
-        """Whether the fields say something else than the rule."""
+        """Whether the fields differ from the rule."""
         if self._rule is None:
             return False
         try:
@@ -120,10 +121,10 @@ class RuleForm(QWidget):
             return True
 
     def rule(self) -> AlertRule:
-        """The rule that the fields say.
+        """The rule of the fields.
 
         Raises:
-            UsageError: They make no sense; says which.
+            UsageError: A field is invalid; says which.
         """
         assert self._rule is not None
         made = replace(
@@ -141,52 +142,22 @@ class RuleForm(QWidget):
         check_rule(made)
         return made
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._write_name()
-        texts = (tr("Name"), tr("Series"), tr("Fires"), tr("For, seconds"), tr("Severity"))
-        for shown, text in zip(self._labels, texts, strict=True):
-            shown.setText(text)
-        self.side.setItemText(ABOVE, tr("above"))
-        self.side.setItemText(BELOW, tr("below"))
-        for place, severity in enumerate(Severity):
-            self.severity.setItemText(place, tr(SEVERITY_NAMES[severity]))
-        self.enabled.setText(tr("Watch this"))
-        self.desktop.setText(tr("Tell through the desktop"))
-        self.webhook.setText(tr("Tell the web hook"))
-        self.save.setText(tr("Save"))
-        self.revert.setText(tr("Revert"))
-        fields = (self.name, self.series, self.side, self.seconds, self.severity)
-        for field, text in zip(fields, texts, strict=True):
-            field.setAccessibleName(text)
-        editor = self.series.lineEdit()
-        assert editor is not None
-        editor.setAccessibleName(self.series.accessibleName())
-        self.threshold.setAccessibleName(tr("Threshold"))
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _name(self) -> str:
-        """The name as it is kept: a shipped one in English, however it is shown, unless the person wrote another."""
+        """The stored name: a shipped rule keeps its English name, unless the user entered another."""
         assert self._rule is not None
         written = self.name.text().strip()
         return self._rule.name if written == self._shown_name else written
 
     def _write_name(self) -> None:
-        """Write the name in another language, unless the person is writing one."""
+        """Translate the shown name, unless the user is editing it."""
         shown = tr(self._rule.name) if self._rule is not None else ""
         if self.name.text().strip() == self._shown_name != shown:
             self._shown_name = shown
             self.name.setText(shown)
 
     def _build(self) -> None:
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setVerticalSpacing(6)
-        condition = QHBoxLayout()
-        condition.setSpacing(8)
-        condition.addWidget(self.side)
-        condition.addWidget(self.threshold, 1)
+        form = form_layout(self, down=6)
+        condition = row(self.side, (self.threshold, 1))
         form.addRow(self._labels[0], self.name)
         form.addRow(self._labels[1], self.series)
         form.addRow(self._labels[2], condition)
@@ -231,8 +202,7 @@ class RuleForm(QWidget):
             self.threshold_changed.emit(made.threshold)
         except UsageError as error:
             reason = error_text(error)
-        self.fault.setText(reason)
-        self.fault.setVisible(bool(reason))
+        show_text(self.fault, reason)
         self.save.setEnabled(not reason and self.is_changed)
         self.revert.setEnabled(self.is_changed)
 
@@ -255,6 +225,6 @@ def _number(text: str) -> float:
 
 
 def _unit_text(series: str, threshold: float) -> str:
-    """The unit of a threshold, and what it is in larger ones: ``ms = 10 min``."""
+    """The unit of a threshold, with the value in larger units: ``ms = 10 min``."""
     unit, in_words = unit_of(series), value_text(series, threshold)
     return f"{unit} = {in_words}" if unit and in_words != amount_text(series, threshold) else unit

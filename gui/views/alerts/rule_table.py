@@ -1,4 +1,4 @@
-"""The tables of the Alerts page: rules and where they stand, and what was told."""
+"""The tables of the Alerts page: rules with their states, and fired alerts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from monitoring.missing_figures import KeptLack
 from monitoring.state import ClusterState
 
 _RECORDED_AS = {"unattended_messages": "lag_messages"}
-"""Figures that are drawn by another one, as they are not recorded themselves."""
+"""Figures without a history, and the figure drawn instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A rule and where it stands."""
+    """A rule and its state."""
 
     rule: AlertRule
     state: AlertState
@@ -36,7 +36,7 @@ class RuleRow:
 
     @property
     def worst(self) -> str:
-        """The value that a list shows first; of a rule for which nothing holds, why that is not known."""
+        """The value shown in the list; without findings, why the rule cannot be judged."""
         if not self.findings:
             return cause_text(self.kept_lack.lack) if self.kept_lack is not None else ""
         first, more = self.findings[0], len(self.findings) - 1
@@ -46,7 +46,7 @@ class RuleRow:
 
     @property
     def lack_words(self) -> str:
-        """That it cannot be judged, why, and where something holds that this is not all; empty where all is known."""
+        """Why the rule cannot be judged, or that its findings are incomplete; empty where everything is known."""
         if self.kept_lack is None or self.state is AlertState.OFF:
             return ""
         words = "Not all of it can be judged: {reason}." if self.findings else "It cannot be judged: {reason}."
@@ -54,7 +54,7 @@ class RuleRow:
 
 
 def drawn_series(one: RuleRow, state: ClusterState) -> str:
-    """The series of a rule; of one over many subjects, that of the first that it found, else of the nearest to firing."""
+    """The series drawn for a rule; of a rule over many subjects the first that fired, else the nearest to firing."""
     series = one.rule.series
     try:
         kind, pattern, figure = split_series(series)
@@ -94,7 +94,7 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
 
 
 def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
-    """Columns of what was told."""
+    """Columns of the table of fired alerts."""
     return [
         Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
         Column("text", "Alert", text_of),

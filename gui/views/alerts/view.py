@@ -1,4 +1,4 @@
-"""The Alerts page: rules and where they stand, one with its chart and its fields, what they told so far."""
+"""The Alerts page: rules and their states, the selected one with chart and fields, and fired alerts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.history import EventPage, ReadEvents
@@ -25,19 +24,21 @@ from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, tol
 from gui.views.alerts.webhook_panel import WebhookPanel
 from gui.views.alerts.words import condition_text, known_series
 from gui.views.chart_tools import brush_time_range
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, fill, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened, popup_below
+from gui.widgets.said import said, said_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.amounts import value_text
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, short_count_text, tr
-from monitoring.admin.events import EventGroup, EventRow, event_rows, kinds_of
+from monitoring.admin.events import EventGroup, event_rows, kinds_of
 from monitoring.alert_rules import RULES_MAX, AlertRule, unit_of
 from monitoring.alert_watch import AlertState, number_text
 from monitoring.series import History
@@ -47,15 +48,15 @@ from monitoring.state import ClusterState
 ASK_MS = 2_000
 EVENTS_MAX = 500
 SUBJECTS_MUTED_SINGLY = 12
-"""Subjects that the menu of mutes names."""
+"""Subjects in the menu of mutes."""
 UNITS_ON_AXIS = ("ms", "B")
-"""Others would not fit beside the axis: the title says them."""
+"""Units shown on the axis; longer ones stand in the title."""
 LIST_WIDTH = 644
 LOWER_HEIGHT = 210
 
 
 class AlertsView(PageView):
-    """Shows the rules of an `AlertCenter`, which watches them whether the page is there or not."""
+    """Shows the rules of an `AlertCenter`, which evaluates them whether the page is open or not."""
 
     page_id = "alerts"
 
@@ -66,22 +67,20 @@ class AlertsView(PageView):
         self._asked_ms = -1
         self._draft: AlertRule | None = None
         self._drawn = ""
-        """Which series the chart shows."""
+        """The series in the chart."""
         self._query: LatestQuery[EventPage] = LatestQuery(self)
         self._lines = ChartHistory(context.source, context.history, self)
         # Some series only the worker records: they are had from its history alone.
         self._recorded = ChartHistory(context.source, History(samples_max=1, series_max=0), self)
         for lines in (self._lines, self._recorded):
             lines.arrived.connect(self._draw)
-        self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self.start_rule)
+        self.new_button = said_button(theme, "plus", "New rule", role="primary", on_click=self.start_rule)
         self.header.add_action(self.new_button)
         self.problem = Notice(theme)
-        self.problem.set("")
-        self.search = SearchField(theme, " ", "funnel")
-        self.rules: ColumnTableModel[RuleRow] = ColumnTableModel(
-            rule_columns(context.times), lambda one: one.rule.rule_id, parent=self
-        )
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by name or series")
+        self.rules = ColumnTableModel(rule_columns(context.times), lambda one: one.rule.rule_id, parent=self)
         self.grid = DataGrid(self.rules, theme)
+        self.grid.set_empty(partial(tr, "There is no rule."), partial(tr, "New rule"), self.start_rule)
         self.chart_panel = Panel(" ")
         self.chart = TimeChart(theme, context.times, (ChartSeries("value", "Value", fill=True),), value_text=number_text)
         self.chart.leave_out_legend()
@@ -89,22 +88,21 @@ class AlertsView(PageView):
         self.lack = ElidedLabel(role="caption")
         """Why the selected rule cannot be judged."""
         self.form = RuleForm()
-        self.mute_button = IconButton(theme, "bell", " ", role="small", caret=True, on_click=self._open_mute_menu)
-        self.delete_button = IconButton(theme, "trash", " ", role="small", on_click=self._delete_clicked)
+        self.mute_button = said_button(theme, "bell", "Mute…", role="small", caret=True, on_click=self._open_mute_menu)
+        self.delete_button = said_button(theme, "trash", "Delete…", role="small", on_click=self.ask_delete)
         self.webhook = WebhookPanel(context)
-        self.told: ColumnTableModel[EventRow] = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
-        self.told_grid = DataGrid(self.told, theme)
-        self.told_panel = Panel(" ", flush=True)
-        self._told_read = ListRead(context.times)
-        self._show_told_read()
+        self.told = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
+        self.told_grid = said(DataGrid(self.told, theme), empty="No rule has fired yet.")
+        self.told_panel = said(Panel(" ", flush=True), title="What was told")
+        self._told_read = shown_read(context.times, "What the rules told was not read.", self.refresh, self.told_grid)
+        self._told_read.show()
         self.grid.set_loading(True)
         self._build()
+        self.set_parts(grid=self.grid, find=self.search, detail=self.chart_panel)
         self._connect()
-        self.retranslate()
 
     @property
     def center(self) -> AlertCenter:
-        """Who watches the rules."""
         return self.context.alerts
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -145,34 +143,8 @@ class AlertsView(PageView):
     def _not_told(self, error: OrbitError) -> None:
         self._told_read.refused(error)
         self.told_panel.set_subtitle("")
-        self._show_told_read()
-
-    def _show_told_read(self) -> None:
-        self._told_read.show_in(self.told_grid, lambda: tr("What the rules told was not read."), self.refresh)
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.chart_panel
 
     def retranslate(self) -> None:
-        self.new_button.setText(tr("New rule"))
-        self.search.setPlaceholderText(tr("Filter by name or series"))
-        self.search.setAccessibleName(tr("Filter by name or series"))
-        self.grid.set_empty(tr("There is no rule."), tr("New rule"), self.start_rule)
-        self.mute_button.setText(tr("Mute…"))
-        self.delete_button.setText(tr("Delete…"))
-        self.told_panel.set_title(tr("What was told"), "")
-        self.told_grid.set_empty(tr("No rule has fired yet."))
-        self.form.retranslate()
-        self.webhook.retranslate()
-        for model in (self.rules, self.told):
-            model.all_texts_changed()
         if self._state is not None:
             # Before, the first figures show them, in a turn of their own.
             self._show_rules()
@@ -180,7 +152,7 @@ class AlertsView(PageView):
     # ---- rules ---------------------------------------------------------------------------------------------------------
 
     def start_rule(self, series: str = "totals.put_rate", threshold: float = 0.0) -> None:
-        """Begin a new rule; it is there once it is saved."""
+        """Begin a new rule; it exists after Save."""
         if len(self.center.rules) >= RULES_MAX:
             words = partial(tr, "There are {count} rules; delete some first", count=RULES_MAX)
             self.context.notify(words, state=State.WARNING)
@@ -194,7 +166,7 @@ class AlertsView(PageView):
         self.form.name.selectAll()
 
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether the selected rule is to go."""
+        """Ask whether to delete the selected rule."""
         chosen = self.grid.selected_row
         if chosen is None:
             return None
@@ -212,12 +184,10 @@ class AlertsView(PageView):
             is_destructive=True,
         )
         dialog = ActionDialog(plan, self.context.theme, self)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def mute(self, length_ms: int, subject: str = "") -> None:
-        """Mute the selected rule for a time, or one of its subjects; 0 unmutes it, `FOREVER`."""
+        """Mute the selected rule or one of its subjects; 0 unmutes, `FOREVER` has no end."""
         chosen = self.grid.selected_row
         if chosen is not None:
             self.center.mute(chosen.rule.rule_id, length_ms, subject)
@@ -233,26 +203,16 @@ class AlertsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = Panel(flush=True)
-        left.content.setSpacing(0)
-        left.content.addLayout(row(self.search, margins=(8, 8, 8, 8)))
-        left.content.addWidget(self.grid, 1)
-        self.chart_panel.add_action(self.mute_button)
-        self.chart_panel.add_action(self.delete_button)
-        self.chart_panel.content.addWidget(self.lack)
-        self.chart_panel.content.addWidget(self.chart, 1)
-        self.chart_panel.content.addWidget(self.form)
+        left = Panel(flush=True, spacing=0)
+        fill(left.content, row(self.search, margins=(8, 8, 8, 8)), (self.grid, 1))
+        self.chart_panel.add_action(self.mute_button, self.delete_button)
+        fill(self.chart_panel.content, self.lack, (self.chart, 1), self.form)
         split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
         self.told_panel.content.addWidget(self.told_grid)
-        below = QHBoxLayout()
-        below.setSpacing(Size.GAP)
-        below.addWidget(self.told_panel, 3)
-        below.addWidget(self.webhook, 2)
+        below = row((self.told_panel, 3), (self.webhook, 2), spacing=Size.GAP)
         self.told_panel.setFixedHeight(LOWER_HEIGHT)
         self.webhook.setFixedHeight(LOWER_HEIGHT)
-        self.content.addWidget(self.problem)
-        self.content.addWidget(split, 1)
-        self.content.addLayout(below)
+        fill(self.content, self.problem, (split, 1), below)
 
     def _connect(self) -> None:
         self.search.searched.connect(self._filter)
@@ -340,15 +300,13 @@ class AlertsView(PageView):
 
     def _take(self, page: EventPage) -> None:
         self._told_read.answered()
-        self._show_told_read()
         self.told.set_rows(event_rows(page))
         self.told_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))
 
     # ---- muting --------------------------------------------------------------------------------------------------------
 
     def _mute_menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         chosen = self.grid.selected_row
         if chosen is None:
             return menu
@@ -369,10 +327,7 @@ class AlertsView(PageView):
         self.mute(length_ms, subject)
 
     def _open_mute_menu(self) -> None:
-        self._mute_menu().popup(self.mute_button.mapToGlobal(QPoint(0, self.mute_button.height())))
-
-    def _delete_clicked(self) -> None:
-        self.ask_delete()
+        popup_below(self._mute_menu(), self.mute_button)
 
 
 def _chips(rows: Sequence[RuleRow]) -> list[tuple[str, State]]:

@@ -1,4 +1,4 @@
-"""`WebhookPanel`: the address that is told of alerts, and how the last attempt went."""
+"""`WebhookPanel`: the address that receives alerts, and the result of the last request."""
 
 from __future__ import annotations
 
@@ -7,39 +7,34 @@ from PySide6.QtWidgets import QLineEdit
 from broker_core.api import UsageError
 from gui.operations.alert_center import post_text
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, column, label
+from gui.widgets.basic import column, label
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.webhook import check_url
 
 
 class WebhookPanel(Panel):
-    """Shows and changes the web hook of the `AlertCenter`; the process that judges the rules tells it."""
+    """Shows and changes the web hook of the `AlertCenter`; the process that evaluates the rules sends the requests."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._center = context.alerts
         self._is_trying = False
         self._is_refused = False
-        """Whether the address in the field cannot be used; it stays there to be mended."""
-        self.address = QLineEdit()
-        self.try_button = IconButton(context.theme, "paper-plane-tilt", " ", role="small", on_click=self._try)
+        """Whether the address in the field is invalid; it stays there to be corrected."""
+        self.address = said(QLineEdit(), name="Address of the web hook")
+        self.address.setPlaceholderText("https://hooks.example.org/orbit")
+        self.try_button = said_button(context.theme, "paper-plane-tilt", "Try it", role="small", on_click=self._try)
         self.result = label(role="caption", wrap=True, selectable=True)
         self.content.addLayout(column(self.address, self.result, 1))
         self.add_action(self.try_button)
         self.address.editingFinished.connect(self._edited)
         self._center.changed.connect(self._show)
         self._center.posted.connect(self._posted)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Web hook"), tr("POST with JSON, also when an alert is over"))
-        self.address.setPlaceholderText("https://hooks.example.org/orbit")
-        self.address.setAccessibleName(tr("Address of the web hook"))
-        self.try_button.setText(tr("Try it"))
-        self._show()
+        said(self, title="Web hook", subtitle="POST with JSON, also when an alert is over")
+        on_language(self, self._show)
 
     def _edited(self) -> None:
         self._is_refused = False

@@ -1,4 +1,4 @@
-"""What alerts, their states and series are called, and where they are shown."""
+"""Names of alerts, their states and series, and the pages that show them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def condition_text(rule: AlertRule) -> str:
 
 
 def known_series(state: ClusterState | None) -> list[str]:
-    """Series to choose from: figures of the whole broker, of every topic, group and level, and of each by name."""
+    """Series to choose from: figures of the broker, of every topic, group and level, and of each topic and group by name."""
     wide = [f"{kind}:*.{figure}" for kind, figures in KINDS.items() for figure in figures]
     if state is None:
         return wide
@@ -58,20 +58,18 @@ def cause_text(lack: Lack) -> str:
     return tr(CAUSE_TEXTS[lack.cause], **({"parts": ", ".join(map(tr, lack.parts))} if lack.parts else {}))
 
 
-# ---- one alert ---------------------------------------------------------------------------------------------------------
-
 _PAGES_OF_TOTALS = (
     ("disk_", "store"), ("put_", "store"), ("store_", "store"), ("flush_", "store"), ("commit_log", "store"),
     ("transactions_", "transactions"), ("atomic_", "transactions"), ("lag_", "consumers"), ("connections", "clients"),
     ("producers", "clients"), ("consumers", "clients"),
 )  # fmt: skip
-"""Which page shows a figure of the whole broker, by how its name begins."""
+"""Prefix of a broker figure → page that shows it."""
 VERBS = {"dead_letters": "Inspect", "transactions": "Review"}
-"""What the button of an alert says, by page; for all others “Show”."""
+"""Button of an alert, by page; “Show” for all others."""
 
 
 def alert_texts(alert: OpenAlert) -> tuple[str, str]:
-    """What is wrong, and why it counts as such."""
+    """Title and reason of an alert."""
     rule, value = alert.rule, alert.finding.value
     kind, _pattern, figure = split_series(rule.series)
     subject = subject_of(alert)
@@ -104,18 +102,18 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
 
 
 def is_about_dead_letters(rule: AlertRule) -> bool:
-    """Whether a rule counts what died."""
+    """Whether a rule counts dead letters."""
     kind, pattern, figure = split_series(rule.series)
     return kind == "topic" and pattern.startswith(reserved.DLQ_PREFIX) and figure == "kept_messages" and rule.above
 
 
 def subject_of(alert: OpenAlert) -> str:
-    """Whom an alert is about: of a topic of dead letters its group."""
+    """Subject of an alert; for a dead letter topic its group."""
     return alert.finding.subject.removeprefix(reserved.DLQ_PREFIX)
 
 
 def alert_place(alert: OpenAlert) -> tuple[str, dict[str, object]]:
-    """Page that shows what is wrong, with arguments."""
+    """Page that shows the cause, with arguments."""
     kind, _pattern, figure = split_series(alert.rule.series)
     subject = alert.finding.subject
     if subject.startswith(reserved.DLQ_PREFIX):

@@ -1,4 +1,4 @@
-"""Changes of broker settings: what differs from what brokers have, what takes it back, and how that is shown."""
+"""Changes of broker settings: differences from the brokers' values, their undo, and their texts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Values = Mapping[str, Mapping[str, str]]
 
 
 def values_text(setting: Setting) -> str:
-    """The value with what it means, or those that different brokers have."""
+    """The value with its meaning; where brokers differ, all values."""
     return " ≠ ".join(value_text(setting.key, value) or UNKNOWN for value in setting.values)
 
 
 def diff_text(key: str, now: str, after: str) -> str:
-    """A change of a setting; ``now`` as it is shown."""
+    """A change of a setting; ``now`` is a text."""
     return f"{now} → {value_text(key, after)}"
 
 
 def changes_of(settings: Mapping[str, Setting], wanted: Values) -> Values:
-    """What of some values brokers do not have yet."""
+    """The wanted values that brokers do not have yet."""
     changed = {
         broker: {
             key: value
@@ -36,7 +36,7 @@ def changes_of(settings: Mapping[str, Setting], wanted: Values) -> Values:
 
 
 def values_before(settings: Mapping[str, Setting], keys: Sequence[str]) -> Values:
-    """What takes a change of settings back: for each broker where they have not the same value."""
+    """The present values of some settings, by broker where brokers differ."""
     before: dict[str, dict[str, str]] = {}
     for key in keys:
         setting = settings.get(key)
@@ -47,7 +47,7 @@ def values_before(settings: Mapping[str, Setting], keys: Sequence[str]) -> Value
 
 
 def change_facts(settings: Mapping[str, Setting], changed: Values) -> list[tuple[str, str]]:
-    """Each change as a name, and the value of now with the new one."""
+    """Each change as its name, and the values before and after."""
     facts = []
     for broker, values in changed.items():
         for key, value in values.items():
@@ -59,7 +59,7 @@ def change_facts(settings: Mapping[str, Setting], changed: Values) -> list[tuple
 
 
 def warnings_of(changed: Mapping[str, str]) -> list[str]:
-    """What a change does that is easily overlooked."""
+    """Consequences of a change that are easily overlooked."""
     found = []
     if changed.get("brokerPermission", "6") != "6":
         found.append(tr("Clients that may not read or write any more fail until the permission is given back."))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedLayout, QWidget
 
 from broker_core.api import SettingKind
 from gui.theme.style import repolish
 from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, push_button, said
 from gui.words.text import UNKNOWN, size_text, span_text, tr
 from monitoring.admin.setting_units import SettingUnit, setting_unit
 from monitoring.admin.settings import Fault, Setting, fault_of
@@ -24,8 +25,8 @@ class SettingDetail(Panel):
     """Shows the selected setting.
 
     Signals:
-        staged: Another value was chosen; carries key and value. The value that it has already means: no change.
-        kept: Nothing is to be changed; carries the key.
+        staged: Another value was chosen; carries key and value. The present value means: no change.
+        kept: The staged change is dropped; carries the key.
     """
 
     staged = Signal(str, str)
@@ -36,36 +37,42 @@ class SettingDetail(Panel):
         self._setting: Setting | None = None
         self._value = ""
         self.refusal = ""
-        """Why nothing can be changed at all; empty where it can."""
+        """Why nothing can be changed; empty where it can."""
         self.explanation = label(wrap=True, selectable=True)
         self.facts = KeyValueList()
-        self.field = QLineEdit()
-        self.switch = QComboBox()
+        self.field = said(QLineEdit(), name="New value")
+        self.switch = said(QComboBox(), name="New value")
         self.switch.addItems(["true", "false"])
         self.meaning = label(role="caption", wrap=True)
-        """What the typed number is."""
+        """The meaning of the typed number."""
         self.fault = label(role="critical", wrap=True)
         self.locked = label(role="caption", wrap=True)
-        self.stage_button = QPushButton()
-        self.stage_button.setProperty("role", "primary")
-        self.default_button = QPushButton()
-        self.keep_button = QPushButton()
+        self.stage_button = push_button("Stage", self._stage, role="primary")
+        self.default_button = push_button("Stage the default", self._stage_default)
+        self.keep_button = push_button("Do not change", self._keep)
         self._fields = QWidget()
         self._stack = QStackedLayout(self._fields)
         self._stack.addWidget(self.field)
         self._stack.addWidget(self.switch)
         self._fields.setFixedHeight(30)
-        self._build()
+        fill(
+            self.content,
+            self.explanation,
+            self.facts,
+            self._fields,
+            self.meaning,
+            self.fault,
+            self.locked,
+            row(self.stage_button, self.default_button, self.keep_button, 1),
+            1,
+        )
         self.field.textChanged.connect(lambda _text: self._check())
         self.field.returnPressed.connect(self._stage)
         self.switch.currentTextChanged.connect(lambda _text: self._check())
-        self.stage_button.clicked.connect(lambda _checked=False: self._stage())
-        self.default_button.clicked.connect(lambda _checked=False: self._stage_default())
-        self.keep_button.clicked.connect(lambda _checked=False: self._keep())
-        self.retranslate()
+        on_language(self, self._write)
 
     def show_setting(self, setting: Setting | None, staged: str | None) -> None:
-        """Show a setting, with the value that is staged for it. What is being typed for the same one stays."""
+        """Show a setting with its staged value. Text typed for the same setting stays."""
         before = self._setting
         shown = "" if setting is None else setting.value if staged is None else staged
         typed = setting is not None and setting == before and self._text() != self._value
@@ -75,23 +82,6 @@ class SettingDetail(Panel):
             self.field.setText(shown)
             self.switch.setCurrentText(shown)
         self._write()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.stage_button.setText(tr("Stage"))
-        self.default_button.setText(tr("Stage the default"))
-        self.keep_button.setText(tr("Do not change"))
-        self.field.setAccessibleName(tr("New value"))
-        self.switch.setAccessibleName(tr("New value"))
-        self._write()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        for part in (self.explanation, self.facts, self._fields, self.meaning, self.fault, self.locked):
-            self.content.addWidget(part)
-        self.content.addLayout(row(self.stage_button, self.default_button, self.keep_button, 1))
-        self.content.addStretch(1)
 
     def _write(self) -> None:
         setting = self._setting
@@ -125,8 +115,7 @@ class SettingDetail(Panel):
             return
         text = self._text()
         fault = fault_of(setting, text)
-        self.meaning.setText("" if fault else human_text(setting.key, text))
-        self.meaning.setVisible(bool(self.meaning.text()))
+        show_text(self.meaning, "" if fault else human_text(setting.key, text))
         self.field.setProperty("valid", "false" if fault else "")
         repolish(self.field)
         self.fault.setVisible(fault is not None)
@@ -157,7 +146,7 @@ class SettingDetail(Panel):
 
 
 def fault_text(setting: Setting, fault: Fault) -> str:
-    """Why a value cannot be used, in words."""
+    """Why a value is invalid."""
     spec = setting.spec
     match fault:
         case Fault.NO_NUMBER:
@@ -173,7 +162,7 @@ def fault_text(setting: Setting, fault: Fault) -> str:
 
 
 def human_text(key: str, value: str) -> str:
-    """What a value means, where its unit is known and the number alone does not say it: ``4 MiB``, ``1 min``; else empty."""
+    """The meaning of a value with a unit: ``4 MiB``, ``1 min``; empty where the number says it."""
     unit = setting_unit(key)
     number = whole_of(value)
     if unit is None or not number:
@@ -189,7 +178,7 @@ def human_text(key: str, value: str) -> str:
 
 
 def value_text(key: str, value: str) -> str:
-    """A value with what it means behind it: ``1073741824 (1 GiB)``."""
+    """A value followed by its meaning: ``1073741824 (1 GiB)``."""
     human = human_text(key, value)
     return f"{value} ({human})" if human else value
 

@@ -1,4 +1,4 @@
-"""What each setting that can be changed live does, in a sentence or two. English; shown through `tr`."""
+"""What each setting does that can be changed live. English; shown through `tr`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Broker settings page: all settings, searched and explained; live ones staged, reviewed as a diff, changed, undone."""
+"""The Broker settings page: all settings, searched and explained; live ones staged, reviewed, changed and undone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import BrokerAnswer
@@ -33,12 +33,14 @@ from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, column, row
+from gui.widgets.basic import IconButton, column, fill, on_key, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import on_language, said_button
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, tr
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
@@ -46,7 +48,7 @@ from monitoring.sources.base import Pending, SourceStatus
 from monitoring.state import ClusterState
 
 ASK_MS = 10_000
-"""Somebody else may change settings too."""
+"""Read interval, because other administrators may change settings."""
 UNDO_MAX = 20
 DETAIL_WIDTH = 400
 LIVE, AT_START, FIXED = "Can be changed now", "Set when the broker starts", "Fixed in this broker"
@@ -54,7 +56,7 @@ LIVE, AT_START, FIXED = "Can be changed now", "Set when the broker starts", "Fix
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A setting with what is staged for it; None for nothing."""
+    """A setting with its staged value; None for none."""
 
     setting: Setting
     staged: str | None
@@ -134,37 +136,32 @@ class BrokerSettingsView(PageView):
         self._undo: list[Values] = []
         self._asked_ms = self._read_ms = -1
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self.undo_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self._undo_clicked)
-        self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self._review_clicked)
-        self.header.add_action(self.undo_button)
-        self.header.add_action(self.review_button)
-        self.model: ColumnTableModel[SettingRow] = ColumnTableModel(
-            setting_columns(),
-            lambda one: one.setting.key,
-            section=section_of,
-            sections=(LIVE, AT_START, FIXED),
-            parent=self,
+        self.undo_button = said_button(theme, "arrow-counter-clockwise", "Undo…", on_click=self.ask_undo)
+        self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self.ask_change)
+        self.header.add_action(self.undo_button, self.review_button)
+        self.model = ColumnTableModel(
+            setting_columns(), lambda one: one.setting.key, section=section_of, sections=(LIVE, AT_START, FIXED), parent=self
         )
-        self.filter = ListFilter(theme, self.model, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
+        self.filter = ListFilter(
+            theme, self.model, SHOWN_NAMES, "Search by name, value or explanation", accepts=is_shown, text_of=searched_text
+        )
         self.grid = DataGrid(self.model, theme)
         self.missing = MissingNote()
         self._brokers: list[str] = []
-        """Those that were asked, where there are several."""
+        """Names of the brokers, where there are several."""
         self._list_read = ListRead(context.times)
         self.detail = SettingDetail()
         self.staged_panel = Panel(" ")
         self.staged_facts = KeyValueList(mono=True)
         self._build()
+        self.set_parts(grid=self.grid, find=self.filter.focus)
         self.grid.selected.connect(lambda _one: self._show_selected())
         self.grid.activated.connect(lambda _one: self.detail.field.setFocus())
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.staged.connect(self.stage)
         self.detail.kept.connect(self.unstage)
-        undo = QShortcut(
-            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
-        undo.activated.connect(self._undo_clicked)
-        self.retranslate()
+        on_key(self, QKeySequence.StandardKey.Undo, self.ask_undo)
+        on_language(self, self._show)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -189,23 +186,10 @@ class BrokerSettingsView(PageView):
         if source.status is SourceStatus.READY:
             self._query.ask(source.ask(settings_request()), self._take, self._failed)
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.filter.focus()
-
-    def retranslate(self) -> None:
-        self.filter.write_hint(tr("Search by name, value or explanation"))
-        self.undo_button.setText(tr("Undo…"))
-        self.detail.retranslate()
-        self.model.all_texts_changed()
-        self._show()
-
     # ---- changing ------------------------------------------------------------------------------------------------------
 
     def stage(self, key: str, value: str) -> None:
-        """Put a value aside for the next change; the one that the setting has everywhere takes it back out."""
+        """Stage a value; the value that all brokers have removes the change."""
         known = self._by_key.get(key)
         if known is not None and known.values == (value,):
             self._staged.pop(key, None)
@@ -214,7 +198,7 @@ class BrokerSettingsView(PageView):
         self._show()
 
     def unstage(self, key: str) -> None:
-        """Change nothing of a setting."""
+        """Drop the staged change of a setting."""
         self._staged.pop(key, None)
         self._show()
 
@@ -223,12 +207,12 @@ class BrokerSettingsView(PageView):
         return {setting.key: setting for setting in self._settings}
 
     def ask_change(self) -> ActionDialog | None:
-        """Show what is staged as a diff, to be changed at once."""
+        """Open the dialog that shows the staged changes and applies them."""
         title = tr("Change {count} broker settings?", count=len(self._staged))
         return self._ask(title, {"": dict(self._staged)}, undo=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Show what would take the last change back."""
+        """Open the dialog that undoes the last change."""
         return self._ask(tr("Take the last change back?"), self._undo[-1], undo=True) if self._undo else None
 
     def _ask(self, title: str, wanted: Values, *, undo: bool) -> ActionDialog | None:
@@ -253,9 +237,7 @@ class BrokerSettingsView(PageView):
         dialog = ActionDialog(plan, self.context.theme, self)
         old = values_before(by_key, keys)
         dialog.succeeded.connect(lambda _answer: self._changed(keys, old, undo=undo))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _start(self, changed: Values) -> Pending[Any]:
         requests = [change_request(values, broker) for broker, values in changed.items()]
@@ -282,20 +264,11 @@ class BrokerSettingsView(PageView):
         self.context.notify(lambda: tr("{count} broker settings changed", count=len(keys)), state=State.HEALTHY)
         self.refresh()
 
-    def _review_clicked(self) -> None:
-        self.ask_change()
-
-    def _undo_clicked(self) -> None:
-        self.ask_undo()
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = Panel(flush=True)
-        left.content.setSpacing(0)
-        left.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
-        left.content.addWidget(self.grid, 1)
-        left.content.addWidget(self.missing)
+        left = Panel(flush=True, spacing=0)
+        fill(left.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1), self.missing)
         self.staged_panel.content.addWidget(self.staged_facts)
         right = QWidget()
         right.setLayout(column(self.detail, self.staged_panel, spacing=Size.GAP))
@@ -374,8 +347,7 @@ class BrokerSettingsView(PageView):
     # ---- menu ----------------------------------------------------------------------------------------------------------
 
     def _open_menu(self, one: SettingRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         setting = one.setting
         may_change = setting.is_live and not read_only_reason(self.context.source)
         if may_change and setting.default and setting.values != (setting.default,):
@@ -389,7 +361,7 @@ class BrokerSettingsView(PageView):
 
 
 def searched_text(one: SettingRow) -> str:
-    """What the search looks at."""
+    """The searched text."""
     explanation = EXPLANATIONS.get(one.setting.key, "")
     setting = one.setting
     meanings = " ".join(human_text(setting.key, value) for value in setting.values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker_core.api import names as reserved
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
 from monitoring.admin.connections import ClientRow, ConnectionNote, MixRow, Role
@@ -25,32 +25,29 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
         Column("version", "Version", lambda row: row.client or UNKNOWN, tip=_version_tip, width=108),
         Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=142),
         Column("topics", "Topics and filter", topics_text, dim=True, width=124),
-        Column(
+        number_column(
             "requests",
             "Req /s",
-            lambda row: rate_number(row.traffic.requests),
-            sort=lambda row: row.traffic.requests,
+            lambda row: row.traffic.requests,
+            rate_number,
             tip=lambda row: tr("{count} requests since it connected", count=count_text(row.requests)),
-            right=True,
             width=66,
         ),
-        Column(
+        number_column(
             "in",
             "Bytes in",
-            lambda row: byte_rate_text(row.traffic.bytes_in),
-            sort=lambda row: row.traffic.bytes_in,
+            lambda row: row.traffic.bytes_in,
+            byte_rate_text,
             tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_in)),
-            right=True,
             dim=True,
             width=90,
         ),
-        Column(
+        number_column(
             "out",
             "Bytes out",
-            lambda row: byte_rate_text(row.traffic.bytes_out),
-            sort=lambda row: row.traffic.bytes_out,
+            lambda row: row.traffic.bytes_out,
+            byte_rate_text,
             tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_out)),
-            right=True,
             dim=True,
             width=90,
         ),
@@ -58,7 +55,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             "heartbeat",
             "Heartbeat",
             heartbeat_text,
-            sort=lambda row: row.heartbeat_ms if row.heartbeat_ms >= 0 else None,
+            sort=lambda row: known_number(row.heartbeat_ms),
             tip=lambda row: times.full(row.heartbeat_ms) if row.heartbeat_ms >= 0 else "",
             right=True,
             dim=True,
@@ -85,18 +82,16 @@ def mix_columns() -> list[Column[MixRow]]:
         Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG, wants=112),
         Column("share", "Share", lambda row: f"{row.share:.0%}", sort=lambda row: row.share, kind=CellKind.BAR,
                value=lambda row: row.share, width=100, gives_way=1),
-        Column("count", "Connections", lambda row: str(row.connections), sort=lambda row: row.connections, right=True,
-               width=92),
+        number_column("count", "Connections", lambda row: row.connections, str, width=92),
     ]  # fmt: skip
 
 
 def section_of(row: ClientRow) -> str:
-    """Heading of a row."""
     return SECTIONS[row.role]
 
 
 def topics_text(row: ClientRow) -> str:
-    """What a consumer subscribes; for the broker's own connections, what they are for."""
+    """The subscriptions of a consumer; for the broker's own connections, their purpose."""
     if row.role is Role.OUT:
         return tr("registers at the name server")
     if row.role is Role.OTHER:
@@ -112,12 +107,12 @@ def heartbeat_text(row: ClientRow) -> str:
 
 
 def connected_text(row: ClientRow) -> str:
-    """How long the connection stands."""
+    """How long the connection has lasted."""
     return UNKNOWN if row.connected_ms < 0 else duration_text(max(0, row.taken_ms - row.connected_ms))
 
 
 def note_text(row: ClientRow) -> str:
-    """What is worth a look, in a word."""
+    """The remark on a client, in a word."""
     return "" if row.note is ConnectionNote.NONE else tr(NOTE_NAMES[row.note])
 
 

@@ -1,13 +1,13 @@
-"""The Clients page: every connection in and out, who uses it and how much goes through; a connection can be closed."""
+"""The Clients page: every connection in and out, its user and traffic; a connection can be closed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
@@ -27,15 +27,17 @@ from gui.views.clients.columns import (
     topics_text,
 )
 from gui.views.list_filter import ListFilter
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
@@ -44,7 +46,6 @@ from monitoring.admin.connections import (
     ClientRow,
     ConnectionNote,
     ConnectionRates,
-    MixRow,
     Role,
     client_rows,
     mix_of,
@@ -54,16 +55,11 @@ from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
 ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
-"""Least time between two looks; more than so many connections cost the broker's loop enough to look less often."""
+"""Minimum interval of reads, longer above so many connections, because a read costs the broker's loop."""
 
 
 ALL, PRODUCERS, CONSUMERS, NOTES = "all", "producers", "consumers", "notes"
-SHOWN_NAMES = {
-    ALL: "All {count}",
-    PRODUCERS: "Producers {count}",
-    CONSUMERS: "Consumers {count}",
-    NOTES: "With notes {count}",
-}
+SHOWN_NAMES = {ALL: "All {count}", PRODUCERS: "Producers {count}", CONSUMERS: "Consumers {count}", NOTES: "With notes {count}"}
 
 
 def is_shown(client: ClientRow, key: str) -> bool:
@@ -74,7 +70,7 @@ def is_shown(client: ClientRow, key: str) -> bool:
 
 
 class ClientsView(PageView):
-    """Lists clients; below, who owned the queues of a group, what clients are made of, and the selected one."""
+    """Lists clients; below, the owners of a group's queues, languages and versions, and the selected client."""
 
     page_id = "clients"
 
@@ -84,29 +80,41 @@ class ClientsView(PageView):
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
         self._rates = ConnectionRates()
         self._asked_ms = -1
-        self.clients: ColumnTableModel[ClientRow] = ColumnTableModel(
+        self.clients = ColumnTableModel(
             client_columns(context.times),
             lambda client: client.key,
             section=section_of,
             sections=tuple(SECTIONS.values()),
             parent=self,
         )
-        self.filter = ListFilter(theme, self.clients, SHOWN_NAMES, accepts=is_shown, text_of=searched_text)
+        self.filter = ListFilter(
+            theme,
+            self.clients,
+            SHOWN_NAMES,
+            "Filter by client, group, topic, version or address",
+            accepts=is_shown,
+            text_of=searched_text,
+        )
         self.grid = DataGrid(self.clients, theme)
-        self.mix: ColumnTableModel[MixRow] = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
-        self.mix_grid = DataGrid(self.mix, theme)
+        self.mix = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
+        self.mix_grid = said(DataGrid(self.mix, theme), empty="Nobody is connected.")
         self.notice = label(role="secondary", wrap=True)
         self.notice.hide()
-        self.mix_panel = Panel(" ", flush=True)
+        self.mix_panel = said(
+            Panel(" ", flush=True), title="Languages and versions", subtitle="connections that said what they are"
+        )
         self.detail = Panel(" ")
         self.facts = KeyValueList()
-        self.close_button = IconButton(theme, "x", " ", role="small", on_click=self._close_clicked)
+        self.close_button = said_button(
+            theme, "x", "Close…", role="small", on_click=self.ask_close, name="Close the connection"
+        )
         self.ownership = OwnershipHistory(context)
         self._state: ClusterState | None = None
         self._group = ""
-        """Whose queues are shown."""
+        """Group whose queues are shown."""
         self._rebalances = -1
         self._build()
+        self.set_parts(grid=self.grid, find=self.filter.focus, detail=self.detail)
         self.filter.changed.connect(self._show_counts)
         self.grid.selected.connect(lambda _client: self._show_selected())
         self.grid.activated.connect(self._open_group)
@@ -114,9 +122,9 @@ class ClientsView(PageView):
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
         self.ownership.rebalanced.connect(self._rebalanced)
         context.time_range.changed.connect(self._show_owned)
-        self._list_read = ListRead(context.times)
-        self._show_read()
-        self.retranslate()
+        self._list_read = shown_read(context.times, "The connections were not read.", self.refresh, self.grid, self.mix_grid)
+        self._list_read.show()
+        on_language(self, self._show_counts, self._show_selected)
         self._show_selected()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -143,30 +151,10 @@ class ClientsView(PageView):
         if self.context.source.status is SourceStatus.READY:
             self._query.ask(self.context.source.ask(ListConnections()), self._take, self._failed)
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.filter.focus()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
-
-    def retranslate(self) -> None:
-        self.filter.write_hint(tr("Filter by client, group, topic, version or address"))
-        self.close_button.setText(tr("Close…"))
-        self.close_button.setAccessibleName(tr("Close the connection"))
-        self.mix_panel.set_title(tr("Languages and versions"), tr("connections that said what they are"))
-        self.mix_grid.set_empty(tr("Nobody is connected."))
-        for model in (self.clients, self.mix):
-            model.all_texts_changed()
-        self._show_counts()
-        self._show_selected()
-
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_close(self) -> ActionDialog | None:
-        """Ask whether the connection of the selected row is to be closed."""
+        """Ask whether to close the connection of the selected row."""
         client = self.grid.selected_row
         if client is None:
             return None
@@ -186,17 +174,12 @@ class ClientsView(PageView):
             refusal=self._close_refusal(),
         )
         dialog = ActionDialog(plan, self.context.theme, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.succeeded.connect(lambda _done: self._closed(client))
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _close_refusal(self) -> str:
         source = self.context.source
         return read_only_reason(source) or cannot_reason(source, Ability.CLOSE_CONNECTIONS)
-
-    def _close_clicked(self) -> None:
-        self.ask_close()
 
     def _closed(self, client: ClientRow) -> None:
         name = client.client_id or client.address
@@ -206,13 +189,10 @@ class ClientsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
+        panel = Panel(flush=True, spacing=0)
         self.filter.add_action(ColumnsButton(self.context.theme, self.grid))
-        panel.content.addLayout(row(self.filter, margins=(8, 8, 8, 8)))
-        panel.content.addWidget(self.grid, 1)
-        self.content.addWidget(self.notice)
-        self.content.addWidget(panel, 1)
+        fill(panel.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1))
+        fill(self.content, self.notice, (panel, 1))
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
         self.detail.content.addWidget(self.facts)
@@ -229,7 +209,6 @@ class ClientsView(PageView):
         self.notice.setText(broker_text(page.notice))
         self.notice.setVisible(bool(page.notice))
         self._list_read.answered()
-        self._show_read()
         self.grid.select_first()
         self._show_counts()
         self._show_selected()
@@ -237,13 +216,8 @@ class ClientsView(PageView):
     def _failed(self, error: OrbitError) -> None:
         self.filter.is_known = False
         self._list_read.refused(error)
-        self._show_read()
         self._show_counts()
         self._show_selected()
-
-    def _show_read(self) -> None:
-        for grid in (self.grid, self.mix_grid):
-            self._list_read.show_in(grid, lambda: tr("The connections were not read."), self.refresh)
 
     def _show_counts(self) -> None:
         rows = self.clients.rows
@@ -310,7 +284,7 @@ class ClientsView(PageView):
     # ---- who owned which queue -------------------------------------------------------------------------------------------
 
     def _show_owned(self) -> None:
-        """Show the group of the selected consumer; a producer owns nothing: then the one before stays, at first that of any."""
+        """Show the group of the selected consumer. A producer owns no queue, so the group before stays, at first any group."""
         client, state = self.grid.selected_row, self._state
         if client is not None and client.role is Role.CONSUMER:
             self._group = client.group
@@ -340,8 +314,7 @@ class ClientsView(PageView):
             self.context.navigate("consumers", group=client.group)
 
     def _open_menu(self, client: ClientRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if client.role is Role.CONSUMER:
             menu.addAction(tr("Open group {group}", group=menu_name(client.group)), lambda: self._open_group(client))
         for topic, _filter in client.topics[:8]:
@@ -360,10 +333,10 @@ class ClientsView(PageView):
 
 
 def searched_text(client: ClientRow) -> str:
-    """What the filter looks at."""
+    """The searched text."""
     return f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}"
 
 
 def _both(rate: str, total: str) -> str:
-    """A rate with what it adds up to; the sum alone while the rate is not known."""
+    """A rate with its total; the total alone while the rate is unknown."""
     return total if rate == UNKNOWN else f"{rate} · {total}"

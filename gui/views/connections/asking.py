@@ -1,4 +1,4 @@
-"""Dialogs about connections: a new one, a change of one, and whether one is to be forgotten."""
+"""Dialogs about connections: add, change and delete one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.settings.connection_rows import kept_pairs
+from gui.widgets.popups import opened
 from gui.words.text import tr
 
 
 def ask_for_cluster(
     clusters: Clusters, theme: ThemeManager, parent: QWidget, shown: Cluster | None = None, *, beside: bool = False
 ) -> None:
-    """Let the user name a cluster that runs elsewhere, or change ``shown``, and go there or open a window beside this one."""
+    """Let the user enter a cluster, or change ``shown``, and open it here or in another window."""
     dialog = ConnectDialog(parent, theme, shown=shown, secrets=clusters.secrets, known=clusters.connections)
     dialog.beside.setVisible(shown is None)
     dialog.beside.setChecked(beside)
@@ -35,7 +36,7 @@ def ask_for_cluster(
 
 
 def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> QDialog:
-    """Let the user change a connection that is not shown, without going there."""
+    """Let the user change a connection that is not shown, without opening it."""
     dialog = ConnectDialog(parent, theme, shown=cluster, secrets=clusters.secrets, known=clusters.connections)
     dialog.setWindowTitle(tr("Change a connection"))
     dialog.heading.setText(tr("Change a connection"))
@@ -48,7 +49,7 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
 
 
 def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:
-    """Ask whether a cluster that is not shown is to go from the list; the dialog ends when it and its secrets are gone."""
+    """Ask whether to delete a connection that is not shown; the dialog closes when it and its secrets are deleted."""
     effect = tr("Its way and its secrets are forgotten on this computer. Nothing is changed in the cluster.")
     if cluster.kind == EMBEDDED:
         effect = tr("It is only taken off this list: the folder and its messages stay.")
@@ -62,7 +63,5 @@ def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
         is_local=True,
     )
     dialog = ActionDialog(plan, theme, parent)
-    dialog.finished.connect(dialog.deleteLater)
     theme.dress(dialog)
-    dialog.open()
-    return dialog
+    return opened(dialog)

@@ -1,4 +1,4 @@
-"""`ConnectDialog`: asks how a cluster that runs elsewhere is called, reached and shown, and tries the way there."""
+"""`ConnectDialog`: asks for name, addresses and look of a cluster that runs elsewhere, and tests the connection."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 import shiboken6
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from gui.connections.cluster import Cluster, changed_to, settled
-from gui.models.hops import ConnectionHop, hop_columns
+from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
 from gui.theme.manager import ThemeManager
 from gui.views.connections.connect_fields import ConnectFields
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.text import tr
 
@@ -26,19 +27,19 @@ HOPS_HEIGHT = 172
 
 
 class ConnectDialog(FittedDialog):
-    """Asks for a connection, which is only looked at unless the user wants otherwise.
+    """Asks for a connection, read-only unless the user decides otherwise.
 
     Args:
         parent: Qt's owner.
-        theme: Of the list of hops.
-        shown: What the fields say first; None: nothing.
-        secrets: Keeps and finds secrets; None where nothing is kept, nor tried.
-        known: What is kept already. A connection is not changed to the name servers of another, as one would replace it; a
-            new one with those of another changes that one.
-        probe: Tries the way; given by tests.
+        theme: Colours of the list of hops.
+        shown: First content of the fields; None: empty.
+        secrets: Stores and reads secrets; None where nothing is stored or tested.
+        known: Stored connections. An edit cannot use the name servers of another one, because it would replace that one; a
+            new connection with known name servers changes the stored one.
+        probe: Tests the connection; passed in by tests.
 
     Signals:
-        chosen: Carries the `Cluster` to go to.
+        chosen: Carries the `Cluster` to open.
     """
 
     chosen = Signal(object)
@@ -68,9 +69,7 @@ class ConnectDialog(FittedDialog):
         self.probe = probe or ConnectionProbe(self)
         self.place = label(role="caption", wrap=True)
         self.fault = label(role="secondary", wrap=True)
-        self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
-            hop_columns(), lambda hop: (hop.name, hop.address), parent=self
-        )
+        self.hops = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
         self.hop_grid = DataGrid(self.hops, theme)
         self.hop_grid.setFixedHeight(HOPS_HEIGHT)
         self.hop_grid.hide()
@@ -78,21 +77,19 @@ class ConnectDialog(FittedDialog):
         self.hop_fault.hide()
         self.beside = QCheckBox(tr("In a window of its own"))
         self.beside.setToolTip(tr("What this window shows stays as it is."))
-        self.test = QPushButton(tr("Test"))
-        self.go = QPushButton(tr("Connect"))
-        self.go.setProperty("role", "primary")
+        self.test = push_button("Test", self._test)
+        self.go = push_button("Connect", self._choose, role="primary")
         self.go.setDefault(True)
-        self.cancel = QPushButton(tr("Cancel"))
+        self.cancel = push_button("Cancel", self.reject)
         for button in (self.cancel, self.test):
             button.setAutoDefault(False)
-        self._build()
+        self.fields.setMinimumWidth(WIDTH)
+        fill(self.lay_out(), self.heading, self.fields, self.place, self.hop_grid, self.hop_fault)
+        self.set_foot(self.fault, row(self.test, self.beside, 1, self.cancel, self.go))
         if shown is not None:
             self.fields.show_cluster(shown)
         self.fields.in_file.hide()
         self.fields.changed.connect(self._fields_changed)
-        self.test.clicked.connect(self._test)
-        self.go.clicked.connect(self._choose)
-        self.cancel.clicked.connect(self.reject)
         self.probe.changed.connect(self._show_hops)
         self.probe.ended.connect(self._check)
         self._check()
@@ -100,19 +97,10 @@ class ConnectDialog(FittedDialog):
             secrets.find_key_store(shown.kept_under if shown is not None else "", self._key_store_found)
 
     def done(self, result: int) -> None:
-        """Close, and give up what is being tried or kept."""
+        """Close, and cancel a running test or store operation."""
         self._is_busy = False
         self.probe.cancel()
         super().done(result)
-
-    def _build(self) -> None:
-        self.fields.setMinimumWidth(WIDTH)
-        lines = self.lay_out()
-        for part in (self.heading, self.fields, self.place, self.hop_grid, self.hop_fault):
-            lines.addWidget(part)
-        self.set_foot(self.fault, row(self.test, self.beside, 1, self.cancel, self.go))
-
-    # ---- where secrets are ---------------------------------------------------------------------------------------------
 
     def _key_store_found(self, found: tuple[str, bool]) -> None:
         if self._secrets is None or not shiboken6.isValid(self):
@@ -132,8 +120,6 @@ class ConnectDialog(FittedDialog):
         text = tr("Secrets are kept in {place}, which only you can read.", place=self._secrets.file)
         none = "" if self._key_store else tr("This system has no key store that works.")
         self.place.setText(" ".join(filter(None, (none, text))))
-
-    # ---- what the fields say -------------------------------------------------------------------------------------------
 
     def _fields_changed(self) -> None:
         # What was found is of another connection than the one that is written now.
@@ -159,7 +145,6 @@ class ConnectDialog(FittedDialog):
         return tr("“{name}” has these name servers already.", name=name) if name else ""
 
     def _cluster(self) -> Cluster:
-        """What the fields say, as it is kept."""
         cluster = self.fields.cluster()
         return settled(cluster, self._known) if self._shown is None else changed_to(self._shown, cluster)
 
@@ -173,8 +158,6 @@ class ConnectDialog(FittedDialog):
             self._set_busy(False)
             self.fault.setText(broker_text(fault))
 
-    # ---- the test ------------------------------------------------------------------------------------------------------
-
     def _test(self) -> None:
         if self.probe.is_running:
             self.probe.cancel()
@@ -185,10 +168,7 @@ class ConnectDialog(FittedDialog):
             return
         self._set_busy(True)
         self._secrets.details(
-            cluster,
-            self.fields.typed_secrets(),
-            lambda details: self._begin_test(cluster, details),
-            self._refused,
+            cluster, self.fields.typed_secrets(), lambda details: self._begin_test(cluster, details), self._refused
         )
 
     def _begin_test(self, cluster: Cluster, details: str) -> None:
@@ -202,10 +182,7 @@ class ConnectDialog(FittedDialog):
     def _show_hops(self) -> None:
         self.hops.set_rows(self.probe.hops)
         wrong = [hop.what_is_wrong for hop in self.probe.hops if hop.fault] or [broker_text(self.probe.fault)]
-        self.hop_fault.setText(wrong[0])
-        self.hop_fault.setVisible(bool(wrong[0]))
-
-    # ---- the end -------------------------------------------------------------------------------------------------------
+        show_text(self.hop_fault, wrong[0])
 
     def _choose(self) -> None:
         cluster = self._cluster()

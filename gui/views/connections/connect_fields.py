@@ -1,4 +1,4 @@
-"""`ConnectFields`: what a connection to a cluster that runs elsewhere consists of, as fields; what is wrong with them."""
+"""`ConnectFields`: the fields of a connection to a cluster that runs elsewhere, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QStackedWidget, QWidget
 
 from gui.connections.cluster import (
     ATTACHED,
@@ -20,7 +20,7 @@ from gui.connections.cluster import (
     secret_owners,
 )
 from gui.operations.clusters import colour_icon
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, fill, form_layout, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
 from monitoring.outside import whole_of
@@ -31,7 +31,7 @@ _LABEL_WIDTH = 150
 
 
 def address_fault(text: str) -> str:
-    """Why a text names no name servers; empty when it does: ``HOST:PORT``, several with ``;`` between them."""
+    """Why a text names no name servers, ``HOST:PORT`` divided by ``;``; empty when it does."""
     addresses = [address.strip() for address in text.split(";") if address.strip()]
     if not addresses:
         return tr("Write HOST:PORT, such as 10.0.0.5:9876.")
@@ -44,7 +44,7 @@ def address_fault(text: str) -> str:
 
 
 def map_fault(text: str) -> str:
-    """Why a text maps no addresses; empty when it does: ``HOST:PORT = HOST:PORT``, several with ``;`` between them."""
+    """Why a text maps no addresses, ``HOST:PORT = HOST:PORT`` divided by ``;``; empty when it does."""
     for part in filter(None, (part.strip() for part in text.split(";"))):
         registered, equals, used = part.partition("=")
         if not equals or address_fault(registered) or address_fault(used):
@@ -53,10 +53,10 @@ def map_fault(text: str) -> str:
 
 
 class ConnectFields(QWidget):
-    """Fields of a connection: the name, and behind three tabs the keys, TLS, and the way there.
+    """Name and addresses of a connection, and three tabs with keys, TLS and proxies.
 
     Signals:
-        changed: A field is another.
+        changed: A field changed.
     """
 
     changed = Signal()
@@ -98,7 +98,7 @@ class ConnectFields(QWidget):
         self._changed()
 
     def cluster(self) -> Cluster:
-        """What the fields say."""
+        """The connection of the fields."""
         tls, way = self.tls.isChecked(), self.way.current
         with_tls = {name: _text(field) if tls else "" for name, field in self._files_of_tls()}
         with_socks = {name: _text(field) if way == SOCKS else "" for name, field in self._texts_of_socks()}
@@ -120,7 +120,7 @@ class ConnectFields(QWidget):
         )
 
     def typed_secrets(self) -> dict[str, str]:
-        """Secrets that were typed, by their part of the details."""
+        """Entered secrets, by their part of the details."""
         texts = {
             SECRET_KEY: self.secret_key.text(), SOCKS_PASSWORD: self.socks_password.text(),
             SSH_PASSPHRASE: self.ssh_passphrase.text(),
@@ -128,7 +128,7 @@ class ConnectFields(QWidget):
         return {part: text for part, text in texts.items() if text}
 
     def show_cluster(self, shown: Cluster) -> None:
-        """Write a connection into the fields."""
+        """Show a connection in the fields."""
         for name, field in (("title", self.name), ("address", self.address), ("access_key", self.access_key),
                             *self._files_of_tls(), *self._texts_of_socks(), *self._texts_of_ssh()):  # fmt: skip
             field.setText(getattr(shown, name))
@@ -145,7 +145,7 @@ class ConnectFields(QWidget):
         self._changed()
 
     def fault(self) -> str:
-        """What cannot be used as it is written; empty for nothing."""
+        """What is invalid; empty for nothing."""
         if fault := address_fault(self.address.text()) or map_fault(self.addresses.text()):
             return fault
         if self.secret_key.text() and not _text(self.access_key):
@@ -155,7 +155,7 @@ class ConnectFields(QWidget):
         return self._way_fault() or self._file_fault()
 
     def warning(self) -> str:
-        """What should be known before it is used; empty for nothing."""
+        """A risk of the entered connection; empty for none."""
         if self.tls.isChecked() and self.unverified.isChecked():
             return tr("Anybody on the way can pretend to be the cluster and read the traffic.")
         return ""
@@ -231,21 +231,13 @@ class ConnectFields(QWidget):
         )  # fmt: skip
         way = _form((tr("Addresses to replace"), self.addresses), (tr("Way"), self.way))
         whole = QWidget()
-        lines = QVBoxLayout(whole)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.addWidget(way)
-        lines.addWidget(self._way_pages)
-        lines.addStretch(1)
+        lines = column(way, self._way_pages, 1, spacing=-1)
+        whole.setLayout(lines)
         self._pages.addWidget(whole)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(10)
+        lines = column(spacing=10)
+        self.setLayout(lines)
         name = (tr("Name"), self.name, tr("Colour"), self.colour)
-        lines.addWidget(_form(name, (tr("Name servers"), self.address)))
-        lines.addWidget(self.tabs)
-        lines.addWidget(self._pages)
-        lines.addWidget(self.production)
-        lines.addWidget(self.read_only)
+        fill(lines, _form(name, (tr("Name servers"), self.address)), self.tabs, self._pages, self.production, self.read_only)
 
 
 def _text(field: QLineEdit) -> str:
@@ -253,11 +245,9 @@ def _text(field: QLineEdit) -> str:
 
 
 def _form(*rows: tuple[str, QWidget] | tuple[str, QWidget, str, QWidget]) -> QWidget:
-    """A form of rows: a name and its field, or two of them side by side."""
+    """A form of rows: a name and its field, or two of each."""
     whole = QWidget()
-    form = QFormLayout(whole)
-    form.setContentsMargins(0, 0, 0, 0)
-    form.setVerticalSpacing(8)
+    form = form_layout(whole, down=8)
     for line in rows:
         name, field = line[:2]
         if name or not isinstance(field, QCheckBox):
@@ -274,7 +264,4 @@ def _form(*rows: tuple[str, QWidget] | tuple[str, QWidget, str, QWidget]) -> QWi
 
 def _beside(field: QWidget, name: str, second: QWidget) -> QHBoxLayout:
     second.setAccessibleName(name)
-    both = row(field, label(name), second)
-    both.setStretch(0, 3)
-    both.setStretch(2, 2)
-    return both
+    return row((field, 3), label(name), (second, 2))

@@ -1,4 +1,4 @@
-"""`ClientDialog`: what one client of a group does now: its settings, the queues it holds, the stacks of its threads."""
+"""`ClientDialog`: the state of one client of a group: its settings, the queues it holds, the stacks of its threads."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, ProcessQueueInfo, RunningInfo, read_running_info
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import MemberRow
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.queries import LatestQuery
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, row
+from gui.widgets.basic import ElidedLabel, column, fill, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import DataGrid
@@ -23,6 +23,7 @@ from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import push_button
 from gui.words.plain_text import title_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
 from monitoring.admin.clients import ask_running_info, read_stacks
@@ -34,11 +35,9 @@ def held_columns(times: TimeZoneChoice) -> list[Column[ProcessQueueInfo]]:
     """Columns of the table of held queues."""
     return [
         Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda queue: str(queue.queue_id), sort=lambda queue: queue.queue_id, right=True, width=76),
-        Column("held", "Held messages", lambda queue: count_text(queue.held_messages), sort=lambda queue: queue.held_messages,
-               right=True, width=112),
-        Column("commit", "Commits", lambda queue: count_text(queue.commit_offset), sort=lambda queue: queue.commit_offset,
-               right=True, width=96),
+        number_column("queue", "Queue", lambda queue: queue.queue_id, str, width=76),
+        number_column("held", "Held messages", lambda queue: queue.held_messages, width=112),
+        number_column("commit", "Commits", lambda queue: queue.commit_offset, width=96),
         Column("pull", "Last pull", lambda queue: _moment(times, queue.last_pull_ms), sort=lambda queue: queue.last_pull_ms,
                right=True, width=108),
         Column("consumed", "Last consumed", lambda queue: _moment(times, queue.last_consume_ms),
@@ -61,19 +60,16 @@ class ClientDialog(FittedDialog):
         self.resize(WIDTH, HEIGHT)
         self.facts = KeyValueList()
         self.fault = Notice(context.theme)
-        self.fault.set("")
         self.progress = ProgressLine(context.theme)
-        self.queues: ColumnTableModel[ProcessQueueInfo] = ColumnTableModel(
-            held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self
-        )
+        self.queues = ColumnTableModel(held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self)
         self.queue_grid = DataGrid(self.queues, context.theme)
         self.queue_grid.set_empty(tr("The client owns no queue."))
         self.stacks = CodeView(context.theme, "text")
         self.stacks.setAccessibleName(tr("Stacks"))
         self.properties = KeyValueList(mono=True)
         self.tabs = Parts()
-        self.refresh_button = QPushButton(tr("Refresh"))
-        self.copy_button = QPushButton(tr("Copy stacks"))
+        self.refresh_button = push_button("Refresh", self.refresh)
+        self.copy_button = push_button("Copy stacks", lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
         self._build(member)
         self.refresh()
 
@@ -86,24 +82,20 @@ class ClientDialog(FittedDialog):
 
     def _build(self, member: MemberRow) -> None:
         properties = QWidget()
-        lines = QVBoxLayout(properties)
-        lines.setContentsMargins(0, 8, 0, 0)
-        lines.addWidget(self.properties)
-        lines.addStretch(1)
+        properties.setLayout(column(self.properties, 1, spacing=-1, margins=(0, 8, 0, 0)))
         for page, title in ((self.stacks, "Stacks"), (self.queue_grid, "Held queues"), (properties, "Settings")):
             self.tabs.addTab(page, tr(title))
-        close = QPushButton(tr("Close"))
-        close.clicked.connect(self.accept)
+        close = push_button("Close", self.accept)
         for button in (self.refresh_button, self.copy_button):
             button.setAutoDefault(False)
-        self.refresh_button.clicked.connect(self.refresh)
-        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
-        outer = self.lay_out(spacing=10)
-        outer.addWidget(ElidedLabel(member.client_id, "card-title", mode=Qt.TextElideMode.ElideMiddle))
-        outer.addWidget(self.progress)
-        outer.addWidget(self.facts)
-        outer.addWidget(self.fault)
-        outer.addWidget(self.tabs, 1)
+        fill(
+            self.lay_out(spacing=10),
+            ElidedLabel(member.client_id, "card-title", mode=Qt.TextElideMode.ElideMiddle),
+            self.progress,
+            self.facts,
+            self.fault,
+            (self.tabs, 1),
+        )
         self.set_foot(row(self.copy_button, self.refresh_button, 1, close))
         self.facts.set_pairs([(tr("Address"), member.address), (tr("Client"), f"{member.language} {member.version}")])
 

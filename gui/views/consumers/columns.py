@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import (
     UNKNOWN,
@@ -34,11 +34,11 @@ HEALTH_CHIPS = {
     GroupHealth.DRAINING: ("Draining", State.PENDING),
     GroupHealth.GROWING: ("Growing", State.WARNING),
 }
-"""What is said of a group's health, and its colour."""
+"""Words and colour of a group's health."""
 
 
 def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
-    """What is said of a group, in the language of the window; in the colour of its alert where that fires."""
+    """Words and colour of a group's health; a group above its limit has the colour of a warning."""
     health = group_health(group, lag)
     word, state = HEALTH_CHIPS[health]
     is_warning = group.over_limit and health is not GroupHealth.OFFLINE
@@ -46,7 +46,7 @@ def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
 
 
 def group_section(row: GroupRow) -> str:
-    """Heading under which a group stands."""
+    """Section of a group."""
     return SYSTEM_GROUPS if row.is_system else YOUR_GROUPS
 
 
@@ -62,27 +62,13 @@ def group_columns(
     forecast: Callable[[GroupRow], Forecast],
     versions: Callable[[GroupRow], Sequence[str]],
 ) -> list[Column[GroupRow]]:
-    """Columns of the group list.
-
-    Args:
-        lag_over_time: The sparkline of a group; asked only for rows that are painted.
-        forecast: Where the lag of a group goes; likewise.
-        versions: Of the clients of a group; likewise.
-    """
+    """Columns of the group list; the three functions are called for painted rows only."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
-        Column(
-            "lag",
-            "Lag",
-            lambda row: count_text(row.lag_messages),
-            sort=lambda row: row.lag_messages,
-            state=lambda row: State.WARNING if row.over_limit else None,
-            right=True,
-            width=72,
+        number_column(
+            "lag", "Lag", lambda row: row.lag_messages, state=lambda row: State.WARNING if row.over_limit else None, width=72
         ),
-        Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=62
-        ),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         Column(
             "trend",
             "Trend",
@@ -120,7 +106,7 @@ def group_columns(
 
 
 def members_text(row: GroupRow, versions: Sequence[str]) -> str:
-    """How many clients are online, and their version: ``3 · 4.9.8``; ``…`` where they have several."""
+    """Number of clients and their version: ``3 · 4.9.8``; ``…`` for several versions."""
     if row.offline:
         return UNKNOWN
     if not versions:
@@ -147,28 +133,11 @@ def position_columns() -> list[Column[PositionRow]]:
     """Columns of the queue table."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=66),
-        Column(
-            "broker",
-            "Broker offset",
-            lambda row: count_text(row.broker_offset),
-            sort=lambda row: _known(row.broker_offset),
-            right=True,
-            width=100,
-        ),
-        Column(
-            "group",
-            "Group offset",
-            lambda row: count_text(row.group_offset),
-            sort=lambda row: _known(row.group_offset),
-            right=True,
-            width=98,
-        ),
-        Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages,
-               kind=CellKind.STRONG, state=_lag_state, right=True, width=72),
-        Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=66
-        ),
+        number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
+        number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100),
+        number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
+        number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, width=72),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
         Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
     ]  # fmt: skip
 
@@ -179,8 +148,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
         Column("language", "Client", _client_text, width=112),
-        Column("queues", "Queues", lambda row: count_text(row.queues), sort=lambda row: _known(row.queues), right=True,
-               width=68),
+        number_column("queues", "Queues", lambda row: row.queues, known=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),
         Column("time", "Consume", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
@@ -192,7 +160,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
                width=72),
         Column("held", "Held", lambda row: count_text(row.info.held_messages) if row.info else UNKNOWN,
                sort=lambda row: row.info.held_messages if row.info else None, tip=_told_tip, right=True, width=60),
-        Column("heartbeat", "Heartbeat", _heartbeat_text, sort=lambda row: _known(row.last_heartbeat_ms),
+        Column("heartbeat", "Heartbeat", _heartbeat_text, sort=lambda row: known_number(row.last_heartbeat_ms),
                tip=lambda row: _heartbeat_tip(row, times), right=True, dim=True, width=86),
     ]  # fmt: skip
 
@@ -232,7 +200,7 @@ def subscription_columns() -> list[Column[SubscriptionRow]]:
 
 
 def finding_words(finding: MemberFinding) -> tuple[str, str]:
-    """What is wrong with a group's members, and what follows from it."""
+    """Title and consequence of a finding on a group's members."""
     clients = "; ".join(f"{client}: {said or tr('nothing')}" for client, said in finding.clients[:CLIENTS_NAMED])
     match finding.kind:
         case FindingKind.TOPICS_DIFFER:
@@ -298,7 +266,3 @@ def _trend_state(row: GroupRow) -> State | None:
 
 def _lag_state(row: PositionRow) -> State | None:
     return State.WARNING if row.over_limit else None
-
-
-def _known(value: int) -> int | None:
-    return value if value >= 0 else None

@@ -1,11 +1,10 @@
-"""`GroupActions`: what a person does to a group: reset its offsets, put them back, delete it, look at a client."""
+"""`GroupActions`: actions on a group: reset its offsets, restore them, delete it, look at a client."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TypeVar
 
-from PySide6.QtWidgets import QDialog, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from gui.models.consumers import GroupRow, MemberRow, group_rows, position_rows
@@ -19,21 +18,14 @@ from gui.views.consumers.group_settings import delete_group_dialog
 from gui.views.consumers.offsets_panel import UNDO, offsets_text
 from gui.views.consumers.reset_dialog import ResetDialog, online_words, sums_text
 from gui.views.page import PageContext
+from gui.widgets.popups import opened
 from gui.words.text import tr
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.state import ClusterState
 
-D = TypeVar("D", bound=QDialog)
-
 
 class GroupActions:
-    """Opens the dialogs over a page and tells how they ended.
-
-    Args:
-        context: Of the page.
-        snapshots: Where offsets are kept before a reset.
-        page: Owner of the dialogs.
-    """
+    """Opens the dialogs over a page and reports their results."""
 
     def __init__(self, context: PageContext, snapshots: OffsetSnapshots, page: QWidget) -> None:
         self._context = context
@@ -42,20 +34,20 @@ class GroupActions:
         self._state: ClusterState | None = None
 
     def set_state(self, state: ClusterState) -> None:
-        """Take the figures that the next dialog begins with."""
+        """Use these figures in the next dialog."""
         self._state = state
 
     def reset(self, group: GroupRow | None, topic: str = "") -> ResetDialog | None:
-        """Ask for new offsets of a group; ``topic`` is proposed. None for a group without positions."""
+        """Ask for new offsets of a group, proposing ``topic``; None for a group without positions."""
         state = self._state
         if group is None or state is None or not position_rows(state, group.name):
             return None
         dialog = ResetDialog(self._context, self._snapshots, group, state, topic=topic, parent=self._page)
         dialog.succeeded.connect(self._moved)
-        return _opened(dialog)
+        return opened(dialog)
 
     def undo(self, group: GroupRow | None, snapshot: OffsetSnapshot) -> ActionDialog | None:
-        """Ask whether a group is to go back to where it stood."""
+        """Ask whether to restore the offsets of a snapshot."""
         state = self._state
         if state is None or group is None:
             return None
@@ -78,10 +70,10 @@ class GroupActions:
         dialog = ActionDialog(plan, self._context.theme, self._page)
         dialog.set_blocked("" if moves else tr("The group stands there already."))
         dialog.succeeded.connect(self._moved)
-        return _opened(dialog)
+        return opened(dialog)
 
     def delete(self, group: GroupRow | None) -> ActionDialog | None:
-        """Ask whether a group is to go."""
+        """Ask whether to delete a group."""
         if group is None or self._state is None:
             return None
         if group.is_system:
@@ -91,11 +83,11 @@ class GroupActions:
         name, notify = group.name, self._context.notify
         deleted = partial(notify, lambda: tr("Group {group} is deleted", group=name), state=State.HEALTHY)
         dialog.succeeded.connect(lambda _answer: deleted())
-        return _opened(dialog)
+        return opened(dialog)
 
     def client(self, group: str, member: MemberRow) -> ClientDialog:
-        """Show what a client does now."""
-        return _opened(ClientDialog(self._context, group, member, self._page))
+        """Show the state of a client."""
+        return opened(ClientDialog(self._context, group, member, self._page))
 
     def _moved(self, result: ResetResult) -> None:
         group = result.snapshot.group
@@ -107,9 +99,3 @@ class GroupActions:
         self._context.notify(
             lambda: result_text(result, group), state=State.HEALTHY, action=lambda: tr("Undo…"), on_action=undo
         )
-
-
-def _opened(dialog: D) -> D:
-    dialog.finished.connect(dialog.deleteLater)
-    dialog.open()
-    return dialog

@@ -1,11 +1,11 @@
-"""Tabs of the Consumers page: the clients of a group, what each subscribes, lag and ownership of its queues over time."""
+"""Tabs of the Consumers page: members, subscriptions, lag and ownership of queues over time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.consumers import MemberRow, PositionRow, SubscriptionRow, own_first
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -17,9 +17,11 @@ from gui.theme.tokens import Size, State
 from gui.views.consumers.columns import finding_words
 from gui.views.ownership_history import OwnershipHistory, Rebalance
 from gui.views.page import PageContext
+from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel, in_panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text, tr
 from monitoring.admin.clients import MemberFinding
@@ -40,16 +42,17 @@ class LagHeatPanel(Panel):
         super().__init__(" ", parent=parent)
         self._places: list[tuple[str, int]] = []
         self.lags = HistoryMatrix(context.source, self)
-        self.heat = HeatMap(context.theme, context.times, State.WARNING)
+        self.heat = said(HeatMap(context.theme, context.times, State.WARNING), name="Lag by queue over time")
         self.scale = HeatScale(context.theme, State.WARNING)
         self.add_action(self.scale)
         self.content.addWidget(self.heat, 1)
         self.lags.arrived.connect(self._show)
         self.heat.row_chosen.connect(self._chosen)
-        self.retranslate()
+        said(self, title="Lag by queue over time")
+        on_language(self, self._show)
 
     def show_positions(self, group: str, positions: Sequence[PositionRow], span_ms: tuple[int, int]) -> None:
-        """Show the queues of a group, at most `ROWS_MAX` of those that lag most, over a time."""
+        """Show the queues of a group over a time, at most `ROWS_MAX` of those that lag most."""
         places = [(row.topic, row.queue_id) for row in positions[:ROWS_MAX]]
         most = sorted(places, key=lambda place: (own_first(place[0]), place))
         if not set(self._places) <= set(most) or len(most) != len(self._places):
@@ -61,12 +64,6 @@ class LagHeatPanel(Panel):
         left_out = len(positions) - len(most)
         words = tr("{count} of {all} queues, those that lag most", count=len(most), all=len(positions))
         self.set_subtitle(words if left_out else "")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Lag by queue over time"))
-        self.heat.setAccessibleName(tr("Lag by queue over time"))
-        self._show()
 
     def _show(self) -> None:
         matrix = self.lags.matrix
@@ -91,33 +88,19 @@ def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
 
 
 class OwnershipPanel(QWidget):
-    """Strip above, list below. Asks while it is shown: `show_group` is called with each state then."""
+    """Strip above, list below. Reads while it is shown, when `show_group` is called with each state."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.history = OwnershipHistory(context)
+        self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
-        self.model: ColumnTableModel[Rebalance] = ColumnTableModel(
-            rebalance_columns(context.times), lambda row: row.number, parent=self
-        )
-        self.grid = DataGrid(self.model, context.theme)
-        self._list_panel = Panel(" ", flush=True)
+        self.model = ColumnTableModel(rebalance_columns(context.times), lambda row: row.number, parent=self)
+        self.grid = said(DataGrid(self.model, context.theme), empty="No client came or went in this time.")
+        self._list_panel = said(Panel(" ", flush=True), title="Rebalances")
         self._list_panel.content.addWidget(self.grid)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.history, 3)
-        lines.addWidget(self._list_panel, 2)
+        self.setLayout(column((self.history, 3), (self._list_panel, 2), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         self.history.rebalanced.connect(self._show_rebalances)
         context.times.changed.connect(self.model.all_texts_changed)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.history.set_title(tr("Owners of the queues"), tr("recorded here once a second"))
-        self._list_panel.set_title(tr("Rebalances"))
-        self.grid.set_empty(tr("No client came or went in this time."))
-        self.model.all_texts_changed()
 
     def _show_rebalances(self, total: int) -> None:
         self.grid.set_loading(total < 0)
@@ -128,56 +111,37 @@ class OwnershipPanel(QWidget):
 
 FINDINGS_SHOWN = 4
 COLUMN_WIDTHS = {"held": 720, "threads": 660}
-"""Below this width of the table of members a column is left out."""
+"""Below this width of the table of members a column is hidden."""
 
 
 class MembersPanel(QWidget):
-    """The clients, below what brokers did not tell of them.
-
-    Args:
-        model: The clients; of the page, which counts them in the title of the tab.
-        theme: For table and notice.
-    """
+    """The clients, below a notice with what brokers did not report. The page owns the model."""
 
     def __init__(self, model: ColumnTableModel[MemberRow], theme: ThemeManager) -> None:
         super().__init__()
         self.grid = DataGrid(model, theme)
         self.notice = Notice(theme)
-        self.notice.set("")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.addWidget(in_panel(self.grid, above=self.notice))
+        self.setLayout(column(in_panel(self.grid, above=self.notice), spacing=-1))
 
     def fit(self) -> None:
-        """Leave out columns that have no room: what a client holds is in its dialog too; its ID needs the room more."""
+        """Hide columns without room: the dialog of a client shows them too, and the ID needs the room."""
         width = self.grid.width()
         self.grid.set_hidden({key for key, least in COLUMN_WIDTHS.items() if width < least})
 
 
 class SubscriptionsPanel(QWidget):
-    """What each client subscribes, below what is wrong with it.
-
-    Args:
-        model: The subscriptions; of the page, as above.
-        theme: For table and notices.
-    """
+    """The subscriptions of each client, below their faults. The page owns the model."""
 
     def __init__(self, model: ColumnTableModel[SubscriptionRow], theme: ThemeManager) -> None:
         super().__init__()
         self.grid = DataGrid(model, theme)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
-        for notice in self.findings:
-            notice.set("")
-            lines.addWidget(notice)
         table = Panel(flush=True)
         table.content.addWidget(self.grid)
-        lines.addWidget(table, 1)
+        self.setLayout(column(*self.findings, (table, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
 
     def show_findings(self, found: Sequence[MemberFinding]) -> None:
-        """Say the first of them; the others disagree about the same."""
+        """Show the first findings."""
         words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
         said = words + [("", "")] * (FINDINGS_SHOWN - len(words))
         for notice, one in zip(self.findings, said, strict=True):

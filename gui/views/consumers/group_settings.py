@@ -1,4 +1,4 @@
-"""The settings of a group, as `gui.views.staged_settings.StagedSettings` edits them, and its end."""
+"""The settings of a group, as `gui.views.staged_settings.StagedSettings` edits them, and its deletion."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ GROUP_SETTINGS: SettingsSubject[GroupSettings] = SettingsSubject(
 def delete_group_dialog(
     source: ClusterSource, theme: ThemeManager, group: GroupRow, state: ClusterState, parent: QWidget
 ) -> ActionDialog:
-    """Ask whether a group is to go; its offsets go too unless the box is cleared."""
+    """Ask whether to delete a group; its offsets are deleted too unless the box is cleared."""
     with_offsets = QCheckBox(tr("Remove its offsets too"))
     with_offsets.setChecked(True)
     plan = ActionPlan(

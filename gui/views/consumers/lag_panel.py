@@ -1,4 +1,4 @@
-"""`LagPanel`: the figures of one group and its lag over time, in all or by queue, of a stretch that can be chosen."""
+"""`LagPanel`: figures of one group and its lag over time, in total or by queue, over a zoomed or the whole range."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import ChartHistory, EventMarks
@@ -21,10 +21,10 @@ from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, Line, label
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.basic import Line, column, fill, label, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from monitoring.lag import SPAN_MS, Forecast, LagOutlook, forecast
@@ -37,10 +37,10 @@ ZOOM_MIN_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What the chart shows."""
+    """A quantity of the chart."""
 
     series: str
-    """Name within the group, as `monitoring.series.History` records it."""
+    """Name within the group in `monitoring.series.History`."""
     factor: float
 
 
@@ -48,22 +48,22 @@ MEASURES = {LAG: Measure("lag_messages", 1.0), BEHIND: Measure("behind_ms", 0.00
 
 
 FORECAST_SHARE = 0.35
-"""Room for the forecast, in lengths of the time range."""
+"""Maximum length of the forecast, in lengths of the time range."""
 FORECAST_POINTS = 40
 NO_FORECAST = Forecast(math.nan, math.nan)
 
 
 def forecast_of(history: History, group: GroupRow, now_ms: int) -> Forecast:
-    """Where the lag of a group goes."""
+    """The forecast of a group's lag."""
     series = history.series(f"group:{group.name}.lag_messages")
     return forecast(*series.window(now_ms - SPAN_MS, now_ms, SPAN_MS // 1_000 * 2), group.lag_messages)
 
 
 class LagPanel(Panel):
-    """Facts in a line, the chart below. Drag over the chart chooses a stretch.
+    """Facts in a line, the chart below. A drag over the chart zooms.
 
     Signals:
-        zoomed: Another stretch is shown.
+        zoomed: Another span is shown.
     """
 
     zoomed = Signal()
@@ -79,47 +79,59 @@ class LagPanel(Panel):
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
-        self.facts = {key: _Fact() for key in ("lag", "behind", "drains", "in", "out", "members")}
-        self.switch = SegmentedControl(((LAG, " "), (BEHIND, " "), (RATE, " ")))
-        self.parts = SegmentedControl(((TOTAL, " "), (BY_QUEUE, " ")))
-        self.whole_button = IconButton(context.theme, "arrow-counter-clockwise", " ", role="link", on_click=self.show_whole)
+        names = {"lag": "Lag", "behind": "Behind", "drains": "Drains in", "in": "In", "out": "Out", "members": "Members"}
+        self.facts = {key: _Fact(name) for key, name in names.items()}
+        self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Out"})
+        self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
+        self.whole_button = said_button(
+            context.theme, "arrow-counter-clockwise", "Whole range", role="link", on_click=self.show_whole
+        )
         self.by_queue = QueueLines(context, self)
         self._zoom: tuple[int, int] | None = None
         self._zoom_lines: ChartHistory | None = None
         self._chart_title = label(role="panel-title")
-        self._chart_note = label(role="caption")
+        self._chart_note = said_label("recorded here once a second", "caption")
         self._rule: RuleLine | None = None
-        self._chart = LaterPart(self._make_chart, fill=self._chart_made, turns=3)
-        self._build()
+        self._chart = said(
+            LaterPart(self._make_chart, fill=self._chart_made, turns=3),
+            tip="Drag to look at a stretch, double click to go back",
+        )
+        facts = row(*self.facts.values(), 1, spacing=26, margins=(14, 10, 14, 8))
+        head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
+        self.whole_button.hide()
+        self.content.setSpacing(0)
+        fill(self.content, facts, Line(), head, (self._chart, 1), (self.by_queue, 1))
+        self.by_queue.hide()
+        self._chart.setMinimumHeight(130)
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
         self._connect_brush(self.by_queue)
         self.by_queue.arrived.connect(self._draw)
         context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     @property
     def chart(self) -> TimeChart:
-        """The lag in all."""
+        """The chart of the total lag."""
         return self._chart.widget
 
     @property
     def forecast(self) -> Forecast:
-        """Where the lag of the shown group goes."""
+        """The lag forecast of the shown group."""
         return self._forecast
 
     def window_ms(self) -> tuple[int, int]:
-        """The stretch that is shown, ms since the epoch."""
+        """The shown span, ms since the epoch."""
         return self._zoom or self._context.time_range.window_ms(self._now_ms)
 
     @property
     def is_zoomed(self) -> bool:
-        """Whether a stretch was chosen; it stands still then."""
+        """Whether a fixed span is shown."""
         return self._zoom is not None
 
     def zoom(self, from_s: float, to_s: float) -> None:
-        """Show a stretch only, seconds since the epoch."""
+        """Show a span only, seconds since the epoch."""
         from_ms, to_ms = int(from_s * 1_000), int(min(to_s * 1_000, self._now_ms))
         if to_ms - from_ms < ZOOM_MIN_MS:
             return
@@ -147,7 +159,7 @@ class LagPanel(Panel):
         self.zoomed.emit()
 
     def show_group(self, group: GroupRow | None, in_rate: float, now_ms: int, positions: Sequence[PositionRow] = ()) -> None:
-        """Show a group's figures; None empties the panel."""
+        """Show a group's figures; None clears the panel."""
         if group is None or self._group is None or group.name != self._group.name:
             self._zoom = None
             self._set_zoom_lines(None)
@@ -158,45 +170,9 @@ class LagPanel(Panel):
         self._show_facts()
         self._draw()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        names = {"lag": "Lag", "behind": "Behind", "drains": "Drains in", "in": "In", "out": "Out", "members": "Members"}
-        for key, fact in self.facts.items():
-            fact.name.setText(tr(names[key]))
-        for key, text in ((LAG, "Messages"), (BEHIND, "Time"), (RATE, "Out")):
-            self.switch.set_text(key, tr(text))
-        for key, text in ((TOTAL, "Total"), (BY_QUEUE, "By queue")):
-            self.parts.set_text(key, tr(text))
-        self.whole_button.setText(tr("Whole range"))
-        self._chart_note.setText(tr("recorded here once a second"))
-        self._chart.setToolTip(tr("Drag to look at a stretch, double click to go back"))
+    def _write_texts(self) -> None:
         self._choose(self.switch.current)
         self._show_facts()
-
-    def _build(self) -> None:
-        facts = QHBoxLayout()
-        facts.setContentsMargins(14, 10, 14, 8)
-        facts.setSpacing(26)
-        for fact in self.facts.values():
-            facts.addWidget(fact)
-        facts.addStretch(1)
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 8, 12, 4)
-        head.setSpacing(8)
-        for widget in (self._chart_title, self._chart_note):
-            head.addWidget(widget)
-        head.addStretch(1)
-        for control in (self.whole_button, self.switch, self.parts):
-            head.addWidget(control)
-        self.whole_button.hide()
-        self.content.setSpacing(0)
-        self.content.addLayout(facts)
-        self.content.addWidget(Line())
-        self.content.addLayout(head)
-        self.content.addWidget(self._chart, 1)
-        self.content.addWidget(self.by_queue, 1)
-        self.by_queue.hide()
-        self._chart.setMinimumHeight(130)
 
     # ---- facts -----------------------------------------------------------------------------------------------------
 
@@ -288,7 +264,7 @@ class LagPanel(Panel):
         rule.show(name, measure.factor)
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
-        """The forecast as far as it goes, and at most as far as the chart has room for it."""
+        """The forecast, at most as long as the chart has room for."""
         lag = self._forecast
         if lag.outlook not in {LagOutlook.DRAINING, LagOutlook.GROWING}:
             return None
@@ -303,20 +279,12 @@ class LagPanel(Panel):
 class _Fact(QWidget):
     """A name above a number with its unit."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.name = label(role="secondary")
+        self.name = said_label(name)
         self.value = label(UNKNOWN, "card-title")
         self.unit = label(role="caption")
-        number = QHBoxLayout()
-        number.setSpacing(4)
-        number.addWidget(self.value)
-        number.addWidget(self.unit, 0, Qt.AlignmentFlag.AlignBottom)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(1)
-        lines.addWidget(self.name)
-        lines.addLayout(number)
+        self.setLayout(column(self.name, row(self.value, (self.unit, 0, Qt.AlignmentFlag.AlignBottom), spacing=4), spacing=1))
 
     def set(self, value: str, unit: str = "", tone: str = "") -> None:
         self.value.setText(value)
@@ -327,6 +295,6 @@ class _Fact(QWidget):
 
 
 def _split(text: str) -> tuple[str, str]:
-    """``131 s`` as number and unit; the last word is the unit."""
+    """Number and unit of ``131 s``; the last word is the unit."""
     number, _, unit = text.rpartition(" ")
     return (number, unit) if number else (text, "")

@@ -1,20 +1,24 @@
-"""`OffsetsPanel`: where a group stood before its resets, to be put back."""
+"""`OffsetsPanel`: the offsets of a group before its resets, to be restored."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.offset_moves import SnapshotRow, snapshot_rows
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.tokens import Size
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.consumers.reset_dialog import KIND_NAMES
 from gui.views.page import PageContext
+from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import push_button, said
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.admin.offsets import OffsetSnapshot
 
@@ -23,7 +27,7 @@ OFFSETS_NAMED = 8
 
 
 def reason_text(reason: str) -> str:
-    """What came after a snapshot, in words."""
+    """The operation before which a snapshot was saved, in words."""
     if reason == UNDO:
         return tr("put back")
     kinds = {kind.value: name for kind, name in KIND_NAMES.items()}
@@ -37,8 +41,7 @@ def snapshot_columns(times: TimeZoneChoice) -> list[Column[SnapshotRow]]:
                sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=166),
         Column("topic", "Topic", lambda row: row.snapshot.topic),
         Column("before", "Before", lambda row: reason_text(row.snapshot.reason), width=96),
-        Column("queues", "Queues", lambda row: str(len(row.snapshot.offsets)), sort=lambda row: len(row.snapshot.offsets),
-               right=True, width=70),
+        number_column("queues", "Queues", lambda row: len(row.snapshot.offsets), str, width=70),
         Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot), kind=CellKind.CODE, dim=True, width=200),
     ]  # fmt: skip
 
@@ -53,7 +56,7 @@ class OffsetsPanel(QWidget):
     """A list with one action.
 
     Signals:
-        undo_wanted: Put a snapshot back; carries it.
+        undo_wanted: Restore a snapshot; carries it.
         reset_wanted: Reset the offsets of the group.
     """
 
@@ -65,44 +68,34 @@ class OffsetsPanel(QWidget):
         self._snapshots = snapshots
         self._source = context.source
         self._group = ""
-        self.model: ColumnTableModel[SnapshotRow] = ColumnTableModel(
-            snapshot_columns(context.times), lambda row: row.number, parent=self
-        )
+        self.model = ColumnTableModel(snapshot_columns(context.times), lambda row: row.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
-        self.undo_button = QPushButton()
-        self._panel = Panel(" ", flush=True)
+        self.undo_button = push_button("Put back…", self._undo_clicked)
+        self._panel = said(Panel(" ", flush=True), title="Saved offsets", subtitle="kept here before each reset")
         self._panel.add_action(self.undo_button)
         self._panel.content.addWidget(self.grid)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.addWidget(self._panel)
+        self.setLayout(column(self._panel, spacing=-1, margins=(0, Size.GAP, 0, 0)))
         snapshots.changed.connect(self._read)
         self.grid.selected.connect(self._show_selected)
         self.grid.activated.connect(lambda _row: self.undo_button.click())
-        self.undo_button.clicked.connect(self._undo_clicked)
         context.times.changed.connect(self.model.all_texts_changed)
         self._show_selected(None)
-        self.retranslate()
+        words = partial(
+            tr, "Nothing was reset from here yet. Before each reset the offsets are saved here, and can be put back."
+        )
+        offer = "" if read_only_reason(self._source) else partial(tr, "Reset offsets…")
+        self.grid.set_empty(words, offer, self.reset_wanted.emit)
 
     @property
     def newest(self) -> OffsetSnapshot | None:
-        """The snapshot that was saved last, if any."""
+        """The newest snapshot, if any."""
         return self.model.rows[0].snapshot if self.model.rows else None
 
     def show_group(self, group: str) -> None:
-        """Show the snapshots of another group; nothing happens for the one that is shown."""
+        """Show the snapshots of another group; nothing happens for the shown one."""
         if group != self._group:
             self._group = group
             self._read()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._panel.set_title(tr("Saved offsets"), tr("kept here before each reset"))
-        self.undo_button.setText(tr("Put back…"))
-        words = tr("Nothing was reset from here yet. Before each reset the offsets are saved here, and can be put back.")
-        may_reset = not read_only_reason(self._source)
-        self.grid.set_empty(words, tr("Reset offsets…") if may_reset else "", self.reset_wanted.emit)
-        self.model.all_texts_changed()
 
     def _read(self) -> None:
         self.model.set_rows(snapshot_rows(self._snapshots.of(self._group)) if self._group else [])

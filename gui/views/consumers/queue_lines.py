@@ -1,4 +1,4 @@
-"""`QueueLines`: a figure of a group's queues over time, a line for each of those that lag most, one for the others."""
+"""`QueueLines`: a figure of a group's queues over time: one line for each of the slowest, one for the others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.models.consumers import PositionRow
 from gui.operations.history import not_read
@@ -17,21 +17,22 @@ from gui.plots.ownership_strip import rows_of
 from gui.plots.time_chart import TimeChart
 from gui.views.chart_tools import ChartReading
 from gui.views.page import PageContext
+from gui.widgets.basic import column, row
 from gui.words.text import short_count_text, tr
 
 LINES_MAX = 5
-"""More lines cannot be told apart."""
+"""More lines are hard to tell apart."""
 OTHERS = "others"
 COLUMNS = 300
 
 
 class QueueLines(QWidget):
-    """A chart that is made anew when other queues lag most; it keeps its queues while the group stays.
+    """A chart that is created again when other queues lag most; it keeps its queues while the group stays.
 
     Signals:
-        chosen: A stretch was chosen with the mouse; seconds since the epoch.
+        chosen: A span was chosen with the mouse; seconds since the epoch.
         cleared: The whole range is wanted again.
-        arrived: There are other figures; draw again.
+        arrived: Other figures arrived; draw again.
     """
 
     chosen = Signal(float, float)
@@ -47,20 +48,17 @@ class QueueLines(QWidget):
         self._matrix = HistoryMatrix(context.source, self, columns=COLUMNS)
         self._matrix.arrived.connect(self.arrived)
         self.chart: TimeChart | None = None
-        self._legend_line = QHBoxLayout()
-        self._legend_line.setContentsMargins(12, 0, 12, 0)
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(0)
-        self._lines.addLayout(self._legend_line)
+        self._legend_line = row(spacing=-1, margins=(12, 0, 12, 0))
+        self._lines = column(self._legend_line, spacing=0)
+        self.setLayout(self._lines)
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """Topic and queue of the lines, first those that lag most."""
+        """Topic and queue of the lines, those that lag most first."""
         return self._places
 
     def set_positions(self, group: str, positions: Sequence[PositionRow]) -> None:
-        """Say which queues the group has; those that lag most come first."""
+        """Set the queues of the group, those that lag most first."""
         known = {(row.topic, row.queue_id) for row in positions}
         if group != self._group or not set(self._places) <= known or (positions and not self._places):
             self._group = group

@@ -1,4 +1,4 @@
-"""`ResetDialog`: choose new offsets for a group, see what is repeated and what is skipped, then reset."""
+"""`ResetDialog`: choose new offsets for a group, preview repeated and skipped messages, then reset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedWidget, QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, read_offset
 from broker_core.worker.questions.abilities import Ability
@@ -15,7 +15,7 @@ from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.offset_reset import OffsetReset, ResetOrder
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import RequestChain
@@ -24,12 +24,12 @@ from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.data_grid import DataGrid, GridView
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
 from gui.words.error_words import error_text
-from gui.words.text import TimeZoneChoice, count_text, tr
+from gui.words.text import count_text, tr
 from monitoring.admin.offsets import TO_THE_END, QueueMove, ResetKind, ask_offset_of_time, plan_moves
 from monitoring.state import ClusterState
 
@@ -44,25 +44,24 @@ KIND_NAMES = {
     ResetKind.GROUP: "Copy group",
 }
 _WHOLE_TOPIC = (ResetKind.TIME, ResetKind.EARLIEST, ResetKind.LATEST)
-"""One request for the topic; all other ways go queue by queue."""
+"""One request for the topic; all other kinds send one request for each queue."""
 TIME_HINT = "-1h, 10:15, 2026-11-21 10:15 or epoch milliseconds"
 READING = "Reading where the queues stood then…"
 BAR = "bar"
 
 
 def move_columns(low: Callable[[QueueMove], int]) -> list[Column[QueueMove]]:
-    """Columns of the preview; ``low`` says where the line that shows a move begins."""
+    """Columns of the preview; ``low`` is where the line of a move begins."""
     return [
-        Column("queue", "Queue", lambda move: str(move.queue_id), sort=lambda move: move.queue_id, right=True, width=76),
-        Column("now", "Now at", lambda move: count_text(move.now), sort=lambda move: move.now, right=True, width=104),
+        number_column("queue", "Queue", lambda move: move.queue_id, str, width=76),
+        number_column("now", "Now at", lambda move: move.now, width=104),
         Column("after", "After", lambda move: count_text(move.after) if move.after >= 0 else tr("stays"),
                sort=lambda move: move.after, kind=CellKind.STRONG, state=_after_state, right=True, width=104),
-        Column("again", "Delivered again", lambda move: count_text(move.repeated), sort=lambda move: move.repeated,
-               state=lambda move: State.RETRY if move.repeated > 0 else None, right=True, width=116),
-        Column("skipped", "Skipped", lambda move: count_text(move.skipped), sort=lambda move: move.skipped,
-               state=lambda move: State.CRITICAL if move.skipped > 0 else None, right=True, width=88),
-        Column("lag", "Lag after", lambda move: count_text(move.lag_after), sort=lambda move: move.lag_after, right=True,
-               width=94),
+        number_column("again", "Delivered again", lambda move: move.repeated,
+                      state=lambda move: State.RETRY if move.repeated > 0 else None, width=116),
+        number_column("skipped", "Skipped", lambda move: move.skipped,
+                      state=lambda move: State.CRITICAL if move.skipped > 0 else None, width=88),
+        number_column("lag", "Lag after", lambda move: move.lag_after, width=94),
         Column(BAR, "Queue position (drag)", _bar_text, sort=lambda move: move.after, kind=CellKind.MOVE,
                value=lambda move: shares_of(move, low(move))),
     ]  # fmt: skip
@@ -77,7 +76,7 @@ def _bar_text(move: QueueMove) -> str:
 
 
 class ResetDialog(ActionDialog):
-    """See the module. `succeeded` carries a `ResetResult`. The queues are those of the moment the dialog was opened."""
+    """See the module. `succeeded` carries a `ResetResult`. The queues are those of the moment when the dialog was opened."""
 
     def __init__(
         self,
@@ -117,15 +116,12 @@ class ResetDialog(ActionDialog):
         self.offset = QLineEdit("0")
         self.other = NameBox()
         self._parameters = QStackedWidget()
-        self.model: ColumnTableModel[QueueMove] = ColumnTableModel(
-            move_columns(self._low), lambda move: move.queue_id, parent=self
-        )
+        self.model = ColumnTableModel(move_columns(self._low), lambda move: move.queue_id, parent=self)
         self.grid = DataGrid(self.model, context.theme, row_height=Size.ROW - 2)
         self.own = QLineEdit()
         self._own_label = label(role="secondary")
         self.sums = label(role="strong", wrap=True)
         self.note = Notice(context.theme)
-        self.note.set("")
         self._fill(topic)
         self._lay_out()
         self._drag = _PositionDrag(self.grid.view, self.model, self._low, self)
@@ -137,7 +133,6 @@ class ResetDialog(ActionDialog):
 
     @property
     def chosen(self) -> ResetKind:
-        """How the new offsets are chosen."""
         return ResetKind(self.kind.current)
 
     def _fill(self, topic: str) -> None:
@@ -160,16 +155,15 @@ class ResetDialog(ActionDialog):
         self.own.setFixedWidth(130)
         self.grid.set_empty(tr("This group has no position in any queue yet."))
         self.grid.setFixedHeight(Size.HEADER + (Size.ROW - 2) * GRID_ROWS_MAX)
-        lines = QVBoxLayout()
-        lines.setSpacing(10)
-        lines.addLayout(row(label(tr("Topic"), "secondary"), self.topic, 1))
-        choice = row(self.kind, self._parameters)
-        choice.setStretch(1, 1)
-        lines.addLayout(choice)
-        lines.addWidget(self.grid)
-        lines.addLayout(row(self._own_label, self.own, 1))
-        lines.addWidget(self.sums)
-        lines.addWidget(self.note)
+        lines = column(
+            row(label(tr("Topic"), "secondary"), self.topic, 1),
+            row(self.kind, (self._parameters, 1)),
+            self.grid,
+            row(self._own_label, self.own, 1),
+            self.sums,
+            self.note,
+            spacing=10,
+        )
         self.extra.addLayout(lines)
 
     def _connect(self) -> None:
@@ -240,19 +234,15 @@ class ResetDialog(ActionDialog):
 
     @property
     def _time_ms(self) -> int | None:
-        return parse_time(self.time.text(), self._state.taken_ms, self._times.zone)
-
-    @property
-    def _times(self) -> TimeZoneChoice:
-        return self._context.times
+        return parse_time(self.time.text(), self._state.taken_ms, self._context.times.zone)
 
     @property
     def _is_reading(self) -> bool:
-        """Whether nobody knows yet where the queues stood at the chosen time."""
+        """Whether the offsets of the chosen time are still being read."""
         return self.chosen is ResetKind.TIME and self._time_ms is not None and self._found is None and bool(self._stands)
 
     def _fault(self) -> str:
-        """What is missing or wrong in the choice, in words."""
+        """What is missing or invalid in the choice."""
         kind = self.chosen
         if not self._stands:
             return tr("This group has no position in any queue yet.")
@@ -347,10 +337,10 @@ class ResetDialog(ActionDialog):
 
 
 class _PositionDrag(QObject):
-    """Lets the dots of the preview be dragged.
+    """Lets the user drag the dots of the preview.
 
     Signals:
-        moved: A dot stands elsewhere; carries the queue's id and its new offset.
+        moved: A dot was moved; carries the queue's id and its new offset.
     """
 
     moved = Signal(int, object)  # an int of Qt has 32 bits
@@ -396,7 +386,7 @@ def _whole(text: str) -> int | None:
 
 
 def sums_text(sums: MoveSums) -> str:
-    """What a reset does, in a sentence."""
+    """The effect of a reset, in a sentence."""
     if not sums.queues:
         return tr("Nothing moves.")
     if sums.repeated < 0:
@@ -412,7 +402,7 @@ def sums_text(sums: MoveSums) -> str:
 
 
 def online_words(group: GroupRow) -> str:
-    """Who moves the group, and what that means for its clients."""
+    """How the group is moved, and what that means for its clients."""
     if group.offline:
         return tr("No client of the group is online: its offsets are set in the broker, and the next client starts there.")
     return tr(

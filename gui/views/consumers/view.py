@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import GroupSettings, OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
@@ -55,7 +55,7 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import column, fill, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
@@ -63,6 +63,8 @@ from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, popup_below
+from gui.widgets.said import on_language, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
@@ -91,7 +93,7 @@ class ConsumersView(PageView):
         self._findings: list[MemberFinding] = []
         self._member_list: Members | None = None
         self._wanted = ""
-        """The group that was asked for and is not selected yet."""
+        """The requested group that is not selected yet."""
         self.favourites = context.pins.groups
         self._member_query: LatestQuery[Members] = LatestQuery(self)
         self.search = SearchField(theme, " ", "funnel")
@@ -99,12 +101,11 @@ class ConsumersView(PageView):
         self.clients = ClientInfos(context.source, self)
         self.snapshots = OffsetSnapshots(context.settings, self, own_group=group_of_source(context.source))
         self.dialogs = GroupActions(context, self.snapshots, self)
-        self.reset_button = IconButton(theme, "clock", " ", on_click=self._reset_clicked)
-        self.stacks_button = IconButton(theme, "cpu", " ", on_click=self._stacks_clicked)
-        self.more_button = IconButton(theme, "list", tip=" ", on_click=self._open_more)
-        for button in (self.reset_button, self.stacks_button, self.more_button):
-            self.header.add_action(button)
-        self.groups: ColumnTableModel[GroupRow] = ColumnTableModel(
+        self.reset_button = said_button(theme, "clock", "Reset offsets…", on_click=self._reset_clicked)
+        self.stacks_button = said_button(theme, "cpu", "Client stacks…", on_click=self._stacks_clicked)
+        self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
+        self.header.add_action(self.reset_button, self.stacks_button, self.more_button)
+        self.groups = ColumnTableModel(
             group_columns(self._lag_over_time, self._forecast, self.versions.of),
             lambda group: group.name,
             section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
@@ -114,17 +115,11 @@ class ConsumersView(PageView):
         self.group_grid = DataGrid(self.groups, theme)
         self.disagreement = Notice(theme)
         self.lag = LagPanel(context)
-        self.positions: ColumnTableModel[PositionRow] = ColumnTableModel(
-            position_columns(), lambda row: (row.topic, row.queue_id), parent=self
-        )
+        self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
         self.position_grid = DataGrid(self.positions, theme)
-        self.members: ColumnTableModel[MemberRow] = ColumnTableModel(
-            member_columns(context.times), lambda row: row.client_id, parent=self
-        )
+        self.members = ColumnTableModel(member_columns(context.times), lambda row: row.client_id, parent=self)
         self._member_tab = LazyTab(self._make_members)
-        self.subscriptions: ColumnTableModel[SubscriptionRow] = ColumnTableModel(
-            subscription_columns(), lambda row: (row.topic, row.client_id), parent=self
-        )
+        self.subscriptions = ColumnTableModel(subscription_columns(), lambda row: (row.topic, row.client_id), parent=self)
         self._subscription_tab = LazyTab(self._make_subscriptions)
         self._members_known = ListRead(context.times)
         self._heat = LaterPart(self._make_heat)
@@ -133,11 +128,12 @@ class ConsumersView(PageView):
         self._settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self._build()
+        self.set_parts(grid=self.group_grid, find=self.search, detail=self.tabs)
         self._connect()
         self.group_grid.sort_by("lag", descending=True)
         self.position_grid.sort_by("lag", descending=True)
         self.groups.toggle_section(SYSTEM_GROUPS)
-        self.retranslate()
+        on_language(self, self._show_texts, self._show_header)
         self._show_group()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -174,7 +170,7 @@ class ConsumersView(PageView):
             self._settings.made.tend(state.taken_ms)
 
     def _select_wanted(self) -> None:
-        """Select the group that was asked for, where it stands; until there is one of that name, none is selected."""
+        """Select the requested group; until there is one of that name, none is selected."""
         if not self._wanted:
             return
         is_there = any(group.name == self._wanted for group in self.groups.rows)
@@ -196,71 +192,28 @@ class ConsumersView(PageView):
             settings.reload()
         self._show_group()
 
-    def take_keyboard(self) -> None:
-        self.group_grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.tabs
-
-    def retranslate(self) -> None:
-        for part in (self.lag, self._heat.made, self._ownership.made, self._offsets.made, self._settings.made):
-            if part is not None:
-                part.retranslate()
-        self.reset_button.setText(tr("Reset offsets…"))
-        self.stacks_button.setText(tr("Client stacks…"))
-        self.more_button.setToolTip(tr("More actions"))
-        self.more_button.setAccessibleName(tr("More actions"))
-        for model in (self.groups, self.positions, self.members, self.subscriptions):
-            model.all_texts_changed()
-        self._show_texts()
-        self._show_header()
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        left = Panel(flush=True)
-        left.content.setSpacing(0)
-        search = QVBoxLayout()
-        search.setContentsMargins(8, 8, 8, 8)
-        search.addWidget(self.search)
-        left.content.addLayout(search)
-        left.content.addWidget(self.group_grid, 1)
-        notice = QVBoxLayout()
-        notice.setContentsMargins(8, 8, 8, 8)
-        notice.addWidget(self.disagreement)
-        left.content.addLayout(notice)
-        self.disagreement.set("")
-        pages = (
-            self._lag_page(),
-            self._member_tab,
-            self._subscription_tab,
-            self._ownership,
-            self._offsets,
-            self._settings,
-        )
+        left = Panel(flush=True, spacing=0)
+        fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
+        left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
+        pages = (self._lag_page(), self._member_tab, self._subscription_tab, self._ownership, self._offsets, self._settings)
         for page in pages:
             self.tabs.addTab(page, "")
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
 
     def _lag_page(self) -> QWidget:
         page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
+        lines = column(spacing=Size.GAP, margins=(0, Size.GAP, 0, 0))
+        page.setLayout(lines)
         table = Panel(flush=True)
         table.content.addWidget(self.position_grid)
-        lines.addWidget(self.lag, 9)
-        lines.addWidget(self._heat, 5)
-        lines.addWidget(table, 6)
+        fill(lines, (self.lag, 9), (self._heat, 5), (table, 6))
         return page
 
     @property
     def heat(self) -> LagHeatPanel:
-        """The lag of the queues over time."""
         return self._heat.widget
 
     def _make_heat(self) -> LagHeatPanel:
@@ -272,17 +225,16 @@ class ConsumersView(PageView):
 
     @property
     def ownership(self) -> OwnershipPanel:
-        """Who owned which queue when."""
+        """Owners of the queues over time."""
         return self._ownership.widget
 
     @property
     def offsets(self) -> OffsetsPanel:
-        """Where the group stood before its resets."""
+        """Offsets of the group before its resets."""
         return self._offsets.widget
 
     @property
     def settings(self) -> StagedSettings[GroupSettings]:
-        """The settings of the group."""
         return self._settings.widget
 
     def _make_offsets(self) -> OffsetsPanel:
@@ -293,22 +245,21 @@ class ConsumersView(PageView):
 
     @property
     def member_grid(self) -> DataGrid[MemberRow]:
-        """The table of the clients."""
         return self._member_tab.widget.grid
 
     @property
     def subscription_grid(self) -> DataGrid[SubscriptionRow]:
-        """The table of what they subscribe."""
+        """The table of subscriptions."""
         return self._subscription_tab.widget.grid
 
     @property
     def member_notice(self) -> Notice:
-        """What brokers did not tell of the clients."""
+        """What brokers did not report of the clients."""
         return self._member_tab.widget.notice
 
     @property
     def findings(self) -> list[Notice]:
-        """What is wrong with the subscriptions."""
+        """Faults of the subscriptions."""
         return self._subscription_tab.widget.findings
 
     def _make_members(self) -> MembersPanel:
@@ -327,14 +278,14 @@ class ConsumersView(PageView):
         return made
 
     def _show_known_in(self, grid: DataGrid[Any]) -> None:
-        """Say in a table of clients that was made just now what is known of them."""
+        """Show what is known of the clients in a table that was just created."""
         grid.set_empty(self._nobody(self.group_grid.selected_row))
         if self._shown_group:
             self._show_members_read(grid)
 
     @property
     def _client_grids(self) -> list[DataGrid[Any]]:
-        """Tables of clients, as far as they were looked at."""
+        """Tables of clients that were created."""
         return [tab.grid for tab in (self._member_tab.made, self._subscription_tab.made) if tab is not None]
 
     def _tab_chosen(self) -> None:
@@ -354,15 +305,11 @@ class ConsumersView(PageView):
         self.tabs.currentChanged.connect(lambda _tab: self._tab_chosen())
         self.lag.zoomed.connect(self._show_group)
         self.favourites.changed.connect(self._favourites_changed)
-        keep = QShortcut(QKeySequence("Ctrl+D"), self.group_grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        keep.activated.connect(self.toggle_favourite)
-        undo = QShortcut(
-            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
-        undo.activated.connect(unless_refused(self.context, self._undo_newest))
+        on_key(self.group_grid, "Ctrl+D", self.toggle_favourite)
+        on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_newest))
 
     def toggle_favourite(self) -> None:
-        """Keep the selected group among the favourites, or let it go."""
+        """Add the selected group to the favourites, or remove it."""
         group = self.group_grid.selected_row
         if group is not None:
             self.favourites.toggle(group.name)
@@ -422,7 +369,7 @@ class ConsumersView(PageView):
         self.positions.set_rows(with_told_owners(rows, state.catalog.brokers, infos))
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
-        """Have the shown tab show the group; the others do no work."""
+        """Show the group in the visible tab only."""
         self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
         match TABS[self.tabs.currentIndex()]:
             case "lag":
@@ -436,9 +383,9 @@ class ConsumersView(PageView):
                 self.settings.show_subject(group.name)
 
     def _ask_members(self, group: GroupRow) -> None:
-        """Ask who is in the group when it is another one, it has more clients or fewer, or other brokers answer.
+        """Read the members when group, client count or answering brokers changed.
 
-        While its members are looked at they are asked for now and then: how old their heartbeats are would else grow for ever.
+        While the members are visible they are read again at times, because the shown age of heartbeats would only grow.
         """
         looked_at = self._state is not None and TABS[self.tabs.currentIndex()] == "members"
         turn = self._state.taken_ms // MEMBERS_AGAIN_MS if self._state is not None and looked_at else 0
@@ -579,7 +526,7 @@ class ConsumersView(PageView):
             self.dialogs.client(self._shown_group, member)
 
     def _undo_newest(self) -> None:
-        """Put back what the part in front changed last: the settings of the group, else its offsets."""
+        """Undo the last change of the visible part: the settings of the group, else its offsets."""
         if self.tabs.currentWidget() is self._settings:
             self.settings.ask_undo()
             return
@@ -589,24 +536,19 @@ class ConsumersView(PageView):
             self.dialogs.undo(self.group_grid.selected_row, newest)
 
     def _open_more(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._shown_group))
         menu.addSeparator()
         self._add_acting(menu, "Delete group…", lambda: self.dialogs.delete(self.group_grid.selected_row))
-        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
+        popup_below(menu, self.more_button)
 
     # ---- menus ---------------------------------------------------------------------------------------------------------
-
-    def _menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return menu
 
     def _add_acting(self, menu: QMenu, title: str, run: Callable[[], object]) -> None:
         add_acting(menu, tr(title), run, read_only_reason(self.context.source))
 
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         topics = topics_of(self._state, group.name) if self._state is not None else []
         for topic in topics[:8]:
             menu.addAction(tr("Open topic {topic}", topic=menu_name(topic)), partial(self._open_topic, topic))
@@ -629,13 +571,13 @@ class ConsumersView(PageView):
         self.context.navigate("messages", topic=row.topic, queue=row.queue_id, offset=offset)
 
     def _open_position_menu(self, row: PositionRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Messages from the group's position"), lambda: self._open_position(row))
         menu.addAction(tr("Copy row"), lambda: self.position_grid.copy(CopyFormat.TSV))
         menu.popup(at)
 
     def _open_member_menu(self, row: MemberRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Running info and stacks…"), lambda: self.dialogs.client(self._shown_group, row))
         menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(row.client_id))
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(row.address))

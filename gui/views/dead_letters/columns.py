@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, age_text, count_text, duration_text, tr
 from monitoring.dead_letters import (
@@ -41,25 +41,25 @@ BODY_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:
-    """A group with what was read of it besides the figures. -1 is unknown."""
+    """A group with its figures and what was read besides. -1 is unknown."""
 
     figures: GroupFigures
     recent: int
     oldest_ms: int
     waiting: int
     is_cut: bool = False
-    """Whether more may wait than were listed."""
+    """Whether more retries may wait than were listed."""
     origins: tuple[tuple[str, int], ...] = ()
-    """Topics that most of its newest dead letters came from, with their numbers."""
+    """Most frequent origins of its newest dead letters, with counts."""
     first_due_ms: int = -1
-    """When the next of its waiting retries comes."""
+    """When the next waiting retry is due."""
     note: str = ""
-    """What a person noted on the group."""
+    """The user's note on the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class LetterRow:
-    """A dead letter with its note and what became of the message it was sent again as."""
+    """A dead letter with its note and the fate of its copy."""
 
     letter: DeadLetter
     note: LetterNote
@@ -78,25 +78,23 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
     """Columns of the groups."""
     return [
         Column("group", "Group", lambda row: row.figures.group, kind=CellKind.STRONG),
-        Column("dead", "Dead", lambda row: count_text(row.figures.dead), sort=lambda row: row.figures.dead,
-               state=lambda row: State.CRITICAL if row.figures.dead else None, right=True, width=72),
-        Column("recent", "Last 15 min", _recent_text,
-               sort=lambda row: row.recent if row.recent >= 0 else None, right=True, width=92),
+        number_column("dead", "Dead", lambda row: row.figures.dead,
+                      state=lambda row: State.CRITICAL if row.figures.dead else None, width=72),
+        Column("recent", "Last 15 min", _recent_text, sort=lambda row: known_number(row.recent), right=True, width=92),
         Column("oldest", "Oldest", lambda row: age_text(row.oldest_ms, now_ms()) if row.oldest_ms >= 0 else UNKNOWN,
-               sort=lambda row: row.oldest_ms if row.oldest_ms >= 0 else None, right=True, width=96),
+               sort=lambda row: known_number(row.oldest_ms), right=True, width=96),
         Column("newest", "Newest",
                lambda row: age_text(row.figures.last_died_ms, now_ms()) if row.figures.last_died_ms >= 0 else UNKNOWN,
-               sort=lambda row: row.figures.last_died_ms if row.figures.last_died_ms >= 0 else None, right=True, width=96),
-        Column("waiting", "Retries waiting", _waiting_text,
-               sort=lambda row: row.waiting if row.waiting >= 0 else None,
+               sort=lambda row: known_number(row.figures.last_died_ms), right=True, width=96),
+        Column("waiting", "Retries waiting", _waiting_text, sort=lambda row: known_number(row.waiting),
                state=lambda row: State.RETRY if row.waiting > 0 else None, right=True, width=116,
                tip=lambda _row: tr("In delay levels before their next attempt")),
         Column("next", "Next attempt",
                lambda row: duration_text(max(0, row.first_due_ms - now_ms())) if row.first_due_ms >= 0 else UNKNOWN,
-               sort=lambda row: row.first_due_ms if row.first_due_ms >= 0 else None, right=True, width=100),
+               sort=lambda row: known_number(row.first_due_ms), right=True, width=100),
         Column("unread", "Not read yet",
                lambda row: count_text(row.figures.unread_retries) if row.figures.unread_retries >= 0 else UNKNOWN,
-               sort=lambda row: row.figures.unread_retries if row.figures.unread_retries >= 0 else None, right=True, width=100,
+               sort=lambda row: known_number(row.figures.unread_retries), right=True, width=100,
                tip=lambda _row: tr("In the retry topic, due, and not taken by a consumer")),
         Column("origins", "Most from", _origins_text, tip=_origins_tip, dim=True, width=160, gives_way=1),
         Column("note", "Note", lambda row: row.note, dim=True, wants=120),
@@ -130,8 +128,8 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
         Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=140),
         Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=130),
         Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80, gives_way=1),
-        Column("tries", "Tries", lambda row: count_text(row.letter.tries), sort=lambda row: row.letter.tries, right=True,
-               width=52, tip=lambda _row: tr("Deliveries that failed"), gives_way=2),
+        number_column("tries", "Tries", lambda row: row.letter.tries, tip=lambda _row: tr("Deliveries that failed"), width=52,
+                      gives_way=2),
         Column("host", "Producer", lambda row: row.letter.host.rpartition(":")[0], kind=CellKind.MONO, dim=True,
                tip=lambda row: row.letter.host, width=92, gives_way=3),
         Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
@@ -143,7 +141,7 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
 
 
 def with_words(words: Sequence[str]) -> Callable[[LetterRow], bool]:
-    """A filter for letters that hold all of some words, given in lower case."""
+    """A filter for letters that contain all words; words are in lower case."""
 
     def accepts(row: LetterRow) -> bool:
         letter = row.letter
@@ -158,8 +156,8 @@ def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
     """Columns of the waiting retries."""
     return [
         Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
-        Column("attempt", "Attempt", lambda row: str(row.attempt), sort=lambda row: row.attempt, right=True, width=76,
-               tip=lambda _row: tr("Told by its delay level: the third is that of the first retry")),
+        number_column("attempt", "Attempt", lambda row: row.attempt, str,
+                      tip=lambda _row: tr("Told by its delay level: the third is that of the first retry"), width=76),
         Column("due", "Next attempt", lambda row: times.shown(row.due_ms, now_ms()), sort=lambda row: row.due_ms,
                width=160, whole=True),
         Column("in", "Due in", lambda row: duration_text(max(0, row.due_ms - now_ms())), sort=lambda row: row.due_ms,

@@ -1,15 +1,16 @@
-"""`CutsButton`: parts of the dead letters that are looked at again and again: a group and words, under a name."""
+"""`CutsButton`: saved views of the dead letters: a group and words, under a name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSettings, Qt, Signal
+from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
+from gui.widgets.popups import new_menu
 from gui.widgets.questions import ask_name
 from gui.widgets.saved_menu import add_saved
 from gui.words.text import tr
@@ -19,8 +20,8 @@ class CutsButton(IconButton):
     """Opens the menu of the cuts.
 
     Signals:
-        chosen: A cut is to be shown; carries it.
-        refused: One was not kept; carries why.
+        chosen: A cut was chosen; carries it.
+        refused: A cut was not saved; carries the reason.
     """
 
     chosen = Signal(object)
@@ -29,20 +30,16 @@ class CutsButton(IconButton):
     def __init__(
         self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
     ) -> None:
-        """Create it; ``current`` gives what is shown now."""
-        super().__init__(theme, "tag", " ", on_click=self._clicked, caret=True)
+        """Create it; ``current`` returns the shown cut."""
+        super().__init__(theme, "tag", " ", on_click=self.open_menu, caret=True)
         if parent is not None:
             self.setParent(parent)
         self.cuts = SavedCuts(settings)
         self._current = current
 
-    def _clicked(self) -> None:
-        self.open_menu()
-
     def open_menu(self) -> QMenu:
-        """Offer the cuts."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        """Open the menu."""
+        menu = new_menu(self)
         save = menu.addAction(tr("Save this cut…"), self.ask_name)
         save.setEnabled(bool(self._current().group))
         saved = self.cuts.all
@@ -65,6 +62,6 @@ class CutsButton(IconButton):
         return ask_name(self, tr("Save this cut…"), text, f"{cut.group} {cut.words}".strip(), self.save)
 
     def save(self, name: str) -> None:
-        """Keep what is shown."""
+        """Save the shown cut."""
         if not self.cuts.save(name, self._current()):
             self.refused.emit(tr("There are {count} saved cuts: forget one first", count=SAVED_MAX))

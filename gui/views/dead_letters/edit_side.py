@@ -1,4 +1,4 @@
-"""`EditSide`: the same change in the bodies of several dead letters, or one body written anew, with what becomes of it."""
+"""`EditSide`: one change in the bodies of several dead letters, or one rewritten body, with a preview."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from difflib import ndiff
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
 
 from gui.models.messages import json_fault
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State, Tokens, mix
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import fill, form_layout, row
 from gui.widgets.code_view import CodeView
-from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
 from monitoring.outside import read_json
 from monitoring.resending import Part, Patch, edit_counts
 
 LINES_COMPARED_MAX = 400
-"""More lines are shown as they will be, without what was."""
+"""Bodies with more lines are shown after the change only."""
 TINT = 14
-"""Of the colour of a changed line in its ground, percent."""
+"""Share of the colour in the ground of a changed line, percent."""
 
 
 def show_change(view: CodeView, before: str, after: str, tokens: Tokens) -> None:
-    """Show a body with what changes in it; JSON with a line for each value, also where it is stored in one."""
+    """Show a body with its changed lines; JSON is laid out with a line for each value."""
     lines = _compared(laid_out(before), laid_out(after))
     view.setPlainText("\n".join(lines))
     view.setExtraSelections(_tints(view, lines, tokens) if before != after else [])
 
 
 def laid_out(text: str) -> str:
-    """JSON with a line for each value, anything else as it is."""
+    """JSON with a line for each value, other text unchanged."""
     try:
         return json.dumps(read_json(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
     except (ValueError, RecursionError):  # what can be read need not be writable: that takes more of the stack
@@ -47,7 +47,7 @@ def laid_out(text: str) -> str:
 
 
 def _compared(before: str, after: str) -> list[str]:
-    """Lines of a body with ``-`` and ``+`` before those that change."""
+    """Lines of a body with ``-`` and ``+`` before changed ones."""
     old, new = before.splitlines(), after.splitlines()
     if before == after or len(old) + len(new) > LINES_COMPARED_MAX:
         return new
@@ -76,11 +76,11 @@ EDITOR_HEIGHT = 150
 
 
 class EditSide(Panel):
-    """The second step. It may be left out: nothing is changed then.
+    """The second step. It is optional: without it nothing is changed.
 
     Signals:
-        changed: Something else would be sent.
-        next_wanted: On to the third step.
+        changed: Another message would be sent.
+        next_wanted: Go to the third step.
     """
 
     changed = Signal()
@@ -91,19 +91,19 @@ class EditSide(Panel):
         self._theme = theme
         self._letters: list[DeadLetter] = []
         self._of: DeadLetter | None = None
-        """Whose body is in the editor."""
+        """The letter whose body is in the editor."""
         self._written: dict[str, str] = {}
-        """Bodies that were written anew, by offset message id of their letters."""
-        self.mode = SegmentedControl([(SAME, " "), (FREE, " ")])
-        self.editor = CodeView(theme, "json", editable=True)
-        self.layout_button = IconButton(theme, "list", " ", role="link", on_click=self._lay_out)
+        """Rewritten bodies, by offset message id of their letters."""
+        self.mode = segments({SAME: "Replace", FREE: "Write anew"})
+        self.editor = said(CodeView(theme, "json", editable=True), name="The body, to be written anew")
+        self.layout_button = said_button(theme, "list", "Lay out", role="link", on_click=self._lay_out)
         self.find_text, self.put_text = QLineEdit(), QLineEdit()
-        self.keeps = {part: QCheckBox() for part in Part}
-        self.preview = CodeView(theme, "json")
+        self.keeps = {part: said(QCheckBox(), text=PART_NAMES[part]) for part in Part}
+        self.preview = said(CodeView(theme, "json"), name="Body with the change")
         self.effect = Notice(theme)
-        self.next_button = IconButton(theme, "arrow-right", " ", role="primary", on_click=self.next_wanted.emit)
-        self.clear_button = IconButton(theme, "arrow-counter-clockwise", " ", on_click=self.clear)
-        self._labels = [label(role="secondary") for _ in range(3)]
+        self.next_button = said_button(theme, "arrow-right", "On to resend", role="primary", on_click=self.next_wanted.emit)
+        self.clear_button = said_button(theme, "arrow-counter-clockwise", "Change nothing", on_click=self.clear)
+        self._labels = [said_label(text) for text in ("Replace", "Put in its place", "Keep")]
         self._build()
         for field in (self.find_text, self.put_text):
             field.setFont(mono_font())
@@ -114,11 +114,13 @@ class EditSide(Panel):
         self.mode.chosen.connect(lambda _mode: self._edited())
         self.editor.textChanged.connect(self._typed)
         theme.changed.connect(self._theme_changed)  # a method: Qt lets it go with the side
-        self.retranslate()
+        said(self.find_text, hint="nothing: the bodies stay as they are", name="Text to be replaced")
+        said(self.put_text, name="Text in its place")
+        on_language(self, self._show)
 
     @property
     def patch(self) -> Patch:
-        """The change in each body, or the body of one that was written anew."""
+        """The change in each body, or the one rewritten body."""
         one = self._free_letter
         if one is None:
             return Patch(self.find_text.text(), self.put_text.text())
@@ -127,22 +129,22 @@ class EditSide(Panel):
 
     @property
     def fault(self) -> str:
-        """Why it cannot be sent as it is entered; empty where it can."""
+        """Why it cannot be sent as entered; empty where it can."""
         return tr("Brokers refuse a message without a body.") if self.patch.of and not self.patch.written else ""
 
     @property
     def _free_letter(self) -> DeadLetter | None:
-        """The letter whose body can be written anew; None where several are chosen, or it is not shown as it is."""
+        """The letter whose body can be rewritten; None where several are chosen or the body is not shown unchanged."""
         is_free = self.mode.current == FREE and len(self._letters) == 1 and self._letters[0].is_whole
         return self._letters[0] if is_free else None
 
     @property
     def kept(self) -> frozenset[Part]:
-        """What is kept beside the body."""
+        """Parts that are kept beside the body."""
         return frozenset(part for part, box in self.keeps.items() if box.isChecked())
 
     def show_letters(self, letters: Sequence[DeadLetter]) -> None:
-        """Know which dead letters are meant; the change is shown in the first that it changes."""
+        """Set the chosen dead letters; the preview shows the first that changes."""
         if list(letters) != self._letters:
             before, self._letters = self.patch, list(letters)
             self._show()
@@ -158,32 +160,11 @@ class EditSide(Panel):
             box.setChecked(True)
         self._edited()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        words = ("Replace", "Put in its place", "Keep")
-        for shown, text in zip(self._labels, words, strict=True):
-            shown.setText(tr(text))
-        self.find_text.setAccessibleName(tr("Text to be replaced"))
-        self.find_text.setPlaceholderText(tr("nothing: the bodies stay as they are"))
-        self.put_text.setAccessibleName(tr("Text in its place"))
-        for part, box in self.keeps.items():
-            box.setText(tr(PART_NAMES[part]))
-        self.mode.set_text(SAME, tr("Replace"))
-        self.mode.set_text(FREE, tr("Write anew"))
-        self.editor.setAccessibleName(tr("The body, to be written anew"))
-        self.layout_button.setText(tr("Lay out"))
-        self.preview.setAccessibleName(tr("Body with the change"))
-        self.clear_button.setText(tr("Change nothing"))
-        self.next_button.setText(tr("On to resend"))
-        self._show()
-
     def _build(self) -> None:
         find, put, keep = self._labels
         self.preview.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.preview.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        form = QFormLayout()
-        form.setHorizontalSpacing(12)
-        form.setVerticalSpacing(8)
+        form = form_layout(across=12, down=8)
         form.addRow(find, self.find_text)
         form.addRow(put, self.put_text)
         # Two lines: four words side by side are wider than the pane.
@@ -194,12 +175,15 @@ class EditSide(Panel):
         form.addRow(keep, keeps)
         self.editor.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.editor.setFixedHeight(EDITOR_HEIGHT)
-        self.content.addLayout(row(self.mode, 1, self.layout_button))
-        self.content.addWidget(self.editor)
-        self.content.addLayout(form)
-        self.content.addWidget(self.preview, 1)
-        self.content.addWidget(self.effect)
-        self.content.addLayout(row(self.clear_button, 1, self.next_button))
+        fill(
+            self.content,
+            row(self.mode, 1, self.layout_button),
+            self.editor,
+            form,
+            (self.preview, 1),
+            self.effect,
+            row(self.clear_button, 1, self.next_button),
+        )
 
     def _edited(self) -> None:
         self._show()
@@ -215,7 +199,6 @@ class EditSide(Panel):
         self._show_preview()
 
     def _show_mode(self, one: DeadLetter | None) -> None:
-        """Show the fields of what is chosen."""
         find, put, _keep = self._labels
         for widget in (find, self.find_text, put, self.put_text):
             widget.setVisible(one is None)
@@ -245,7 +228,7 @@ class EditSide(Panel):
         self.editor.setPlainText(laid_out(self.editor.toPlainText()))
 
     def _why_not_free(self) -> str:
-        """Why no body can be written anew although that is chosen; empty where one can."""
+        """Why no body can be rewritten although that mode is chosen; empty where one can."""
         if self.mode.current != FREE or self._free_letter is not None or not self._letters:
             return ""
         if len(self._letters) > 1:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_bytes
 from gui.operations.files import write_file
@@ -23,6 +23,8 @@ from gui.views.dead_letters.resend_side import ResendSide
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageContext
 from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.popups import ask_to_save, opened
+from gui.widgets.said import on_language
 from gui.widgets.step_bar import StepBar
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
@@ -34,12 +36,7 @@ HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to
 
 
 def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
-    """A CSV file: one line for each dead letter that was sent again, or was to be in the last resend; times in UTC.
-
-    Args:
-        rows: All dead letters of the group that are known.
-        outcome: Of the last resend.
-    """
+    """A line for each dead letter that was sent again, or should have been in the last resend; CSV, times in UTC."""
     refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
     lines: list[tuple[object, ...]] = [HEAD]
     for one in rows:
@@ -58,7 +55,7 @@ def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
 
 
 def _time_text(at_ms: int) -> str:
-    """A time in UTC; empty where a note of before has none."""
+    """A time in UTC; empty for old notes without a time."""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds") if at_ms >= 0 else ""
 
 
@@ -67,15 +64,10 @@ STEP_NAMES = {INSPECT: "Inspect", EDIT: "Edit", RESEND: "Resend", VERIFY: "Verif
 
 
 class LetterFlow(QObject):
-    """Owns the bar of the steps and what stands beside the table in each; the page places them.
-
-    Args:
-        context: Of the page.
-        notes: What is noted on dead letters.
-        page: Owns the dialogs.
+    """Owns the bar of the steps and the pane of each step beside the table; the page lays them out.
 
     Signals:
-        step_chosen: Another step is to be shown; carries its key.
+        step_chosen: Another step is shown; carries its key.
     """
 
     step_chosen = Signal(str)
@@ -101,10 +93,11 @@ class LetterFlow(QObject):
             side.setMinimumWidth(SIDE_WIDTH)
         self.bar.chosen.connect(self._chosen_in_bar)
         self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
+        on_language(page, self._show_steps)
 
     @property
     def edit(self) -> EditSide:
-        """The second step, made when it is first asked for, as those below."""
+        """The second step, created when first requested, like those below."""
         return self._edit.widget
 
     @property
@@ -125,7 +118,7 @@ class LetterFlow(QObject):
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_rows(self, rows: Sequence[LetterRow], dead: int) -> None:
-        """Know the dead letters of the group, and how many it has in all."""
+        """Set the dead letters of the group, and their total."""
         self._rows, self._dead = list(rows), dead
         for side in (self._verify.made, self._close.made):
             if side is not None:
@@ -133,13 +126,13 @@ class LetterFlow(QObject):
         self._show_steps()
 
     def show_note_refusal(self, refusal: str) -> None:
-        """Know why no note can be kept; empty where it can."""
+        """Set why notes cannot be stored; empty where they can."""
         self.inspect.show_note_refusal(refusal)
         if self._close.made is not None:
             self._close.made.show_refusal(refusal)
 
     def show_chosen(self, rows: Sequence[LetterRow]) -> None:
-        """Know which of them are selected."""
+        """Set the selected dead letters."""
         self._chosen = list(rows)
         if self._edit.made is not None:
             self._edit.made.show_letters(self._letters)
@@ -161,7 +154,7 @@ class LetterFlow(QObject):
         self._chosen_in_bar(step)
 
     def begin(self) -> None:
-        """Another group is looked at: nothing is edited, and nothing was sent by the last resend."""
+        """Forget edits and the last outcome, because another group is shown."""
         if self._edit.made is not None:
             self._edit.made.clear()
         if self._verify.made is not None:
@@ -170,7 +163,7 @@ class LetterFlow(QObject):
             self.go_to(INSPECT)
 
     def ask_resend(self, count: int = 0) -> ActionDialog | None:
-        """Ask whether the chosen letters, or so many of them from the first on, are to be sent again as it is entered."""
+        """Ask whether to send the chosen letters again, or the first ``count`` of them, as entered."""
         letters = self._letters[: count or None]
         if not letters:
             return None
@@ -182,17 +175,8 @@ class LetterFlow(QObject):
             context, letters, self._notes.sent, self._page, order=self.resend.order,
             ended=self.verify.show_outcome,
         )  # fmt: skip
-        dialog.finished.connect(dialog.deleteLater)
         dialog.succeeded.connect(self._resent)
-        dialog.open()
-        return dialog
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for side in (self.inspect, self._edit.made, self._resend.made, self._verify.made, self._close.made):
-            if side is not None:
-                side.retranslate()
-        self._show_steps()
+        return opened(dialog)
 
     # ---- steps ---------------------------------------------------------------------------------------------------------
 
@@ -264,29 +248,24 @@ class LetterFlow(QObject):
 
     @property
     def _changes(self) -> int:
-        """How many parts of each letter are to be others."""
+        """How many parts of each letter change."""
         edit = self._edit.made
         return 0 if edit is None else replace(ResendOrder(), patch=edit.patch, keeps=edit.kept).changes
 
     # ---- the receipt ---------------------------------------------------------------------------------------------------
 
     def _ask_file(self) -> None:
-        dialog = QFileDialog(self._page, tr("Receipt of the resends"))
+        dialog = ask_to_save(self._page, tr("Receipt of the resends"), "dead-letter-receipt.csv", self.write_receipt)
         self._context.theme.dress(dialog)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("dead-letter-receipt.csv")
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.fileSelected.connect(lambda name: self.write_receipt(Path(name)))
-        dialog.open()
 
     def write_receipt(self, path: Path) -> None:
         """Write what became of each as CSV, off the GUI thread."""
         rows, outcome = list(self._rows), self.verify.outcome
-        write_file(self, path, lambda: receipt_csv(rows, outcome), lambda _size: self._written(path), self._not_written)
 
-    def _written(self, path: Path) -> None:
-        self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)
+        def written(_size: int) -> None:
+            self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)
+
+        write_file(self, path, lambda: receipt_csv(rows, outcome), written, self._not_written)
 
     def _not_written(self, error: Exception) -> None:
         self._context.notify(

@@ -1,4 +1,4 @@
-"""`GroupsPanel`: the groups that have dead letters or retries, one of them chosen."""
+"""`GroupsPanel`: the groups with dead letters or retries, one of them selected."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import DeadLetterReader
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import said
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.dead_letters import GroupFigures
@@ -23,15 +24,7 @@ NOTE_WIDTH = 360
 
 
 class GroupsPanel(Panel):
-    """On top of the page, the group with most dead letters first.
-
-    Args:
-        theme: Colours.
-        reader, origins: What was read besides the figures.
-        notes: What was noted on groups.
-        now_ms: The time that ages count to.
-        parent: Qt's owner.
-    """
+    """On top of the page, the group with most dead letters first."""
 
     def __init__(
         self,
@@ -48,9 +41,7 @@ class GroupsPanel(Panel):
         self._notes = notes
         self._origins = origins
         self._asked = ""
-        self.model: ColumnTableModel[DeadLetterGroup] = ColumnTableModel(
-            group_columns(now_ms), lambda one: one.figures.group, parent=self
-        )
+        self.model = ColumnTableModel(group_columns(now_ms), lambda one: one.figures.group, parent=self)
         self.grid = DataGrid(self.model, theme)
         self.note = QLineEdit()
         self.note.setMinimumWidth(NOTE_WIDTH)
@@ -63,16 +54,17 @@ class GroupsPanel(Panel):
         self.note.editingFinished.connect(self._write_note)
         self.grid.selected.connect(lambda _group: self.show_note())
         self.grid.sort_by("dead", descending=True)
+        said(self, title="Groups", subtitle="with dead letters or retries")
 
     @property
     def figures(self) -> GroupFigures | None:
-        """Of the group that is chosen."""
+        """Figures of the selected group."""
         chosen = self.grid.selected_row
         return None if chosen is None else chosen.figures
 
     @property
     def group(self) -> str:
-        """The group that is chosen; empty for none."""
+        """The selected group; empty for none."""
         figures = self.figures
         return "" if figures is None else figures.group
 
@@ -81,7 +73,7 @@ class GroupsPanel(Panel):
         self._asked = group
 
     def show_note(self) -> None:
-        """Show the note on the group that is chosen; what is being entered is kept for its own group first."""
+        """Show the note on the selected group; a note being edited is first stored for its own group."""
         group = self.group
         if group != self._noted:
             self._write_note()
@@ -107,15 +99,10 @@ class GroupsPanel(Panel):
         self.note.setText(self._shown_text)
 
     def show_groups(self, figures: list[GroupFigures]) -> None:
-        """Show the groups of now that have any dead letters or retries."""
+        """Show the groups that have dead letters or retries."""
         self.model.set_rows(self._row(one) for one in figures if one.group == self._asked or self._reader.may_have_any(one))
         self.grid.set_empty(tr("No group has dead letters or retries. That is good."))
         self.show_note()
-
-    def retranslate(self) -> None:
-        """Write all texts anew but for what `show_groups` writes."""
-        self.set_title(tr("Groups"), tr("with dead letters or retries"))
-        self.model.all_texts_changed()
 
     def _row(self, figures: GroupFigures) -> DeadLetterGroup:
         reader, group = self._reader, figures.group

@@ -1,8 +1,9 @@
-"""`NoteBook`: what people noted on dead letters and where they were sent again; the worker keeps it beside the history."""
+"""`NoteBook`: notes on dead letters and their resends; the worker stores them beside the history."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,10 +22,9 @@ from broker_core.worker.questions.letter_notes import (
     NoteResends,
     ReadLetterNotes,
 )
+from broker_core.worker.questions.lifecycle import Done
 from gui.operations.queries import LatestQuery
 from gui.views.dead_letters.columns import LetterRow
-from gui.views.dead_letters.note_commands import NoteCommands
-from gui.views.dead_letters.settings_notes import SettingsNotes
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.dead_letters import DeadLetter
@@ -32,21 +32,81 @@ from monitoring.letter_notes import LetterNote
 from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
-"""How long resends are collected before one command notes them."""
+"""Resends are collected for so long before one command notes them."""
+NOTES_KEY = "dead_letters/notes"
+GROUP_NOTES_KEY = "dead_letters/group_notes"
+COMMANDS_MAX = 1_000
+"""Bound of the pending commands; beyond it the oldest is dropped."""
+_Command = tuple[NoteCommand, Callable[[Done], None], Callable[[OrbitError], None]]
+
+
+class NoteCommands:
+    """Sends commands to notes, each after the answer to the one before, because the worker answers questions concurrently.
+
+    It is no `QObject`: pending commands are sent after the page is closed.
+    """
+
+    def __init__(self, source: ClusterSource) -> None:
+        self._source = source
+        self._waiting: deque[_Command] = deque(maxlen=COMMANDS_MAX)
+        self._is_sending = False
+
+    def send(self, command: NoteCommand, done: Callable[[Done], None], failed: Callable[[OrbitError], None]) -> None:
+        """Send a command after the earlier ones are answered."""
+        self._waiting.append((command, done, failed))
+        if not self._is_sending:
+            self._send_next()
+
+    def _send_next(self) -> None:
+        command, done, failed = self._waiting.popleft()
+        self._is_sending = True
+
+        def answered(value: Done) -> None:
+            self._ended()
+            done(value)
+
+        def refused(error: OrbitError) -> None:
+            self._ended()
+            failed(error)
+
+        self._source.ask(command).then(answered, refused)
+
+    def _ended(self) -> None:
+        self._is_sending = False
+        if self._waiting:
+            self._send_next()
+
+
+class SettingsNotes:
+    """Notes in the settings, written by an earlier Orbit; removed once the worker has them."""
+
+    def __init__(self, settings: QSettings, group: str) -> None:
+        self._settings = settings
+        self._letters_key, self._groups_key = group + NOTES_KEY, group + GROUP_NOTES_KEY
+
+    def adoption(self) -> AdoptNotes | None:
+        """The command that passes them to the worker; None where the settings hold none."""
+        found = AdoptNotes(self._text(self._letters_key), self._text(self._groups_key))
+        return found if found.letters or found.groups else None
+
+    def remove(self, adopted: AdoptNotes) -> None:
+        """Remove them, unless another window wrote others after ``adopted`` was read."""
+        if self.adoption() == adopted:
+            self._settings.remove(self._letters_key)
+            self._settings.remove(self._groups_key)
+
+    def _text(self, key: str) -> str:
+        return str(self._settings.value(key, ""))
 
 
 class NoteBook(QObject):
-    """Shows notes as the worker has acknowledged them. A resend is shown at once, because it has happened.
+    """Shows notes that the worker has acknowledged. A resend is shown at once, because it has happened.
 
-    Args:
-        source: Its worker keeps the notes.
-        settings: May hold notes of an earlier Orbit, which the worker takes over.
-        parent: Qt's owner.
-        group: See `SettingsNotes`.
+    The worker takes over notes of an earlier Orbit from the settings.
 
     Signals:
-        changed: A note is another, or `refusal` is.
-        refused: A change was not kept; carries the error.
+        changed: A note or `refusal` changed.
+        refused: A change was not stored; carries the error.
     """
 
     changed = Signal()
@@ -62,7 +122,7 @@ class NoteBook(QObject):
         self._notes: dict[str, LetterNote] = {}
         self._of_groups: dict[str, str] = {}
         self._unsaved: dict[str, LetterNote] = {}
-        """Resends that the worker has not acknowledged, by offset message id of the dead letter."""
+        """Resends without acknowledgement, by offset message id of the dead letter."""
         self._unsent: set[str] = set()
         """Those of them that no command carries."""
         self._error: OrbitError | None = None
@@ -70,20 +130,18 @@ class NoteBook(QObject):
         self._batch.timeout.connect(self._send_resends)
         parent.destroyed.connect(self._send_resends)
 
-    # ---- reading -------------------------------------------------------------------------------------------------------
-
     @property
     def refusal(self) -> str:
-        """Why notes cannot be kept; empty where they can."""
+        """Why notes cannot be stored; empty where they can."""
         return "" if self._error is None else tr("Notes are not kept: {reason}", reason=error_text(self._error))
 
     def read(self, letters: Sequence[DeadLetter]) -> None:
-        """Read the notes on dead letters, and those on all groups."""
+        """Read the notes on dead letters and on all groups."""
         self._ids = [letter.offset_message_id for letter in letters]
         self.read_again()
 
     def read_again(self) -> None:
-        """Read the same notes, which other windows may have changed."""
+        """Read the same notes again, because other windows may have changed them."""
         self._send_resends()
         adoption = self._old.adoption()
         if adoption is None:
@@ -120,8 +178,6 @@ class NoteBook(QObject):
             self._error = error
             self.changed.emit()
 
-    # ---- changing ------------------------------------------------------------------------------------------------------
-
     def mark(self, rows: Iterable[LetterRow], mark: str) -> None:
         """Mark dead letters."""
         ids = [one.letter.offset_message_id for one in rows]
@@ -129,22 +185,18 @@ class NoteBook(QObject):
             self._change(MarkLetters(ids, mark))
 
     def write(self, letters: Iterable[DeadLetter], text: str) -> None:
-        """Note the same on dead letters; those that were new are open then."""
+        """Write the same note on dead letters; new letters become open."""
         others = [letter.offset_message_id for letter in letters if self.of(letter).text != text]
         if others:
             self._change(NoteLetters(others, text))
 
     def write_group(self, group: str, text: str) -> None:
-        """Note something on a group, which stays whatever becomes of its dead letters; an empty text removes the note."""
+        """Write a note on a group, which outlives its dead letters; an empty text removes the note."""
         if group and self.of_group(group) != text:
             self._change(NoteGroup(group, text))
 
     def sent(self, notes: Mapping[str, LetterNote]) -> None:
-        """Note that dead letters were sent again, and where to.
-
-        Args:
-            notes: By offset message id of the dead letter; without text.
-        """
+        """Note that dead letters were sent again, and where to: notes without text, by offset message id."""
         for key, note in notes.items():
             self._unsaved.pop(key, None)
             self._unsaved[key] = note
@@ -165,7 +217,7 @@ class NoteBook(QObject):
             self.changed.emit()
 
     def _send_resends(self) -> None:
-        """Send what was collected; also when the page is closed."""
+        """Send the collected resends; also when the page is closed."""
         ids, self._unsent = [key for key in self._unsaved if key in self._unsent][-LETTERS_ASKED_MAX:], set()
         if not ids:
             return
@@ -180,6 +232,6 @@ class NoteBook(QObject):
                 self._notes[key] = replace(note, text=self._notes.get(key, LetterNote()).text)
 
     def _unsaved_resends(self, ids: list[str], error: OrbitError) -> None:
-        """Keep them, so that the next reading sends them again."""
+        """Keep them: the next reading sends them again."""
         self._unsent |= set(ids) & self._unsaved.keys()
         self._failed(error)

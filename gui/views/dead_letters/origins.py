@@ -1,4 +1,4 @@
-"""`OriginReader`: which topics the dead letters of each group were first sent to, by their newest ones."""
+"""`OriginReader`: the original topics of each group's newest dead letters."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from monitoring.sources.base import ClusterSource, Pending
 logger = logging.getLogger(__name__)
 
 LETTERS_LOOKED_AT = 100
-"""Of each group, its newest."""
+"""Newest dead letters read of each group."""
 GROUPS_MAX = 100
 ORIGINS_SHOWN = 2
 _FIELDS = ["prop.RETRY_TOPIC", "prop.DLQ_ORIGIN_TOPIC"]
 
 
 class OriginReader(QObject):
-    """Looks at a group again when its dead letters have become more; one question at a time.
+    """Reads a group again when its dead letters have grown; one question at a time.
 
     Signals:
-        changed: `of` tells more.
+        changed: `of` returns more.
     """
 
     changed = Signal()
@@ -44,11 +44,11 @@ class OriginReader(QObject):
         self._fields: LatestQuery[list[FieldValues]] = LatestQuery(self)
 
     def of(self, group: str) -> list[tuple[str, int]]:
-        """Topics and how many of the dead letters that were looked at came from them, most first."""
+        """Topics and their counts among the read dead letters, most first."""
         return self._known.get(group, [])
 
     def read(self, groups: Sequence[GroupFigures]) -> None:
-        """Look at what has changed."""
+        """Read the groups that have changed."""
         if self._heads.waiting or self._fields.waiting:
             return
         wanted = [one for one in groups[:GROUPS_MAX] if one.dead and self._read_for.get(one.group) != one.end_offset]
@@ -61,7 +61,7 @@ class OriginReader(QObject):
         self._heads.ask(InTurn(asks), partial(self._ask_fields, [one.group for one in wanted]), self._failed)
 
     def forget(self) -> None:
-        """Look at all groups again."""
+        """Read all groups again."""
         self._read_for.clear()
 
     def _ask_fields(self, groups: list[str], pages: list[MessagePage]) -> None:
@@ -79,6 +79,6 @@ class OriginReader(QObject):
         self.changed.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        """Leave what is shown; the next turn asks again."""
+        """Keep what is shown; the next turn asks again."""
         self._read_for.clear()
         logger.info("where dead letters came from was not read: %s", error.message)

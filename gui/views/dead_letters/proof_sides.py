@@ -1,4 +1,4 @@
-"""`VerifySide` and `CloseSide`: what became of the dead letters that were sent again, and which are done with."""
+"""`VerifySide` and `CloseSide`: the fate of the letters that were sent again, and which cases are closed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import PROOFS, LetterRow, state_of
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.dead_letters import CONSUMED, DIED_AGAIN, RETRYING, WAITING
@@ -27,21 +28,21 @@ REASONS_SHOWN = 3
 
 
 def resent_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
-    """Those that were sent again, the newest first."""
+    """Letters that were sent again, the newest first."""
     return sorted((one for one in rows if one.note.queue_offset >= 0), key=lambda one: -one.note.at_ms)
 
 
 def open_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
-    """Those that nobody is done with: neither handled nor parked, nor sent again and consumed."""
+    """Open cases: neither handled nor parked, nor sent again and consumed."""
     return [one for one in rows if one.note.mark not in (HANDLED, PARKED) and one.proof != CONSUMED]
 
 
 class VerifySide(Panel):
-    """The fourth step: each message that was sent again, with what its group did with it.
+    """The fourth step: each resent message, and what its group did with it.
 
     Signals:
-        receipt_wanted: What became of them is to be written to a file.
-        next_wanted: On to the fifth step.
+        receipt_wanted: Write the results to a file.
+        next_wanted: Go to the fifth step.
     """
 
     receipt_wanted = Signal()
@@ -49,33 +50,32 @@ class VerifySide(Panel):
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
         super().__init__(" ")
-        self.model: ColumnTableModel[LetterRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             [
                 Column("key", "Key", lambda one: one.letter.keys or UNKNOWN, kind=CellKind.MONO,
                        tip=lambda one: one.letter.offset_message_id),
                 Column("place", "Sent to", _place, tip=lambda one: times.full(one.note.at_ms), dim=True, width=100,
                        gives_way=1),
                 Column("state", "State", lambda one: _state(one)[0], kind=CellKind.CHIP, state=lambda one: _state(one)[1],
-                       width=104),
+                       width=104)
             ],
             lambda one: one.letter.offset_message_id,
             parent=self,
         )  # fmt: skip
-        self.grid = DataGrid(self.model, theme)
+        self.grid = said(DataGrid(self.model, theme), empty="Nothing was sent again yet.")
         self.summary = label(role="secondary", wrap=True)
         self.failures = Notice(theme)
-        self.failures.set("")
-        self.receipt_button = IconButton(theme, "arrow-down", " ", on_click=self.receipt_wanted.emit)
-        self.next_button = IconButton(theme, "arrow-right", " ", role="primary", on_click=self.next_wanted.emit)
+        self.receipt_button = said_button(theme, "arrow-down", "Receipt…", on_click=self.receipt_wanted.emit)
+        self.next_button = said_button(
+            theme, "arrow-right", "On to close cases", role="primary", on_click=self.next_wanted.emit
+        )
         self._outcome = ResendOutcome()
-        self.content.addWidget(self.summary)
-        self.content.addWidget(self.failures)
-        self.content.addWidget(self.grid, 1)
-        self.content.addLayout(row(self.receipt_button, 1, self.next_button))
-        self.retranslate()
+        fill(self.content, self.summary, self.failures, (self.grid, 1), row(self.receipt_button, 1, self.next_button))
+        said(self, title="Verify", subtitle="what the group did with them, while you look")
+        on_language(self, self._write_texts)
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
-        """Show what is known now of all dead letters of the group."""
+        """Show all known dead letters of the group."""
         sent = resent_rows(rows)
         self.model.set_rows(sent)
         self.summary.setText(summary_text(sent))
@@ -83,7 +83,7 @@ class VerifySide(Panel):
         self.receipt_button.setEnabled(bool(sent or self._outcome.refused or self._outcome.doubtful))
 
     def show_outcome(self, outcome: ResendOutcome) -> None:
-        """Say what the last resend did not do."""
+        """Show what the last resend did not do."""
         self._outcome = outcome
         failed, doubtful = len(outcome.refused) + len(outcome.left), len(outcome.doubtful)
         reasons = Counter(reason for _id, reason in outcome.refused + outcome.doubtful).most_common(REASONS_SHOWN)
@@ -96,25 +96,18 @@ class VerifySide(Panel):
 
     @property
     def outcome(self) -> ResendOutcome:
-        """Of the last resend."""
         return self._outcome
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Verify"), tr("what the group did with them, while you look"))
-        self.grid.set_empty(tr("Nothing was sent again yet."))
-        self.receipt_button.setText(tr("Receipt…"))
-        self.next_button.setText(tr("On to close cases"))
-        self.model.all_texts_changed()
+    def _write_texts(self) -> None:
         self.summary.setText(summary_text(self.model.rows))
         self.show_outcome(self._outcome)
 
 
 class CloseSide(Panel):
-    """The fifth step: what is done with is marked, what is left is parked or stays open.
+    """The fifth step: finished cases are marked as handled, others are parked or stay open.
 
     Signals:
-        marked: These rows are to have this mark; carries rows and mark.
+        marked: Mark these rows; carries rows and mark.
     """
 
     marked = Signal(list, str)
@@ -124,34 +117,28 @@ class CloseSide(Panel):
         self._rows: list[LetterRow] = []
         self._refusal = ""
         self.facts = KeyValueList()
-        self.words = label(role="secondary", wrap=True)
+        self.words = said_label(
+            "Dead letters stay in the store until it is cleaned; marks say that nobody has to look again.", wrap=True
+        )
         self.handled_button = IconButton(theme, "check-circle", " ", role="primary", on_click=self._mark_consumed)
         self.parked_button = IconButton(theme, "circle-dashed", " ", on_click=self._park)
-        self.content.addWidget(self.facts)
-        self.content.addWidget(self.words)
-        self.content.addStretch(1)
-        self.content.addLayout(row(self.parked_button, 1, self.handled_button))
-        self.retranslate()
+        fill(self.content, self.facts, self.words, 1, row(self.parked_button, 1, self.handled_button))
+        said(self, title="Close cases", subtitle="marks are kept on this computer")
+        on_language(self, self._show)
 
     def show_rows(self, rows: Sequence[LetterRow]) -> None:
-        """Know all dead letters of the group."""
+        """Set all dead letters of the group."""
         self._rows = list(rows)
         self._show()
 
     def show_refusal(self, refusal: str) -> None:
-        """Know why no mark can be kept; empty where it can."""
+        """Set why marks cannot be stored; empty where they can."""
         self._refusal = refusal
-        self._show()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Close cases"), tr("marks are kept on this computer"))
-        self.words.setText(tr("Dead letters stay in the store until it is cleaned; marks say that nobody has to look again."))
         self._show()
 
     @property
     def consumed(self) -> list[LetterRow]:
-        """Sent again and consumed, and not marked so yet."""
+        """Sent again and consumed, and not marked as closed."""
         return [one for one in self._rows if one.proof == CONSUMED and one.note.mark not in (HANDLED, PARKED)]
 
     def _show(self) -> None:
@@ -178,7 +165,7 @@ class CloseSide(Panel):
 
 
 def summary_text(sent: Sequence[LetterRow]) -> str:
-    """How many of what was sent again are where."""
+    """How many resent letters are in which state."""
     proofs = Counter(one.proof for one in sent)
     names = ((CONSUMED, "Consumed"), (WAITING, "Not read yet"), (RETRYING, "Retrying"), (DIED_AGAIN, "Died again"))
     words = [f"{tr(name)} {count_text(proofs[proof])}" for proof, name in names if proofs[proof]]
@@ -191,7 +178,7 @@ def _place(one: LetterRow) -> str:
 
 
 def _state(one: LetterRow) -> tuple[str, State]:
-    """What became of it, whatever it was marked as since."""
+    """State of the copy, whatever mark the letter has now."""
     if one.proof in PROOFS:
         word, colour = PROOFS[one.proof]
         return tr(word), colour

@@ -1,4 +1,4 @@
-"""What the page reads of the store: the dead letters of a group, the oldest of each group, the retries that wait."""
+"""Reads of the page: the dead letters of a group, the oldest of each group, the waiting retries."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ LETTERS_MAX = 200
 RETRIES_MAX = 1_000
 """Read of one delay level; more are not listed, and the page says so."""
 AGES_MAX = 100
-"""Groups whose oldest and recent dead letters are looked up."""
+"""Groups whose oldest and recent dead letters are read."""
 RECENT_MS = 15 * 60_000
 RECENT_AGAIN_MS = 30_000
 
 
 class DeadLetterReader(QObject):
-    """Reads one after another, and nothing that it knows already.
+    """Reads one after another, and nothing that is already known.
 
     Signals:
         letters_changed: ``letters`` are those of ``group``.
-        retries_changed: ``retries`` are those that wait.
+        retries_changed: ``retries`` were read.
         ages_changed: ``oldest_ms`` or ``recent`` have changed.
         letters_failed: The dead letters were not read; carries the error.
         retries_failed: The retries were not read; carries the error.
@@ -69,11 +69,11 @@ class DeadLetterReader(QObject):
         self.retries: list[WaitingRetry] | None = None
         self.retries_are_cut = False
         self.retries_are_unknown = False
-        """Whether the last try to read them failed."""
+        """Whether the last read of them failed."""
         self.waiting: Counter[str] = Counter()
         """Retries of ``retries`` by group."""
         self.first_due_ms: dict[str, int] = {}
-        """When the next of them comes, by group."""
+        """When the next of them is due, by group."""
         self.oldest_ms: dict[str, int] = {}
         self._source = source
         self._book = book
@@ -101,14 +101,14 @@ class DeadLetterReader(QObject):
         )
 
     def no_letters(self, group: str) -> None:
-        """Know that a group has no dead letters; nothing is read."""
+        """A group has no dead letters: nothing is read."""
         for query in (self._heads, self._details):
             query.cancel()
         self.group, self.letters = group, []
         self._known.clear()
 
     def read_retries(self, state: ClusterState) -> None:
-        """Read what waits in the delay levels."""
+        """Read the waiting messages of the delay levels."""
         if self._levels.waiting:
             return
         levels = [
@@ -118,7 +118,7 @@ class DeadLetterReader(QObject):
         self._levels.ask(InTurn(asks), self._show_levels, self._levels_failed)
 
     def read_ages(self, groups: Sequence[GroupFigures], now_ms: int) -> None:
-        """Look up the oldest dead letter of each group and how many are recent, when their number or the time has changed."""
+        """Read the oldest dead letter of each group and the number of recent ones, after their number or the time changed."""
         turn = now_ms // RECENT_AGAIN_MS
         wanted = [one for one in groups[:AGES_MAX] if one.dead and self._ages_for.get(one.group) != (one.end_offset, turn)]
         if not wanted or self._ages.waiting:
@@ -132,14 +132,14 @@ class DeadLetterReader(QObject):
         self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
 
     def may_have_any(self, figures: GroupFigures) -> bool:
-        """Whether a group has dead letters or retries, as far as is known; by its figures alone until retries were read."""
+        """Whether a group may have dead letters or retries; by its figures alone until retries were read."""
         waiting = self.waiting[figures.group]
         if self.retries_are_unknown or (self.retries_are_cut and not waiting):
             waiting = -1
         return may_have_any(figures, waiting)
 
     def forget(self) -> None:
-        """Read everything anew next time."""
+        """Read everything again next time."""
         self._known.clear()
         self._ages_for.clear()
 
@@ -180,5 +180,5 @@ class DeadLetterReader(QObject):
         self.retries_failed.emit(error)
 
     def _ages_failed(self, error: OrbitError) -> None:
-        """Leave what is shown; the next turn asks again."""
+        """Keep what is shown; the next turn asks again."""
         logger.info("the ages of dead letters were not read: %s", error.message)

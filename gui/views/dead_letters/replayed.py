@@ -1,4 +1,4 @@
-"""`ReplayedResend`: dead letters are sent again by a replay: read, written into a file, sent by a child process, followed."""
+"""`ReplayedResend`: sends dead letters again by a replay: read, written into a file, sent by a child process, followed."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from monitoring.resending import ResendOrder, ResendOutcome, ResendTarget, resen
 from monitoring.sources.base import ClusterSource
 
 RESEND_MARK = "-resend-"
-"""Stands in the names of the folders of resends, behind the time."""
+"""Part of the names of resend folders, after the time."""
 LETTERS_FILE, RECEIPT_FILE = "letters.jsonl", "receipt.jsonl"
 RESENDS_KEPT = 500
-"""Journals of resends; before a further one begins the oldest go. Those of other replays stay."""
+"""Journals of resends that are kept; the oldest are deleted before another begins. Journals of other replays stay."""
 Sent = Callable[[Mapping[str, LetterNote]], None]
 """Called with the notes on dead letters that were sent again, by their offset message ids."""
 Done = Callable[[ResendOutcome], None]
 
 
 class ReplayedResend(QObject):
-    """A `Pending` of the outcome of all. It fails where failures ended it; what was sent before was reported.
+    """A `Pending` of the total outcome. It fails where failures ended the replay; earlier resends were reported.
 
     Args:
         source: Of the dead letters.
         job: Runs the replay; idle.
-        folder: Of the journal; not there yet.
+        folder: Of the journal; does not exist yet.
         letters: At least one, all of one group.
         order: What is asked for.
-        production: Name of the production cluster, as it was typed; empty where it is none.
+        production: Typed name of the production cluster; empty where it is none.
         sent: See `Sent`.
-        ended: Called with the outcome whatever it is.
-        owner: Qt's owner; with it, what was not begun ends.
+        ended: Called with every outcome.
+        owner: Qt's owner; its end cancels what has not begun.
 
     Signals:
         progressed: Carries how many the broker stored.
@@ -74,9 +74,9 @@ class ReplayedResend(QObject):
         self._sent, self._ended = sent, ended
         self._rows: list[dict[str, Any]] = []
         self._message_ids: list[str] = []
-        """Of the rows, as the replay numbers them."""
+        """Ids of the rows, in the order in which the replay numbers them."""
         self._unread: list[tuple[str, str]] = []
-        """Dead letters that could not be read, and why."""
+        """Unreadable dead letters, and why."""
         self._in_a_row = self._read = self._noted = 0
         self._is_stopped = self._is_reading_receipt = False
         self._done: Done = _ignored
@@ -88,16 +88,14 @@ class ReplayedResend(QObject):
         self._go_on()
 
     def cancel(self) -> None:
-        """Begin with none that is left."""
+        """Stop, and report nothing."""
         self._done = self._failed = self._ended = _ignored
         self.stop()
 
     def stop(self) -> None:
-        """End after the one that is on its way: what is left is not tried."""
+        """Stop after the letter in progress; the rest is not tried."""
         self._is_stopped = True
         self._job.cancel()
-
-    # ---- reading the dead letters --------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         if self._is_stopped or self._in_a_row >= self._order.failures_max:
@@ -120,8 +118,6 @@ class ReplayedResend(QObject):
         self._in_a_row += 1
         self._unread.append((letter.offset_message_id, error.message))
         next_turn(self, self._go_on)
-
-    # ---- the replay ----------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
         if not self._rows:
@@ -152,7 +148,7 @@ class ReplayedResend(QObject):
         )  # fmt: skip
 
     def _follow(self) -> None:
-        """Read the receipt, which a running replay reports to have grown about once a second."""
+        """Read the receipt; a running replay reports about once a second that it has grown."""
         if self._is_reading_receipt:
             return
         self._is_reading_receipt, is_over = True, not self._job.is_running
@@ -164,7 +160,7 @@ class ReplayedResend(QObject):
         call.start(partial(_read, self._folder, self._message_ids, is_over=is_over))
 
     def _unreadable(self, is_over: bool, error: Exception) -> None:
-        """A receipt that cannot be read says of none that it was not sent."""
+        """An unreadable receipt leaves every letter doubtful, because each may have been sent."""
         self._is_reading_receipt = False
         if is_over:
             self._end(ResendReceipt(ResendOutcome(doubtful=tuple((one, str(error)) for one in self._message_ids))))
@@ -188,8 +184,6 @@ class ReplayedResend(QObject):
         elif not self._job.is_running:
             self._follow()
 
-    # ---- the end -------------------------------------------------------------------------------------------------------
-
     def _end(self, receipt: ResendReceipt) -> None:
         found = receipt.outcome
         unread = tuple(letter.offset_message_id for letter in self._letters[self._read :])
@@ -203,7 +197,7 @@ class ReplayedResend(QObject):
             self._done(outcome)
 
     def _failure_text(self, outcome: ResendOutcome, reason: str) -> str:
-        """What failures left of it, in English as other errors: the window puts it into its language where it is shown."""
+        """The result after failures, in English like other errors: the window translates it where it is shown."""
         unread = self._unread[-1][1] if self._unread else ""
         why = reason or self._job.last.removeprefix("orbit replay: ") or unread
         doubt = f", {len(outcome.doubtful):,} without an answer may be there" if outcome.doubtful else ""
@@ -231,4 +225,4 @@ def _read(folder: Path, message_ids: Sequence[str], *, is_over: bool) -> ResendR
 
 
 def _ignored(_value: object) -> None:
-    """Take no notice."""
+    """Do nothing."""

@@ -1,4 +1,4 @@
-"""Sending dead letters again: the dialog that says what that does and carries it out."""
+"""The dialog that sends dead letters again."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ AT_ONCE = ResendOrder()
 
 
 def new_folder() -> Path:
-    """A folder for the journal of a resend, which is not there yet."""
+    """A new name of a folder for the journal of a resend."""
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     return replays_folder() / f"{stamp}{RESEND_MARK}{token_hex(4)}"
 
 
 def _untold(_outcome: ResendOutcome) -> None:
-    """Nobody asks what became of them."""
+    """Do nothing with the outcome."""
 
 
 def resend_dialog(
@@ -59,10 +59,10 @@ def resend_dialog(
     Args:
         context: Of the page.
         letters: At least one, all of one group.
-        sent: Called with what was sent, so that it is noted also when a later one fails.
+        sent: Called with sent letters, so that they are noted also when a later one fails.
         parent: Of the dialog.
-        order: What was chosen before.
-        ended: Called with what became of all of them.
+        order: Choices of the steps before.
+        ended: Called with the total outcome.
     """
     source, theme = context.source, context.theme
     choices = [
@@ -106,7 +106,6 @@ def resend_dialog(
     target.chosen.connect(check)
     check()
     notice = Notice(theme)
-    notice.set("")
     dialog.extra.addWidget(notice)
     dialog.extra.addWidget(progress)
     query: LatestQuery[Members] = LatestQuery(dialog)
@@ -144,13 +143,13 @@ def _title(count: int) -> str:
 
 
 def _still_unsent(letters: Sequence[DeadLetter], so_far: ResendOutcome) -> list[DeadLetter]:
-    """Those that are surely not sent again."""
+    """Letters that were surely not sent again."""
     unsent = {*so_far.left, *(message_id for message_id, _reason in so_far.refused)}
     return [letter for letter in letters if letter.offset_message_id in unsent]
 
 
 class ResendProgress(QWidget):
-    """How far a resend is, and a way to end it; hidden until one is followed."""
+    """Progress of a resend with a Stop button; hidden until a resend is followed."""
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
@@ -166,7 +165,7 @@ class ResendProgress(QWidget):
         self.hide()
 
     def follow(self, resend: ReplayedResend, count: int) -> None:
-        """Show how far it is."""
+        """Follow a resend of ``count`` letters."""
         self._resend, self._count = resend, count
         resend.progressed.connect(self._show)
         self._show(0)
@@ -182,7 +181,7 @@ class ResendProgress(QWidget):
 
 
 def _asked(letters: Sequence[DeadLetter], order: ResendOrder) -> list[tuple[str, str]]:
-    """What was chosen in the steps before, as name and value."""
+    """Choices of the steps before, as name and value."""
     facts = []
     if order.patch.is_any:
         changed = sum(map(order.patch.changes, letters))
@@ -196,14 +195,7 @@ def _asked(letters: Sequence[DeadLetter], order: ResendOrder) -> list[tuple[str,
 
 
 def show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Members, *, says_all_pass: bool = False) -> bool:
-    """Say what the group's subscription of now would reject; it may be another than when they died. Returns whether all pass.
-
-    Args:
-        notice: Says it.
-        letters: At least one, all of one group.
-        members: Of that group, as they are now.
-        says_all_pass: Whether it also says that nothing is rejected.
-    """
+    """Report what the group's present subscription would reject, or that all pass; returns whether all pass."""
     group = letters[0].group
     if not members.client_id:
         notice.set(tr("No consumer of {group} is connected: nobody takes them for now.", group=group), state=State.INFO)

@@ -1,4 +1,4 @@
-"""`ResendSide`: where the chosen dead letters go, how fast, and when it stops."""
+"""`ResendSide`: target, pace and stop limit of a resend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
@@ -18,10 +18,11 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.resend import show_rejected
 from gui.views.messages.send_options import FIELD_PADDING
-from gui.widgets.basic import IconButton, label, row
-from gui.widgets.inputs import SegmentedControl, name_count, write_count
+from gui.widgets.basic import IconButton, fill, form_layout, label, row
+from gui.widgets.inputs import name_count, write_count
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
@@ -38,7 +39,7 @@ class ResendSide(Panel):
     """The third step.
 
     Signals:
-        send_wanted: So many of the chosen letters, from the first on, are to be sent again.
+        send_wanted: Send the first chosen letters again; carries how many.
     """
 
     send_wanted = Signal(int)
@@ -51,21 +52,22 @@ class ResendSide(Panel):
         self._members: Members | None = None
         self._members_query: LatestQuery[Members] = LatestQuery(self)
         self.patch, self.kept = Patch(), frozenset(Part)
-        self.target = SegmentedControl([(target.value, " ") for target in ResendTarget])
-        self.topic = QLineEdit()
+        self.target = segments({target.value: TARGET_NAMES[target] for target in ResendTarget})
+        self.topic = said(QLineEdit(), hint="Topic")
         self.rate, self.failures = QSpinBox(), QSpinBox()
-        self._labels = [label(role="secondary") for _ in range(3)]
+        self._labels = [said_label(text) for text in ("Send to", "Pace", "Stop after")]
         self.changes = label(role="secondary", wrap=True)
         self.repeats = label(role="secondary", wrap=True)
         self.audience = Notice(theme)
-        self.audience.set("")
-        self.note = label(role="caption", wrap=True)
-        self.first_button = IconButton(theme, "paper-plane-tilt", " ", on_click=partial(self.send_wanted.emit, 1))
+        self.note = said_label("New copies are sent; the dead letters stay as proof.", "caption", wrap=True)
+        self.first_button = said_button(theme, "paper-plane-tilt", "Send 1 first…", on_click=partial(self.send_wanted.emit, 1))
         self.all_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._all_clicked)
         self._build()
         self.target.chosen.connect(lambda _key: self._show())
         self.topic.textChanged.connect(lambda _text: self._show())
-        self.retranslate()
+        said(self.rate, name="Messages per second", suffix=" per second")
+        said(self.failures, name="Failures one after another that end it")
+        on_language(self, self._write_texts)
 
     @property
     def order(self) -> ResendOrder:
@@ -81,7 +83,7 @@ class ResendSide(Panel):
 
     @property
     def fault(self) -> str:
-        """Why it cannot be sent like this; empty where it can."""
+        """Why it cannot be sent as entered; empty where it can."""
         if not self._letters:
             return tr("Select the dead letters in the table.")
         order = self.order
@@ -92,7 +94,7 @@ class ResendSide(Panel):
         return ""
 
     def show_letters(self, letters: Sequence[DeadLetter], handled: int) -> None:
-        """Know which dead letters are chosen; of them so many were sent again or handled before."""
+        """Set the chosen dead letters; ``handled`` of them were sent again or handled before."""
         self._letters = list(letters)
         words = tr("Sent again or handled before: {count} of {total}.", count=count_text(handled),
                    total=count_text(len(letters)))  # fmt: skip
@@ -101,24 +103,12 @@ class ResendSide(Panel):
         self._show()
 
     def show_edit(self, patch: Patch, kept: frozenset[Part]) -> None:
-        """Know what is changed in each."""
+        """Set the change of each letter."""
         self.patch, self.kept = patch, kept
         self._show()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for shown, text in zip(self._labels, ("Send to", "Pace", "Stop after"), strict=True):
-            shown.setText(tr(text))
-        for target, name in TARGET_NAMES.items():
-            self.target.set_text(target.value, tr(name))
-        self.topic.setPlaceholderText(tr("Topic"))
-        self.topic.setAccessibleName(tr("Topic"))
-        self.rate.setSuffix(tr(" per second"))
-        self.rate.setAccessibleName(tr("Messages per second"))
+    def _write_texts(self) -> None:
         write_count(self.failures, *_COUNTED)
-        self.failures.setAccessibleName(tr("Failures one after another that end it"))
-        self.note.setText(tr("New copies are sent; the dead letters stay as proof."))
-        self.first_button.setText(tr("Send 1 first…"))
         self._show()
 
     def _build(self) -> None:
@@ -130,22 +120,23 @@ class ResendSide(Panel):
         for number in (self.rate, self.failures):
             number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         fields = QWidget()
-        form = QFormLayout(fields)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(14)
-        form.setVerticalSpacing(8)
+        form = form_layout(fields, across=14, down=8)
         target, pace, stop = self._labels
         form.addRow(target, row(self.target, 1))
         form.addRow("", self.topic)
         form.addRow(pace, row(self.rate, 1))
         form.addRow(stop, row(self.failures, 1))
         self.content.setSpacing(10)
-        self.content.addWidget(fields)
-        for part in (self.changes, self.repeats, self.audience):
-            self.content.addWidget(part)
-        self.content.addStretch(1)
-        self.content.addWidget(self.note)
-        self.content.addLayout(row(1, self.first_button, self.all_button))
+        fill(
+            self.content,
+            fields,
+            self.changes,
+            self.repeats,
+            self.audience,
+            1,
+            self.note,
+            row(1, self.first_button, self.all_button),
+        )
 
     def _all_clicked(self) -> None:
         self.send_wanted.emit(len(self._letters))
@@ -170,8 +161,6 @@ class ResendSide(Panel):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._ask_members()
-
-    # ---- who would take them -------------------------------------------------------------------------------------------
 
     def _ask_members(self) -> None:
         group = self._letters[0].group if self._letters else ""

@@ -1,4 +1,4 @@
-"""`WaitingRetries`: the retries that wait, and beside the table the attempts of one of them (`RetryLadder`)."""
+"""`WaitingRetries`: the waiting retries, and beside the table the attempts of one of them (`RetryLadder`)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import OrbitError
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.retry_facts import LimitFrom, RetryFacts, RetryReader
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import retry_columns
 from gui.views.dead_letters.reader import DeadLetterReader
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageContext
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
 from monitoring.dead_letters import Rung, WaitingRetry, retry_ladder
@@ -26,7 +26,7 @@ from monitoring.state import ClusterState
 
 
 class RetryLadder(Panel):
-    """Beside the retries that wait."""
+    """The attempts of a retry, beside the waiting retries."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
@@ -40,36 +40,24 @@ class RetryLadder(Panel):
                        lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
                        tip=lambda rung: times.full(rung.due_ms)),
                 Column("state", "State", lambda rung: self._state(rung)[0], kind=CellKind.CHIP,
-                       state=lambda rung: self._state(rung)[1], width=84),
+                       state=lambda rung: self._state(rung)[1], width=84)
             ],
             lambda rung: rung.attempt,
             parent=self,
         )  # fmt: skip
-        self.grid = DataGrid(self.model, theme)
+        self.grid = said(DataGrid(self.model, theme), empty="Choose a retry to see its attempts.")
         self.grid.header.setSectionsClickable(False)
         self.note = label(role="caption", wrap=True)
-        self.content.addWidget(self.grid, 1)
-        self.content.addWidget(self.note)
-        self.retranslate()
+        fill(self.content, (self.grid, 1), self.note)
+        on_language(self, self._show_texts)
 
     def show_retry(self, retry: WaitingRetry | None, facts: RetryFacts | None, delays_ms: Sequence[int]) -> None:
-        """Show the attempts of a message; None: of none.
-
-        Args:
-            retry: What waits.
-            facts: Which attempt it waits for, and how many there are.
-            delays_ms: Delays of the broker's levels, from level 1.
-        """
+        """Show the attempts of a message; None: nothing. ``delays_ms`` are the broker's, from level 1."""
         self._retry, self._facts = retry, facts
         if retry is None or facts is None:
             self.model.set_rows([])
         else:
             self.model.set_rows(retry_ladder(facts.attempt, retry.due_ms, delays_ms, retries=facts.limit))
-        self._show_texts()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.grid.set_empty(tr("Choose a retry to see its attempts."))
         self._show_texts()
 
     def _show_texts(self) -> None:
@@ -99,15 +87,7 @@ def _limit_words(group: str, facts: RetryFacts) -> str:
 
 
 class WaitingRetries(QObject):
-    """Fills ``grid`` and ``ladder``, which the page puts in their places; reads the attempts only while it is looked at.
-
-    Args:
-        context: Source, colours and times.
-        reader: Reads the retries.
-        now_ms: The time that waits count from.
-        try_again: Reads anew after an error.
-        parent: The page.
-    """
+    """Fills ``grid`` and ``ladder``, which the page lays out; reads the attempts only while it is visible."""
 
     def __init__(
         self,
@@ -125,46 +105,39 @@ class WaitingRetries(QObject):
         self.model: ColumnTableModel[WaitingRetry] = ColumnTableModel(
             retry_columns(context.times, now_ms), lambda one: one.physical_offset, parent=self
         )
-        self.grid = DataGrid(self.model, context.theme)
-        self._list_read = ListRead(context.times)
+        self.grid = said(DataGrid(self.model, context.theme), empty="No retry waits.")
+        self._list_read = shown_read(context.times, "The retries could not be read.", self._try_again, self.grid)
         self.ladder = RetryLadder(context.theme, context.times)
         self.attempts = RetryReader(context.source, self)
         self.grid.selected.connect(lambda _retry: self._read_attempts())
         self.attempts.changed.connect(self._show_attempts)
-        reader.retries_failed.connect(self._failed)
+        reader.retries_failed.connect(self._list_read.refused)
 
     @property
     def foot(self) -> str:
-        """How many there are, in a line."""
+        """The number of retries, in a line."""
         if self._list_read.is_failed:
             return ""
         cut = tr("only the first of each delay level are listed") if self._reader.retries_are_cut else ""
         return cut or tr("{count} retries wait, next first", count=count_text(len(self.model.rows)))
 
     def show(self, *, is_shown: bool) -> None:
-        """Know whether they are looked at."""
+        """Set whether the part is visible."""
         self._is_shown = is_shown
         self._read_attempts()
 
     def state_changed(self, state: ClusterState) -> None:
-        """Take in the time and the delays of the levels."""
+        """Use the time and the delays of the levels."""
         self._state = state
         self.grid.view.viewport().update()
 
     def read(self) -> None:
-        """Show what the reader has read."""
+        """Show the read retries."""
         self._list_read.answered()
-        self._show_read()
         self.model.set_rows(self._reader.retries or [])
         if self._is_shown:
             self.grid.select_first()
         self._read_attempts()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.ladder.retranslate()
-        self.grid.set_empty(tr("No retry waits."))
-        self.model.all_texts_changed()
 
     def _read_attempts(self) -> None:
         if self._is_shown and self._state is not None:
@@ -175,10 +148,3 @@ class WaitingRetries(QObject):
         if self._state is not None:
             delays = [int(delay) for delay in self._state.delays.delay_ms]
             self.ladder.show_retry(self.grid.selected_row, self.attempts.facts, delays)
-
-    def _failed(self, error: OrbitError) -> None:
-        self._list_read.refused(error)
-        self._show_read()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The retries could not be read."), self._try_again)

@@ -1,4 +1,4 @@
-"""`LetterSide`: one dead letter: where it came from, its body, a person's note, marks, the resend and what became of it."""
+"""`LetterSide`: one dead letter with origin, body, note, marks, resend and the fate of its copy."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import MARKS, LetterRow, state_of
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, said_button
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.letter_notes import HANDLED, OPEN, PARKED
@@ -23,18 +24,12 @@ SIDE_WIDTH = 392
 
 
 class LetterSide(Panel):
-    """Shows the letter that is selected; what is entered and clicked is told to the page.
-
-    Args:
-        theme: Of the glyphs.
-        times: Zone of the times.
-        refusal: Why nothing can be sent again; empty where it can.
-        parent: Qt's owner.
+    """Shows the selected letter and reports entries and clicks to the page.
 
     Signals:
         noted: A note was entered; carries its text.
-        marked: The selected letters are to be marked; carries the mark.
-        resend_wanted: They are to be sent again.
+        marked: Mark the selected letters; carries the mark.
+        resend_wanted: Send them again.
     """
 
     noted = Signal(str)
@@ -50,22 +45,35 @@ class LetterSide(Panel):
         self._shown_id = self._shown_text = ""
         self._note_refusal = ""
         self.facts = KeyValueList(mono=True)
-        self.body = CodeView(theme, "json")
-        self.note = QLineEdit()
+        self.body = said(CodeView(theme, "json"), name="Body")
+        self.note = said(QLineEdit(), name="Note")
         self.marks = {
-            mark: IconButton(theme, "", " ", on_click=partial(self.marked.emit, mark)) for mark in (OPEN, PARKED, HANDLED)
+            mark: said_button(theme, "", MARKS[mark][0], on_click=partial(self.marked.emit, mark))
+            for mark in (OPEN, PARKED, HANDLED)
         }
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self.resend_wanted.emit)
         self.proof_line = label(role="caption", wrap=True)
-        self._build()
+        self.setMinimumWidth(SIDE_WIDTH)
+        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        lines = column(
+            self.facts,
+            (self.body, 1),
+            self.note,
+            self.proof_line,
+            row(*self.marks.values(), 1),
+            row(1, self.resend_button),
+            spacing=10,
+        )
+        self.content.addLayout(lines)
         self.note.editingFinished.connect(self._entered)
 
     def show_note_refusal(self, refusal: str) -> None:
-        """Know why no note can be kept; empty where it can."""
+        """Set why notes cannot be stored; empty where they can."""
         self._note_refusal = refusal
 
     def show_letter(self, one: LetterRow | None, selected: int) -> None:
-        """Show a letter, None: none; ``selected`` are the letters that marks and the resend are for."""
+        """Show a letter, or None; marks and the resend apply to the ``selected`` letters."""
         self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
         self.note.setEnabled(one is not None and not self._note_refusal)
         self.note.setToolTip(tip_text(self._note_refusal))
@@ -92,7 +100,7 @@ class LetterSide(Panel):
             self.noted.emit(text)
 
     def show_selected(self, count: int) -> None:
-        """Know how many letters are selected."""
+        """Set the number of selected letters."""
         for button in self.marks.values():
             set_acting(button, self._note_refusal, able=count > 0)
         set_acting(self.resend_button, self._refusal(), able=count > 0)
@@ -102,7 +110,7 @@ class LetterSide(Panel):
         self.note.setPlaceholderText(self._note_refusal or words)
 
     def show_proof(self, one: LetterRow | None, now_ms: int) -> None:
-        """Say what became of the letter, if it was sent again."""
+        """Show the fate of the letter's copy, if it was sent again."""
         if one is None or one.note.queue_offset < 0:
             self.proof_line.setText("")
             return
@@ -111,13 +119,6 @@ class LetterSide(Panel):
                    topic=note.topic, queue=note.queue_id, offset=count_text(note.queue_offset))  # fmt: skip
         self.proof_line.setText(f"{place}: {state_of(one)[0]}")
 
-    def retranslate(self) -> None:
-        """Write the texts anew that no letter brings."""
-        self.note.setAccessibleName(tr("Note"))
-        self.body.setAccessibleName(tr("Body"))
-        for mark, button in self.marks.items():
-            button.setText(tr(MARKS[mark][0]))
-
     def _pairs(self, one: LetterRow) -> list[tuple[str, str]]:
         letter = one.letter
         return [
@@ -125,17 +126,3 @@ class LetterSide(Panel):
             (tr("Tries"), count_text(letter.tries)), (tr("Producer"), letter.host),
             (tr("Message ID"), letter.offset_message_id),
         ]  # fmt: skip
-
-    def _build(self) -> None:
-        self.setMinimumWidth(SIDE_WIDTH)
-        self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.body.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
-        lines = QVBoxLayout()
-        lines.setSpacing(10)
-        lines.addWidget(self.facts)
-        lines.addWidget(self.body, 1)
-        lines.addWidget(self.note)
-        lines.addWidget(self.proof_line)
-        lines.addLayout(row(*self.marks.values(), 1))
-        lines.addLayout(row(1, self.resend_button))
-        self.content.addLayout(lines)

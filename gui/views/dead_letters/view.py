@@ -29,10 +29,11 @@ from gui.views.list_read import ListRead
 from gui.views.messages.hand_dialog import Hand
 from gui.views.messages.row_menu import Acting, add_grid_copies, popup_menu
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import group_figures, group_positions, proof, top_origins
@@ -44,7 +45,7 @@ LETTERS, RETRIES = "letters", "retries"
 
 
 class DeadLettersView(PageView):
-    """Groups on top, the dead letters of the chosen one below, one of them at the side."""
+    """Groups on top, the dead letters of the selected one below, one letter at the side."""
 
     page_id = "dead_letters"
 
@@ -61,17 +62,19 @@ class DeadLettersView(PageView):
         self.origins = OriginReader(context.source, self)
         self.group_panel = GroupsPanel(theme, self.reader, self.origins, notes=self.notes, now_ms=self._now)
         self.groups, self.group_grid = self.group_panel.model, self.group_panel.grid
-        self.letters: ColumnTableModel[LetterRow] = ColumnTableModel(
+        self.letters = ColumnTableModel(
             letter_columns(context.times, self._now), lambda one: one.letter.physical_offset, parent=self
         )
         self.letter_grid = DataGrid(self.letters, theme, several=True)
         self._letter_read = ListRead(context.times)
         self.waiting = WaitingRetries(context, self.reader, self._now, self.refresh, self)
         self.retries, self.retry_grid, self.ladder = self.waiting.model, self.waiting.grid, self.waiting.ladder
-        self.parts = SegmentedControl([(LETTERS, " "), (RETRIES, " ")])
-        self.search = SearchField(theme, " ", "funnel")
-        self.cuts = CutsButton(theme, context.settings, lambda: Cut(self.group_panel.group, self.search.text().strip()))
-        self.all_button = IconButton(theme, "magnifying-glass", " ", on_click=self._search_all)
+        self.parts = segments({LETTERS: "Dead letters", RETRIES: "Waiting retries"})
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by topic, key, tag, body, note or state")
+        self.cuts = said(
+            CutsButton(theme, context.settings, lambda: Cut(self.group_panel.group, self.search.text().strip())), text="Cuts"
+        )
+        self.all_button = said_button(theme, "magnifying-glass", "All in Messages", on_click=self._search_all)
         self.hand = Hand(context, self)
         self.sides = QStackedWidget()
         self.grids = QStackedWidget()
@@ -79,9 +82,10 @@ class DeadLettersView(PageView):
         self.flow = LetterFlow(context, self.notes, self)
         self.side = self.flow.inspect
         self._build()
+        self.set_parts(grid=self.letter_grid, find=self.search, detail=self.sides)
         self._connect()
         self.letter_grid.sort_by("died", descending=True)
-        self.retranslate()
+        on_language(self, self._show_groups, self._show_letters, self._show_side)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -133,31 +137,6 @@ class DeadLettersView(PageView):
         if self._state is not None:
             self.notes.read_again()
 
-    def take_keyboard(self) -> None:
-        self.letter_grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.sides
-
-    def retranslate(self) -> None:
-        self.group_panel.retranslate()
-        self.parts.set_text(LETTERS, tr("Dead letters"))
-        self.parts.set_text(RETRIES, tr("Waiting retries"))
-        self.search.setPlaceholderText(tr("Filter by topic, key, tag, body, note or state"))
-        self.search.setAccessibleName(tr("Filter by topic, key, tag, body, note or state"))
-        self.flow.retranslate()
-        self.cuts.setText(tr("Cuts"))
-        self.all_button.setText(tr("All in Messages"))
-        self.waiting.retranslate()
-        self.letters.all_texts_changed()
-        self._show_groups()
-        self._show_letters()
-        self._show_side()
-
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def mark(self, mark: str) -> None:
@@ -165,7 +144,7 @@ class DeadLettersView(PageView):
         self.notes.mark(self.letter_grid.selected_rows, mark)
 
     def ask_resend(self) -> ActionDialog | None:
-        """Open the dialog that sends the selected dead letters again, as it is entered in the steps."""
+        """Open the dialog that sends the selected dead letters again, as entered in the steps."""
         return self.flow.ask_resend()
 
     def _note_changed(self, text: str) -> None:
@@ -183,7 +162,7 @@ class DeadLettersView(PageView):
         self.context.notify(lambda: tr("The note was not kept: {reason}", reason=error_text(error)), state=State.CRITICAL)
 
     def _search_all(self) -> None:
-        """All dead letters of the group, not only the newest: there they are also exported, and sent again at a pace."""
+        """Search all dead letters of the group; the search can also export them and send them again at a pace."""
         if self.group_panel.group:
             self.context.navigate("messages", filter=f"topic = {quoted(reserved.DLQ_PREFIX + self.group_panel.group)}")
 
@@ -208,15 +187,16 @@ class DeadLettersView(PageView):
 
     def _build(self) -> None:
         self.content.addWidget(self.group_panel)
-        table = Panel(flush=True)
-        table.content.setSpacing(0)
-        table.content.addLayout(row(self.flow.bar, margins=(12, 8, 12, 0)))
-        table.content.addLayout(row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)))
+        table = Panel(flush=True, spacing=0)
+        fill(
+            table.content,
+            row(self.flow.bar, margins=(12, 8, 12, 0)),
+            row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)),
+        )
         self.search.setMinimumWidth(150)
         for grid in (self.letter_grid, self.retry_grid):
             self.grids.addWidget(grid)
-        table.content.addWidget(self.grids, 1)
-        table.content.addLayout(row(self.foot, 1, margins=(12, 5, 12, 5)))
+        fill(table.content, (self.grids, 1), row(self.foot, 1, margins=(12, 5, 12, 5)))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(table)
         for side in (*self.flow.sides.values(), self.ladder):

@@ -1,4 +1,4 @@
-"""What a person does to waiting messages: deliver now, cancel, move. Each is a dialog that says what follows."""
+"""Dialogs that deliver, cancel or move waiting messages. Each says the consequences first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,7 @@ DELIVER, CANCEL, MOVE = "deliver", "cancel", "move"
 
 
 class DelayActions:
-    """Makes the dialogs.
-
-    Args:
-        source: Carries the actions out.
-        theme: Colours of the dialogs.
-        times: How moments are read and shown.
-        now_ms: The broker's clock.
-    """
+    """Makes the dialogs."""
 
     def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]) -> None:
         self._source = source
@@ -50,7 +43,7 @@ class DelayActions:
         return self._of(plan, parent)
 
     def cancel(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
-        """Ask about messages that shall never be delivered."""
+        """Ask whether to cancel messages for good."""
         title = _counted(rows, "Cancel 1 message", "Cancel {count} messages")
         plan = ActionPlan(
             title=title,
@@ -103,7 +96,7 @@ class DelayActions:
 
     @property
     def refusal(self) -> str:
-        """Why nothing can be done to messages that wait; empty where it can."""
+        """Why waiting messages cannot be changed; empty where they can."""
         return read_only_reason(self._source) or cannot_reason(self._source, Ability.CHANGE_WAITING)
 
     def _of(self, plan: ActionPlan, parent: QWidget) -> ActionDialog:

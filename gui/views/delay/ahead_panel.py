@@ -11,8 +11,8 @@ from gui.models.delay import Ahead, DueSample, ahead_of
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, segments
 from gui.words.text import TimeZoneChoice, tr
 
 MINUTE_MS = 60_000
@@ -42,32 +42,18 @@ class AheadPanel(Panel):
         self._now_ms = 0
         self._unread = 0
         self._timers_are_unread = False
-        self.switch = SegmentedControl((("hour", " "), ("days", " "), ("month", " ")))
-        self.bars = StackedBars(context.theme)
+        self.switch = segments({"hour": "1 h", "days": "48 h", "month": "By day"})
+        self.bars = said(StackedBars(context.theme), name="Messages by the time they are due")
         self.add_action(self.switch)
         self.content.addWidget(self.bars, 1)
         self.switch.chosen.connect(lambda _key: self._draw())
         context.times.changed.connect(self._draw)
-        self.retranslate()
+        on_language(self, self._draw)
 
     def show_ahead(self, samples: Iterable[DueSample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
-        """Show what waits now.
-
-        Args:
-            samples: Of the levels that were read.
-            timers: When they are due; None: that was not read.
-            now_ms: The broker's clock.
-            unread: Levels with messages that are not among the samples.
-        """
+        """Show the waiting messages; ``unread`` are levels with messages that are not among the samples."""
         self._unread, self._timers_are_unread = unread, timers is None
         self._samples, self._timers, self._now_ms = list(samples), timers or TimersAhead(), now_ms
-        self._draw()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for key, text in (("hour", "1 h"), ("days", "48 h"), ("month", "By day")):
-            self.switch.set_text(key, tr(text))
-        self.bars.setAccessibleName(tr("Messages by the time they are due"))
         self._draw()
 
     def _ahead(self) -> Ahead:
@@ -84,10 +70,7 @@ class AheadPanel(Panel):
         form = "%m-%d" if ahead.part_ms >= DAY_MS else "%H:%M"
         starts = [ahead.start_ms + i * ahead.part_ms for i in range(len(ahead.levels))]
         labels = [self._times.moment(start).strftime(form) for start in starts]
-        layers = [
-            BarLayer(tr("Levels"), ahead.levels, State.DELAYED),
-            BarLayer(tr("Timers"), ahead.timers, State.CHECKING),
-        ]
+        layers = [BarLayer(tr("Levels"), ahead.levels, State.DELAYED), BarLayer(tr("Timers"), ahead.timers, State.CHECKING)]
         self.bars.set_bars(labels, layers)
         each = {MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms]
         words = tr(each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
-from gui.models.table import CellKind, Column, WaitingLane
+from gui.models.table import CellKind, Column, WaitingLane, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import (
     LATENCY_MAX_MS,
@@ -24,7 +24,7 @@ HOUR_MS = 60 * MINUTE_MS
 
 
 def countdown_text(milliseconds: float) -> str:
-    """Time that is left: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
+    """Remaining time: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
     if milliseconds < 0:
         return UNKNOWN
     tenths = int(milliseconds // 100)
@@ -38,28 +38,24 @@ def countdown_text(milliseconds: float) -> str:
 
 
 def level_columns(lane: Callable[[LevelRow], WaitingLane | None]) -> list[Column[LevelRow]]:
-    """Columns of the lanes. ``lane`` gives a level's picture, None while that is not known."""
+    """Columns of the lanes. ``lane`` returns the picture of a level, None while unknown."""
     return [
-        Column("level", "Level", lambda row: str(row.level), sort=lambda row: row.level, right=True, width=56, dim=True),
-        Column("delay", "Delay", lambda row: span_text(row.delay_ms), sort=lambda row: row.delay_ms,
-               kind=CellKind.STRONG, right=True, width=70),
-        Column("pending", "Pending", lambda row: count_text(row.pending), sort=lambda row: row.pending,
-               kind=CellKind.STRONG, right=True, width=72),
-        Column("next", "Next due", _next_due_text, sort=lambda row: row.next_due_ms if row.next_due_ms >= 0 else None,
+        number_column("level", "Level", lambda row: row.level, str, dim=True, width=56),
+        number_column("delay", "Delay", lambda row: row.delay_ms, span_text, kind=CellKind.STRONG, width=70),
+        number_column("pending", "Pending", lambda row: row.pending, kind=CellKind.STRONG, width=72),
+        Column("next", "Next due", _next_due_text, sort=lambda row: known_number(row.next_due_ms),
                state=_overdue, tip=_next_due_tip, right=True, width=84),
         Column("lane", "due now … just stored", lambda row: UNKNOWN if lane(row) is None else "",
                sort=lambda row: row.pending, kind=CellKind.LANE,
                value=lane, state=lambda row: State.WARNING if row.is_late else None,
                tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
                                   delay=span_text(row.delay_ms))),
-        Column("out", "Out /s", lambda row: rate_number(row.delivered_rate), sort=lambda row: row.delivered_rate,
-               tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)),
-               right=True, width=64),
-        Column("p50", "Late p50", lambda row: _late_text(row.late_p50_ms), sort=lambda row: row.late_p50_ms,
-               dim=True, right=True, width=76, gives_way=1),
-        Column("p99", "p99 ms", lambda row: _late_text(row.late_p99_ms), sort=lambda row: row.late_p99_ms,
-               state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
-               tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), right=True, width=66),
+        number_column("out", "Out /s", lambda row: row.delivered_rate, rate_number,
+                      tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)), width=64),
+        number_column("p50", "Late p50", lambda row: row.late_p50_ms, _late_text, dim=True, width=76, gives_way=1),
+        number_column("p99", "p99 ms", lambda row: row.late_p99_ms, _late_text,
+                      state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
+                      tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), width=66),
     ]  # fmt: skip
 
 
@@ -98,8 +94,7 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
                                   size=bytes_text(row.body_bytes))),
         Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.MONO),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=72,
-               gives_way=1),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=72, gives_way=1),
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`LaneReader`: looks at when the messages of each delay level are due, one small question at a time."""
+"""`LaneReader`: reads when the messages of each delay level are due, one small question at a time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 
 POINTS = 12
-"""At how many places of a long level the reader looks."""
+"""Messages read of a long level."""
 KEPT_MS = 3_000
-"""How long a picture of a level is good enough; messages in it move on by themselves. Longer in levels with a long delay."""
+"""How long the sample of a level stays valid; its messages advance without another read. Longer for long delays."""
 KEPT_MS_MAX = 30_000
 KEPT_SHARE = 60
-"""A picture is kept for this part of the delay of its level: what came since is a line at its right end."""
+"""A sample is kept for this part of its level's delay: newer messages form a line at its right end."""
 
 
 class LaneReader(QObject):
@@ -26,7 +26,7 @@ class LaneReader(QObject):
     they wait in the order of their due times, so that the numbers between them are known without reading them.
 
     Signals:
-        changed: There is another sample.
+        changed: Another sample was read.
     """
 
     changed = Signal()
@@ -43,10 +43,10 @@ class LaneReader(QObject):
         self._level = 0
         self._is_going_on = False
         self.samples: dict[int, DueSample] = {}
-        """By level; levels where nothing waits have none."""
+        """By level; levels without waiting messages have none."""
 
     def update_levels(self, rows: list[LevelRow]) -> None:
-        """Take the newest figures; asks for what is older than `KEPT_MS`."""
+        """Use the newest figures; samples older than `KEPT_MS` are read again."""
         for row in rows:
             if row.pending <= 0 and row.level in self.samples:
                 del self.samples[row.level]
@@ -57,13 +57,13 @@ class LaneReader(QObject):
         self._go_on()
 
     def forget(self) -> None:
-        """Read everything anew."""
+        """Read everything again."""
         self._query.cancel()
         self._left.clear()
         self._read_ms.clear()
 
     def _go_on(self) -> None:
-        """Ask until an answer has to be waited for. An answer that is there at once comes back in here, and is left alone."""
+        """Ask until an answer is pending. An immediate answer re-enters this method, which then returns at once."""
         if self._is_going_on:
             return
         self._is_going_on = True

@@ -1,4 +1,4 @@
-"""`LatenessPanel`: how late the messages of the last hour were delivered, after the time they were due."""
+"""`LatenessPanel`: lateness of the last hour's deliveries."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from gui.models.delay import LateBucket, late_buckets
 from gui.plots.log_bars import LogBar, LogBars
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
-from gui.widgets.basic import label
+from gui.widgets.basic import fill, label
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import count_text, duration_text, short_count_text, tr
 from monitoring.delay import Lateness
 from monitoring.state import ClusterState
@@ -18,30 +19,24 @@ HOUR_S = 3_600
 
 
 class LatenessPanel(Panel):
-    """A bar for each bucket, on a logarithmic axis: the few that were very late are what one looks for."""
+    """A bar for each bucket, on a logarithmic axis, because the few very late deliveries matter most."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(" ", parent=parent)
         self._lateness: Lateness | None = None
         self._is_told = self._is_known = False
-        self.bars = LogBars(context.theme)
+        self.bars = said(LogBars(context.theme), name="Deliveries by how late they were")
         self.bars.setProperty(TERM, "Lateness")
         self.none = label(role="caption", wrap=True)
         self.content.setSpacing(Size.GAP)
-        self.content.addWidget(self.bars, 1)
-        self.content.addWidget(self.none)
-        self.retranslate()
+        fill(self.content, (self.bars, 1), self.none)
+        on_language(self, self._draw)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show what a state tells; an attached cluster tells nothing of it."""
+        """Show the lateness of a state; an attached cluster reports none."""
         if self._is_known and state.lateness == self._lateness and self._is_told == (not state.is_from_outside):
             return
         self._lateness, self._is_told, self._is_known = state.lateness, not state.is_from_outside, True
-        self._draw()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.bars.setAccessibleName(tr("Deliveries by how late they were"))
         self._draw()
 
     def _draw(self) -> None:
@@ -82,7 +77,7 @@ def _axis_text(bucket: LateBucket) -> str:
 
 
 def _bucket_text(bucket: LateBucket) -> str:
-    """What a bar stands for: from when to when, and how much of it is timers."""
+    """Limits of a bar, and its number of timers."""
     if bucket.to_ms < 0:
         text = tr("from {time} ms on", time=count_text(bucket.from_ms))
     else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
@@ -20,9 +21,11 @@ from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.lateness_panel import LatenessPanel
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
+from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, Tile
+from gui.widgets.said import said
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, span_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -30,7 +33,7 @@ from monitoring.state import ClusterState
 LANES_WIDTH = 716
 LIST_WIDTH = 492
 FORECAST_AGAIN_MS = 3_000
-TILES = ("pending", "next", "delivered", "late")
+TILES = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
 
 
 class DelayView(PageView):
@@ -46,21 +49,25 @@ class DelayView(PageView):
         self._timers_ahead: TimersAhead | None = TimersAhead()
         self._forecast_ms = -FORECAST_AGAIN_MS
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
-        self.tiles = {key: Tile(theme) for key in TILES}
-        self.levels: ColumnTableModel[LevelRow] = ColumnTableModel(
-            level_columns(self._lane), lambda level: level.level, parent=self
+        self.tiles = {key: Tile(theme, title) for key, title in TILES.items()}
+        self.levels = ColumnTableModel(level_columns(self._lane), lambda level: level.level, parent=self)
+        self.level_grid = said(DataGrid(self.levels, theme), empty="This broker tells of no delay levels.")
+        self.lanes = said(
+            Panel(" ", flush=True),
+            title="Delay levels",
+            subtitle="each lane is one level, messages move left until they are due",
         )
-        self.level_grid = DataGrid(self.levels, theme)
-        self.lanes = Panel(" ", flush=True)
         self.reader = LaneReader(context.source, self)
         self.ahead = AheadPanel(context)
         self.lateness = LatenessPanel(context)
         self.waiting = WaitingPanel(context)
         self._build()
-        self._connect()
+        focus_levels = partial(self.level_grid.view.setFocus, Qt.FocusReason.ShortcutFocusReason)
+        self.set_parts(grid=self.level_grid, find=focus_levels, detail=self._right)
+        self.level_grid.selected.connect(self._level_selected)
+        self.reader.changed.connect(self._sampled)
+        self.waiting.acted.connect(self.reader.forget)
         self.retranslate()
-
-    # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def open(self, arguments: PageArguments) -> None:
         level = arguments.get("level")
@@ -97,31 +104,11 @@ class DelayView(PageView):
         self.reader.forget()
         self.waiting.read()
 
-    def take_keyboard(self) -> None:
-        self.level_grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.level_grid.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def detail_pane(self) -> QWidget:
-        return self._right
-
     def retranslate(self) -> None:
-        names = {"pending": "Pending", "next": "Next due", "delivered": "Delivered", "late": "Lateness p99"}
-        for key, tile in self.tiles.items():
-            tile.set_title(names[key])
-        self.lanes.set_title(tr("Delay levels"), tr("each lane is one level, messages move left until they are due"))
-        self.level_grid.set_empty(tr("This broker tells of no delay levels."))
-        self.levels.all_texts_changed()
-        self.ahead.retranslate()
-        self.lateness.retranslate()
-        self.waiting.retranslate()
         if self._state is not None:
             self._show_figures(self.levels.rows)
         else:
             self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
-
-    # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         tiles = QGridLayout()
@@ -132,18 +119,8 @@ class DelayView(PageView):
         self.content.addLayout(tiles)
         self.lanes.content.addWidget(self.level_grid)
         right = self._right = QWidget()
-        lines = QVBoxLayout(right)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.ahead, 4)
-        lines.addWidget(self.lateness, 4)
-        lines.addWidget(self.waiting, 7)
+        right.setLayout(column((self.ahead, 4), (self.lateness, 4), (self.waiting, 7), spacing=Size.GAP))
         self.content.addWidget(PaneSplitter((self.lanes, right), (LANES_WIDTH, LIST_WIDTH), grows=0), 1)
-
-    def _connect(self) -> None:
-        self.level_grid.selected.connect(self._level_selected)
-        self.reader.changed.connect(self._sampled)
-        self.waiting.acted.connect(self.reader.forget)
 
     def _lane(self, row: LevelRow) -> WaitingLane | None:
         if row.pending != 0 and row.level not in self.reader.samples:
@@ -159,8 +136,6 @@ class DelayView(PageView):
     def _sampled(self) -> None:
         self.level_grid.view.viewport().update()
         self._show_ahead()
-
-    # ---- timers --------------------------------------------------------------------------------------------------------
 
     def _read_forecast(self, timers: TimerTotals) -> None:
         if timers.pending <= 0:
@@ -179,8 +154,6 @@ class DelayView(PageView):
         first_ms = forecast.first_day * DAY_MS
         self._timers_ahead = TimersAhead(forecast.minutes, forecast.hours, first_ms, forecast.days)
         self._show_ahead()
-
-    # ---- figures -------------------------------------------------------------------------------------------------------
 
     def _show_level(self) -> None:
         self.waiting.show_level(self.level_grid.selected_row)
@@ -261,5 +234,5 @@ class DelayView(PageView):
 
 
 def _late_ms(row: LevelRow) -> float:
-    """How late a level is: what is overdue now, or came late in the last minute."""
+    """Lateness of a level: its overdue time, or the lateness of the last minute."""
     return max(row.overdue_ms, row.late_p99_ms) if row.late_p99_ms >= 0 else row.overdue_ms

@@ -1,4 +1,4 @@
-"""`WaitingPanel`: the messages that wait in one delay level or for their timers, page by page, and what can be done to them."""
+"""`WaitingPanel`: the waiting messages of one delay level or the timers, page by page, with actions on them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
@@ -22,13 +22,15 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
 from gui.views.delay.columns import waiting_columns
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import fill, label, on_key, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.plain_text import tip_text
@@ -37,13 +39,13 @@ from gui.words.text import count_text, short_count_text, span_text, tr
 LEVEL, TIMERS = "level", "timers"
 FIRST_PAGE = (0, -1)
 READ_AGAIN_MS = 2_000
-"""How old the first page gets while messages leave it."""
+"""Maximum age of the first page while messages leave it."""
 SETTLES_MS = 6_000
-"""For so long the page is read again after an action, whose effect may come later than its answer."""
+"""After an action the page is read again for so long, because the effect may follow the answer."""
 
 
 class WaitingPanel(Panel):
-    """One level at a time, or the timers. The first page follows what is delivered; a later one stays as it was read.
+    """One level at a time, or the timers. The first page follows deliveries; a later one stays unchanged.
 
     Signals:
         acted: Messages were delivered, cancelled or moved.
@@ -66,35 +68,44 @@ class WaitingPanel(Panel):
         self._masks.changed.connect(partial(self.read, quietly=True))
         self.switch = SegmentedControl(((LEVEL, " "), (TIMERS, " ")))
         self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
-        self.model: ColumnTableModel[WaitingRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
         )
         self.grid = DataGrid(self.model, theme, several=True)
-        self._list_read = ListRead(context.times)
+        self._list_read = shown_read(context.times, "The waiting messages were not read.", self.read, self.grid)
         self._settles_ms = 0
-        self.deliver = IconButton(theme, "play", " ", role="small", on_click=partial(self._clicked, DELIVER))
-        self.move_to = IconButton(theme, "clock", " ", role="small", on_click=partial(self._clicked, MOVE))
-        self.cancel = IconButton(theme, "prohibit", " ", role="small", on_click=partial(self._clicked, CANCEL))
-        self.back = IconButton(theme, "caret-left", on_click=self._back)
-        self.forward = IconButton(theme, "caret-right", on_click=self._forward)
+        self.deliver = said_button(theme, "play", "Deliver now…", role="small", on_click=partial(self.ask, DELIVER))
+        self.move_to = said_button(theme, "clock", "Move…", role="small", on_click=partial(self.ask, MOVE))
+        self.cancel = said_button(theme, "prohibit", "Cancel…", role="small", on_click=partial(self.ask, CANCEL))
+        self.back = said_button(theme, "caret-left", on_click=self._back, tip="Earlier due")
+        self.forward = said_button(theme, "caret-right", on_click=self._forward, tip="Later due")
         self._range = label(role="caption")
-        self._keys = label(role="caption")
+        self._keys = said_label("D: deliver · T: move · Del: cancel", "caption")
         self._missing = MissingNote()
-        self._build()
+        self.content.setSpacing(0)
+        self.add_action(self.switch)
+        fill(
+            self.content,
+            row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8)),
+            (self.grid, 1),
+            self._missing,
+            row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)),
+        )
+        self._enable()
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_title, self._show_range)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_level(self, level: LevelRow | None) -> None:
-        """Show a level; called again with newer figures of the same one."""
+        """Show a level, or newer figures of the same one."""
         changed = (level.level if level else 0) != (self._row.level if self._row else 0)
         self._row = level
         if level is not None and not self.is_timers:
             self._follow(level.now_ms, level.pending, is_other=changed)
 
     def show_timers(self, figures: TimerTotals) -> None:
-        """Take the figures of the timers."""
+        """Use the figures of the timers."""
         self._timers = figures
         if self.is_timers:
             self._follow(figures.now_ms, figures.pending, is_other=False)
@@ -125,14 +136,14 @@ class WaitingPanel(Panel):
         self.model.set_rows([])
         self._missing.say("")
         self._list_read.begin()
-        self._show_read()
+        self._list_read.show()
         self._starts = [FIRST_PAGE]
         self._next = None
         self._write_title()
         self.read()
 
     def read(self, *, quietly: bool = False) -> None:
-        """Read the page anew."""
+        """Read the page again."""
         if quietly and self._query.waiting:
             return
         source, (first, second), level = self._context.source, self._starts[-1], self._row
@@ -150,7 +161,7 @@ class WaitingPanel(Panel):
 
     @property
     def why_no_timers(self) -> str:
-        """Why this cluster has no timers; empty where it has, or that is not known."""
+        """Why this cluster has no timers; empty where it has them or that is unknown."""
         return cannot_reason(self._context.source, Ability.TIMERS)
 
     def _begin_reading(self, *, quietly: bool) -> None:
@@ -170,37 +181,7 @@ class WaitingPanel(Panel):
         }[action]
         dialog = make(rows, self)
         dialog.succeeded.connect(lambda answer: self._acted(action, answer))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.deliver.setText(tr("Deliver now…"))
-        self.move_to.setText(tr("Move…"))
-        self.cancel.setText(tr("Cancel…"))
-        self._keys.setText(tr("D: deliver · T: move · Del: cancel"))
-        self.back.set_tip(tr("Earlier due"))
-        self.forward.set_tip(tr("Later due"))
-        self.model.all_texts_changed()
-        self._write_title()
-        self._show_range()
-
-    def _clicked(self, action: str) -> None:
-        self.ask(action)
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        self.content.setSpacing(0)
-        self.add_action(self.switch)
-        buttons = row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8))
-        foot = row(self._range, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3))
-        self.content.addLayout(buttons)
-        self.content.addWidget(self.grid, 1)
-        self.content.addWidget(self._missing)
-        self.content.addLayout(foot)
-        self._enable()
+        return opened(dialog)
 
     def _connect(self) -> None:
         self.grid.view.selectionModel().selectionChanged.connect(self._enable)
@@ -208,8 +189,7 @@ class WaitingPanel(Panel):
         self.grid.activated.connect(self._open)
         self.switch.chosen.connect(lambda _key: self._begin_anew())
         for key, action in (("D", DELIVER), ("T", MOVE), ("Del", CANCEL)):
-            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(partial(self._clicked, action))
+            on_key(self.grid, key, partial(self.ask, action))
         self.grid.menu_asked.connect(self._open_menu)
 
     def _is_old(self, pending: int) -> bool:
@@ -222,7 +202,6 @@ class WaitingPanel(Panel):
 
     def _show_page(self, page: WaitingPage) -> None:
         self._list_read.answered()
-        self._show_read()
         self._next = page.next_start
         self._missing.say(broker_text(page.notice))
         self.model.set_rows(page.rows)
@@ -231,11 +210,7 @@ class WaitingPanel(Panel):
     def _failed(self, error: OrbitError) -> None:
         self._list_read.refused(error)
         self._missing.say("")
-        self._show_read()
         self._show_range()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The waiting messages were not read."), self.read)
 
     def _acted(self, action: str, answer: object) -> None:
         assert isinstance(answer, DelayedActed | TimersActed)
@@ -300,12 +275,11 @@ class WaitingPanel(Panel):
         self._context.navigate("messages", physical_offset=one.physical_offset)
 
     def _open_menu(self, one: WaitingRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.setToolTipsVisible(True)
         refusal = self.dialogs.refusal
         for text, action in ((tr("Deliver now…"), DELIVER), (tr("Move…"), MOVE), (tr("Cancel…"), CANCEL)):
-            entry = menu.addAction(text, partial(self._clicked, action))
+            entry = menu.addAction(text, partial(self.ask, action))
             entry.setEnabled(not refusal)
             entry.setToolTip(tip_text(refusal))
         menu.addSeparator()

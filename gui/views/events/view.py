@@ -1,4 +1,4 @@
-"""The Events page: what changed and when, over the time range of the window; filtered, annotated, exported."""
+"""The Events page: changes over the time range of the window; filtered, annotated, exported."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
@@ -19,12 +19,14 @@ from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.popups import ask_to_save, new_menu, opened, popup_below
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.error_words import kept_line
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
@@ -34,9 +36,9 @@ from monitoring.state import ClusterState
 
 ASK_MS = 2_000
 EVENTS_MAX = 2_000
-"""The most that is shown; what happened before is left out, and said so."""
+"""Maximum of shown events; the page says how many older ones are missing."""
 EXPORT_MAX = 10_000
-"""The most that is exported, which is also the most that the worker tells at once."""
+"""Maximum of exported events, which is also the limit of one answer of the worker."""
 BARS = 60
 CHART_HEIGHT = 128
 ALL = "all"
@@ -60,7 +62,7 @@ def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
 
 
 class EventsView(PageView):
-    """Asks for the events of the time range while it is visible."""
+    """Reads the events of the time range while it is visible."""
 
     page_id = "events"
 
@@ -75,23 +77,21 @@ class EventsView(PageView):
         self._total = -1
         self._group: EventGroup | None = None
         self._words: list[str] = []
-        self.note_button = IconButton(theme, "plus", " ", on_click=self._note_clicked)
-        self.export_button = IconButton(theme, "arrow-square-out", " ", caret=True, on_click=self._export_clicked)
-        self.header.add_action(self.note_button)
-        self.header.add_action(self.export_button)
-        self.chart_panel = Panel(" ")
-        self.chart = StackedBars(theme)
+        self.note_button = said_button(theme, "plus", "Add note…", on_click=self.ask_note)
+        self.export_button = said_button(theme, "arrow-square-out", "Export", caret=True, on_click=self._export_clicked)
+        self.header.add_action(self.note_button, self.export_button)
+        self.chart_panel = said(Panel(" "), title="When")
+        self.chart = said(StackedBars(theme), name="Events over time")
         self.chart.is_choosable = True
-        self.search = SearchField(theme, " ", "funnel")
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by text, topic or group")
         self.filters = SegmentedControl([(ALL, " "), *((group.value, " ") for group in _CHOICES)])
-        self.model: ColumnTableModel[EventRow] = ColumnTableModel(
-            event_columns(context.times, self._now_ms), lambda one: one.key, parent=self
-        )
+        self.model = ColumnTableModel(event_columns(context.times, self._now_ms), lambda one: one.key, parent=self)
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
-        self._list_read = ListRead(context.times)
-        self._show_read()
+        self.set_parts(grid=self.grid, find=self.search)
+        self._list_read = shown_read(context.times, "The events were not read.", self.refresh, self.grid)
+        self._list_read.show()
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._group_chosen)
         self.chart.parts_chosen.connect(self._zoom)
@@ -99,8 +99,8 @@ class EventsView(PageView):
         self.grid.activated.connect(self._open_subject)
         self.grid.menu_asked.connect(self._open_menu)
         context.time_range.changed.connect(self._range_changed)
-        context.times.changed.connect(self.retranslate)
-        self.retranslate()
+        context.times.changed.connect(self._zone_changed)
+        on_language(self, self._show)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -131,27 +131,10 @@ class EventsView(PageView):
         from_ms, to_ms = self._range_ms = self.context.time_range.asked_ms(state.taken_ms)
         self._query.ask(source.ask(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def retranslate(self) -> None:
-        self.note_button.setText(tr("Add note…"))
-        self.export_button.setText(tr("Export"))
-        self.search.setPlaceholderText(tr("Filter by text, topic or group"))
-        self.search.setAccessibleName(tr("Filter by text, topic or group"))
-        self.chart.setAccessibleName(tr("Events over time"))
-        self.chart_panel.set_title(tr("When"), "")
-        self.model.all_texts_changed()
-        self._show()
-
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_note(self) -> ActionDialog:
-        """Ask for a note that goes into the history."""
+        """Ask for a note that is added to the history."""
         field = QLineEdit()
         field.setMaxLength(500)
         field.setPlaceholderText(tr("For example: deployed version 2.4"))
@@ -174,13 +157,12 @@ class EventsView(PageView):
         field.textChanged.connect(check)
         check()
         dialog.succeeded.connect(lambda _done: self._forget_asked())
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        opened(dialog)
         field.setFocus()
         return dialog
 
     def export(self, path: Path) -> None:
-        """Write the events of the time range that pass the filter, shown or not, as ``.jsonl`` or CSV."""
+        """Write the events of the time range that pass the filter as ``.jsonl`` or CSV."""
         from_ms, to_ms = self._range_ms
         kinds = kinds_of(self._group) if self._group is not None else []
         pending = self.context.source.ask(ReadEvents(from_ms, to_ms + 1, EXPORT_MAX, kinds))
@@ -202,25 +184,15 @@ class EventsView(PageView):
             lambda: tr("The events were not written to {path}: {reason}", path=str(path), reason=reason()), state=State.CRITICAL
         )
 
-    def _note_clicked(self) -> None:
-        self.ask_note()
-
     def _export_clicked(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         count = count_text(len(self.model.shown_rows))
         menu.addAction(tr("{count} events as CSV…", count=count), lambda: self._ask_path("csv"))
         menu.addAction(tr("{count} events as JSON Lines…", count=count), lambda: self._ask_path("jsonl"))
-        menu.popup(self.export_button.mapToGlobal(QPoint(0, self.export_button.height())))
+        popup_below(menu, self.export_button)
 
     def _ask_path(self, suffix: str) -> None:
-        dialog = QFileDialog(self, tr("Export"), f"events.{suffix}")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.selectFile(f"events.{suffix}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.open()
+        ask_to_save(self, tr("Export"), f"events.{suffix}", self.export)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -228,13 +200,13 @@ class EventsView(PageView):
         self.chart_panel.content.addWidget(self.chart)
         self.chart_panel.setFixedHeight(CHART_HEIGHT + 36)
         self.content.addWidget(self.chart_panel)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
-        line = row(self.search, self.filters, spacing=8, margins=(8, 8, 8, 8))
-        line.setStretch(0, 1)
-        panel.content.addLayout(line)
-        panel.content.addWidget(self.grid, 1)
-        panel.content.addLayout(row(self.foot, 1, margins=(12, 0, 12, 0)))
+        panel = Panel(flush=True, spacing=0)
+        fill(
+            panel.content,
+            row((self.search, 1), self.filters, spacing=8, margins=(8, 8, 8, 8)),
+            (self.grid, 1),
+            row(self.foot, 1, margins=(12, 0, 12, 0)),
+        )
         self.foot.setFixedHeight(Size.ROW)
         self.content.addWidget(panel, 1)
 
@@ -249,6 +221,10 @@ class EventsView(PageView):
         width = max(1, (to_ms - from_ms) // BARS)
         self.context.time_range.zoom(from_ms + first * width, from_ms + (last + 1) * width)
 
+    def _zone_changed(self) -> None:
+        self.model.all_texts_changed()
+        self._show()
+
     def _range_changed(self) -> None:
         if self.isVisible():
             self._list_read.begin()
@@ -257,7 +233,6 @@ class EventsView(PageView):
     def _take(self, page: EventPage) -> None:
         self._total = page.total
         self._list_read.answered()
-        self._show_read()
         self.model.set_rows(event_rows(page))
         self._show()
 
@@ -265,11 +240,7 @@ class EventsView(PageView):
         # Counts and bars of events that may no longer be all would say too little.
         self._total = -1
         self._list_read.refused(error)
-        self._show_read()
         self._show()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The events were not read."), self.refresh)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -338,7 +309,7 @@ class EventsView(PageView):
     # ---- places --------------------------------------------------------------------------------------------------------
 
     def _open_subject(self, one: EventRow) -> None:
-        """Open the topic or the group that an event is about, while there is one of that name."""
+        """Open the topic or group of an event, while it exists."""
         catalog = self._state.catalog if self._state is not None else None
         if catalog is None:
             return
@@ -348,8 +319,7 @@ class EventsView(PageView):
             self.context.navigate("consumers", group=one.subject)
 
     def _open_menu(self, one: EventRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if one.subject:
             menu.addAction(tr("Open {subject}", subject=menu_name(one.subject)), lambda: self._open_subject(one))
             menu.addAction(
@@ -362,6 +332,6 @@ class EventsView(PageView):
 
 
 def _written_text(count: str, path: Path, size: int, more: int) -> str:
-    """What became of an export; ``more``: older events that are not in it."""
+    """The result of an export; ``more``: older events that it lacks."""
     text = tr("{count} events written to {path}, {size}", count=count, path=path.name, size=bytes_text(size))
     return f"{text}; {tr('{count} older ones are not in it', count=count_text(more))}" if more else text

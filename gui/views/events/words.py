@@ -77,7 +77,7 @@ ACTION_NAMES = {
 FAILED = ".failed"
 _OF_A_RULE = "alert."
 _BEHIND_A_RULE = re.compile(r"(?=: | \()")
-"""Subject or detail, as `monitoring.alert_keeper` writes them behind the name of a rule."""
+"""Subject or detail, which `monitoring.alert_keeper` writes after the name of a rule."""
 _LEVEL = re.compile(r": level (\d+)")
 _ALERTS = KnownTexts(
     "{alert} cannot be judged: {cause}",
@@ -103,12 +103,12 @@ def text_of(row: EventRow) -> str:
 
 
 def is_failure(row: EventRow) -> bool:
-    """Whether an action did not succeed."""
+    """Whether an action failed."""
     return row.group is EventGroup.ACTION and row.text.partition(":")[0].endswith(FAILED)
 
 
 def _alert_name(name: str) -> str:
-    """Name of a rule, and behind it what it is about; the names of shipped rules are words."""
+    """A rule's name followed by its subject; names of shipped rules are translated."""
     rule, *rest = _BEHIND_A_RULE.split(name, maxsplit=1)
     level = _LEVEL.fullmatch("".join(rest))
     return tr(rule) + (f": {tr('level {level}', level=level[1])}" if level else "".join(rest))

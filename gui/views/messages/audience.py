@@ -1,4 +1,4 @@
-"""`Audience`: which groups would reject a message before it is sent, by what their consumers subscribe to."""
+"""`Audience`: which groups would reject a message, by the subscriptions of their consumers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 
 GROUPS_ASKED_MAX = 20
-"""Groups of one topic that are looked at."""
+"""Groups of one topic that are asked."""
 GROUPS_NAMED_MAX = 3
 _REASONS = {
     Rejection.TOPIC: "{group} does not subscribe to {topic}.",
@@ -31,12 +31,8 @@ _REASONS = {
 class Audience(QObject):
     """Knows the subscriptions of the groups that read a topic.
 
-    Args:
-        source: Knows the members of groups.
-        parent: Qt's owner.
-
     Signals:
-        changed: The subscriptions of another topic's groups are known, or cannot be.
+        changed: The subscriptions of another topic's groups were read, or were not.
     """
 
     changed = Signal()
@@ -61,7 +57,7 @@ class Audience(QObject):
         self._query.ask(InTurn(asks), self._known, self._failed)
 
     def words(self, message: SendMessage) -> str:
-        """Which groups would not get the message, and why; empty where all that are connected would."""
+        """Which groups would not receive the message, and why; empty where all connected ones would."""
         found = []
         for group, wanted in self._wanted:
             verdict = rejection(wanted, message.topic, message.properties.get("TAGS", ""), message.properties)

@@ -1,9 +1,9 @@
-"""`BodyPane`: a body as tree, text, table and hexadecimal, with what was undone, and why it is not shown otherwise."""
+"""`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail
@@ -13,9 +13,9 @@ from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, column, label, row, show_text
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.said import on_language, said, said_button, say_items, segments
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, bytes_text, count_text, tr
 from monitoring.payload.content import BodyKind, Content
@@ -25,11 +25,11 @@ from monitoring.payload.shown import NO_PATHS, ShownBody
 from monitoring.payload.tables import Table
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
-VIEWS = ((TREE, "Tree"), (TEXT, "Text"), (TABLE, "Table"), (HEX, "Hex"))
+VIEWS = {TREE: "Tree", TEXT: "Text", TABLE: "Table", HEX: "Hex"}
 TEXT_CHARACTERS_MAX = 1024 * 1024
-"""More of a text than this is not laid out; the note says so."""
+"""Characters of a text that are laid out; the note says when there are more."""
 TABLE_ROWS_SHOWN, TABLE_COLUMNS_SHOWN, TABLE_CELLS_SHOWN = 2_000, 200, 20_000
-"""Making more cells than this would hold the window up; the note says how many rows there are."""
+"""Limits of the table, because more cells would block the window; the note says how many rows there are."""
 STRUCTURED = (BodyKind.JSON, BodyKind.MSGPACK, BodyKind.PROTOBUF)
 ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
@@ -42,7 +42,7 @@ class BodyPane(QWidget):
     """Shows the body of one message by the decoder rule of its topic.
 
     Signals:
-        shown: The body was read and is on screen, or what is masked besides it is known better; carries its `ShownBody`.
+        shown: The body was read and is on screen, or its masking changed; carries its `ShownBody`.
     """
 
     shown = Signal(object)
@@ -63,26 +63,32 @@ class BodyPane(QWidget):
         self.reader = BodyReader(self)
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
-        self.table = QTableWidget()
+        self.table = said(QTableWidget(), name="Body as a table")
         self.hex = HexView(theme)
         self.note = ElidedLabel(role="caption")
         self.layers = label(role="caption", wrap=True)
         self.refusals = label(role="warning", wrap=True, selectable=True)
-        self.switch = SegmentedControl([(key, " ") for key, _title in VIEWS])
-        self.encoding = QComboBox()
-        self.rules_button = IconButton(theme, "funnel", tip=" ", on_click=self._rules_clicked)
-        self.reveal = IconButton(theme, "key", " ", role="small")
+        self.switch = segments(VIEWS)
+        self.encoding = said(QComboBox(), name="Encoding of the text")
+        self.rules_button = said_button(theme, "funnel", on_click=self.open_rules, tip="Decoder rules…")
+        self.reveal = said_button(theme, "key", "Hold to show", role="small")
         self._views = QStackedWidget()
         self.rules_button.setEnabled(self.book.is_read)
         self._build()
-        self._connect()
-        self.retranslate()
+        self.switch.chosen.connect(self.choose_view)
+        self.encoding.activated.connect(lambda _index: self._read())
+        self.reader.read.connect(self._body_read)
+        self.book.changed.connect(self._rules_changed)
+        self.book.judged.connect(self._judged)
+        self.reveal.pressed.connect(lambda: self._reveal(shown=True))
+        self.reveal.released.connect(lambda: self._reveal(shown=False))
+        on_language(self, self._show)
 
     # ---- what its owner calls --------------------------------------------------------------------------------------
 
     @property
     def body(self) -> ShownBody | None:
-        """The body that is shown; None while it is read."""
+        """The shown body; None while it is read."""
         return self._body
 
     def show_body(self, detail: MessageDetail) -> None:
@@ -93,7 +99,7 @@ class BodyPane(QWidget):
         self._read()
 
     def set_marks(self, marks: Marks) -> None:
-        """Mark what a search looks for in this body and the next ones."""
+        """Mark the matches of a search in this body and the next ones."""
         if marks != self._marks:
             self._marks = marks
             self.tree.set_mark(marks.body)
@@ -103,18 +109,6 @@ class BodyPane(QWidget):
         pattern, is_literal = self._marks.body, self._marks.is_literal
         text = self.text.toPlainText() if pattern is not None else ""
         self.text.mark([] if pattern is None else marked_spans(text, pattern, is_literal=is_literal))
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for key, text in VIEWS:
-            self.switch.set_text(key, tr(text))
-        self.rules_button.set_tip(tr("Decoder rules…"))
-        self.reveal.setText(tr("Hold to show"))
-        self.encoding.setItemText(0, tr("Any encoding"))
-        self.encoding.setAccessibleName(tr("Encoding of the text"))
-        self.table.setAccessibleName(tr("Body as a table"))
-        if self._body is not None:
-            self._show()
 
     def open_rules(self) -> DecodingRulesDialog:
         """Open the decoder rules, at the one for this topic."""
@@ -136,31 +130,23 @@ class BodyPane(QWidget):
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.table.setProperty("role", "code")
         self.encoding.addItem(" ", "")
+        say_items(self.encoding, ["Any encoding"])
         for name in ENCODINGS:
             self.encoding.addItem(ENCODING_NAMES[name], name)
         for view in (self.tree, self.text, self.table, self.hex):
             self._views.addWidget(view)
         self.refusals.setContentsMargins(12, 0, 12, 4)
         self.layers.setContentsMargins(12, 0, 12, 4)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addLayout(row(self.switch, 1, self.reveal, spacing=10, margins=(12, 8, 12, 6)))
-        lines.addWidget(self.layers)
-        lines.addWidget(self.refusals)
-        lines.addWidget(self._views, 1)
-        foot = row(self.note, self.encoding, self.rules_button, margins=(12, 4, 12, 6))
-        foot.setStretch(0, 1)
-        lines.addLayout(foot)
-
-    def _connect(self) -> None:
-        self.switch.chosen.connect(self.choose_view)
-        self.encoding.activated.connect(lambda _index: self._read())
-        self.reader.read.connect(self._body_read)
-        self.book.changed.connect(self._rules_changed)
-        self.book.judged.connect(self._judged)
-        self.reveal.pressed.connect(lambda: self._reveal(shown=True))
-        self.reveal.released.connect(lambda: self._reveal(shown=False))
+        self.setLayout(
+            column(
+                row(self.switch, 1, self.reveal, spacing=10, margins=(12, 8, 12, 6)),
+                self.layers,
+                self.refusals,
+                (self._views, 1),
+                row((self.note, 1), self.encoding, self.rules_button, margins=(12, 4, 12, 6)),
+                spacing=0,
+            )
+        )
 
     # ---- reading ---------------------------------------------------------------------------------------------------
 
@@ -181,9 +167,6 @@ class BodyPane(QWidget):
         self._show()
         self.shown.emit(body)
 
-    def _rules_clicked(self) -> None:
-        self.open_rules()
-
     def _rules_changed(self) -> None:
         self.rules_button.setEnabled(self.book.is_read)
         if self._detail is None:
@@ -199,7 +182,7 @@ class BodyPane(QWidget):
         return None if self._detail is None else self.book.rule(self._detail.topic, self._detail.properties)
 
     def _usable_view(self, content: Content) -> str:
-        """The view that was chosen last, or the next one that can show the body."""
+        """The view chosen last, or the next one that can show the body."""
         wanted = self._wanted_view
         if content.kind is BodyKind.BYTES:
             return HEX
@@ -277,7 +260,6 @@ class BodyPane(QWidget):
         return ", ".join(parts)
 
     def _extent(self, body: ShownBody, view: str) -> str:
-        """How much of it is on screen."""
         content, table = body.content, body.content.table
         if view == TABLE and table is not None:
             return self._table_extent(table)
@@ -307,8 +289,7 @@ class BodyPane(QWidget):
         if detail.sys_flag & 1 and not detail.notice:
             packed, unpacked = bytes_text(detail.stored_body_bytes), bytes_text(len(detail.body))
             layers.insert(0, tr("Compressed by the producer: {packed} → {unpacked}", packed=packed, unpacked=unpacked))
-        self.layers.setText(" · ".join(layers))
-        self.layers.setVisible(bool(layers))
+        show_text(self.layers, " · ".join(layers))
         # Why it is not shown otherwise; a body of bytes may hold anything, so its refusals are read as they came.
         refusals = [tr("Not read as {name}: {reason}", name=name, reason=_why(why)) for name, why in body.plain.refusals]
         if self.book.fault:
@@ -316,12 +297,11 @@ class BodyPane(QWidget):
                 "The decoder rules cannot be used, so all bodies are hidden: {reason}", reason=broker_text(self.book.fault)
             )
             refusals.insert(0, words)
-        self.refusals.setText("\n".join(refusals))
-        self.refusals.setVisible(bool(refusals))
+        show_text(self.refusals, "\n".join(refusals))
 
 
 def _why(text: str) -> str:
-    """Why a body was not read as something, in the language of the window."""
+    """Why a body was not decoded, in the language of the window."""
     told = NOTICES.text(text)
     return broker_text(text) if told == text else told
 

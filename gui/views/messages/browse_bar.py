@@ -1,9 +1,9 @@
-"""`BrowseBar`: which queue is browsed, where in it, and by which filter."""
+"""`BrowseBar`: the browsed queue, the place in it, and the filter."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QCompleter, QHBoxLayout, QLineEdit, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QWidget
 
 from gui.models.messages import ALL_QUEUES, parse_time, topic_names
 from gui.models.queue_window import QueueWindow, queue_ids
@@ -11,9 +11,10 @@ from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.views.messages.filter_bar import FilterBar
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.outside import whole_of
 from monitoring.state import ClusterState
@@ -31,7 +32,7 @@ class BrowseBar(QWidget):
         window_chosen: Another part of the queue; carries a `QueueWindow`.
         time_chosen: A time to go to; ms since the epoch (object, as it needs 64 bits).
         id_chosen: A message id to open (str).
-        new_wanted: The newest messages are wanted.
+        new_wanted: Show the newest messages.
     """
 
     queue_chosen = Signal(str, int)
@@ -47,28 +48,41 @@ class BrowseBar(QWidget):
         self._window: QueueWindow | None = None
         self._revision = -1
         self._names: list[str] = []
-        self.topic_text = QLineEdit()
-        self.topic = topic_choice(self.topic_text)
-        self.queue = QComboBox()
+        self.topic_text = said(QLineEdit(), hint="Topic")
+        self.topic = said(topic_choice(self.topic_text), name="Topic")
+        self.queue = said(QComboBox(), name="Queue")
         self.filter = FilterBar(theme, memory, example=EXAMPLE)
-        self.message_id = QLineEdit()
-        self.oldest = IconButton(theme, "skip-back", role="icon-box", on_click=lambda: self._go("oldest"))
-        self.older = IconButton(theme, "caret-left", role="icon-box", on_click=lambda: self._go("older"))
-        self.newer = IconButton(theme, "caret-right", role="icon-box", on_click=lambda: self._go("newer"))
-        self.newest = IconButton(theme, "skip-forward", role="icon-box", on_click=self.new_wanted.emit)
+        self.message_id = said(QLineEdit(), hint="Open by message ID")
+        self.oldest = said_button(theme, "skip-back", tip="Oldest", role="icon-box", on_click=lambda: self._go("oldest"))
+        self.older = said_button(theme, "caret-left", tip="Older", role="icon-box", on_click=lambda: self._go("older"))
+        self.newer = said_button(theme, "caret-right", tip="Newer", role="icon-box", on_click=lambda: self._go("newer"))
+        self.newest = said_button(theme, "skip-forward", tip="Newest", role="icon-box", on_click=self.new_wanted.emit)
         self._position = Panel()
         self._search: QWidget | None = None
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = said(QSlider(Qt.Orientation.Horizontal), name="Position in the queue")
         self.slider.setRange(0, SLIDER_STEPS)
-        self.offset = QLineEdit()
-        self.time = QLineEdit()
+        self.offset = said(QLineEdit(), hint="Go to offset")
+        self.time = said(
+            QLineEdit(), hint="Go to time", tip="10:15, yesterday 10:15, 2026-11-21 10:15, -2h or epoch milliseconds"
+        )
         self.place = label(role="caption")
-        self.promise = label(role="caption")
+        self.promise = said_label("Reading does not move any consumer position", "caption")
         self.new_button = IconButton(theme, "arrow-down", role="small", on_click=self.new_wanted.emit)
         self._build()
-        self._connect()
+        self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))
+        self.topic_text.returnPressed.connect(lambda: self._tell_queue(ALL_QUEUES))
+        self.queue.activated.connect(lambda _index: self._tell_queue(self.chosen_queue))
+        self.slider.sliderMoved.connect(
+            lambda step: self.place.setText(tr("Offset {offset}", offset=count_text(self._offset_at(step))))
+        )
+        self.slider.sliderReleased.connect(lambda: self._slide(self.slider.value()))
+        self.slider.actionTriggered.connect(self._slider_action)
+        self.offset.returnPressed.connect(self._offset_entered)
+        self.time.returnPressed.connect(self._time_entered)
+        self.message_id.returnPressed.connect(self._id_entered)
         self.show_window(None)
         self.show_new(0)
+        on_language(self, self._write_texts)
 
     # ---- what the view calls ---------------------------------------------------------------------------------------
 
@@ -82,7 +96,7 @@ class BrowseBar(QWidget):
         return int(data) if data is not None else ALL_QUEUES
 
     def show_choices(self, state: ClusterState) -> None:
-        """Offer the topics and queues that there are."""
+        """Offer the present topics and queues."""
         self._now_ms = state.taken_ms
         if state.catalog.revision == self._revision:
             return
@@ -99,7 +113,7 @@ class BrowseBar(QWidget):
         self._offer_queues(queue_ids(state, topic), self.chosen_queue)
 
     def choose(self, state: ClusterState | None, topic: str, queue_id: int) -> None:
-        """Show a topic and queue as chosen without telling anyone."""
+        """Show a topic and queue as chosen without a signal."""
         self.topic.blockSignals(True)
         self.topic.setCurrentIndex(self._names.index(topic) if topic in self._names else -1)
         self.topic.setEditText(topic)
@@ -120,7 +134,7 @@ class BrowseBar(QWidget):
         self.place.setText(self._place_text())
 
     def add_search(self, search: QWidget) -> None:
-        """Have something that stands in place of the position while a filter is used."""
+        """Add a widget that replaces the position while a filter is used."""
         self._search = search
         layout = self.layout()
         assert layout is not None
@@ -128,91 +142,47 @@ class BrowseBar(QWidget):
         search.hide()
 
     def show_search(self, *, shown: bool) -> None:
-        """Show how far a filter is, or the position in the queue."""
+        """Show the progress of a filter, or the position in the queue."""
         self._position.setVisible(not shown)
         if self._search is not None:
             self._search.setVisible(shown)
 
     def show_new(self, count: int) -> None:
-        """How many messages have come since the page was read."""
+        """Show how many messages were stored since the page was read."""
         self.new_button.setText(tr("{count} new", count=count_text(count)))
         self.new_button.setVisible(count > 0)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.topic_text.setPlaceholderText(tr("Topic"))
-        self.topic.setAccessibleName(tr("Topic"))
-        self.queue.setAccessibleName(tr("Queue"))
+    def _write_texts(self) -> None:
         for index in range(self.queue.count()):
             self.queue.setItemText(index, _queue_text(int(self.queue.itemData(index))))
-        self.filter.retranslate()
-        self.message_id.setPlaceholderText(tr("Open by message ID"))
-        self.offset.setPlaceholderText(tr("Go to offset"))
-        self.time.setPlaceholderText(tr("Go to time"))
-        self.time.setToolTip(tr("10:15, yesterday 10:15, 2026-11-21 10:15, -2h or epoch milliseconds"))
-        self.slider.setAccessibleName(tr("Position in the queue"))
-        tips = ((self.oldest, "Oldest"), (self.older, "Older"), (self.newer, "Newer"), (self.newest, "Newest"))
-        for button, tip in tips:
-            button.set_tip(tr(tip))
-        self.promise.setText(tr("Reading does not move any consumer position"))
         self.place.setText(self._place_text())
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        choice = QHBoxLayout()
-        choice.setSpacing(8)
+        choice = row()
         self.topic.setMinimumWidth(210)
         self.queue.setMinimumWidth(120)
         self.message_id.setFixedWidth(230)
-        for widget in (self.topic, self.queue):
-            choice.addWidget(widget)
-        choice.addWidget(self.filter, 1)
-        choice.addWidget(self.message_id)
+        fill(choice, self.topic, self.queue, (self.filter, 1), self.message_id)
         for part in (self.topic, self.queue, self.message_id):
             choice.setAlignment(part, Qt.AlignmentFlag.AlignTop)
-        position = QHBoxLayout()
-        position.setSpacing(6)
-        for button in (self.oldest, self.older):
-            position.addWidget(button)
+        position = row(self.oldest, self.older, spacing=6)
         position.addSpacing(6)
         position.addWidget(self.slider, 1)
         position.addSpacing(6)
-        for button in (self.newer, self.newest):
-            position.addWidget(button)
+        fill(position, self.newer, self.newest)
         position.addSpacing(6)
         self.offset.setFixedWidth(124)
         self.time.setFixedWidth(164)
-        position.addWidget(self.offset)
-        position.addWidget(self.time)
+        fill(position, self.offset, self.time)
         policy = self.new_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.new_button.setSizePolicy(policy)
-        words = QHBoxLayout()
-        words.setSpacing(10)
-        words.addWidget(self.place)
-        words.addWidget(self.new_button)
-        words.addStretch(1)
-        words.addWidget(self.promise)
+        words = row(self.place, self.new_button, 1, self.promise, spacing=10)
         self._position.content.setContentsMargins(12, 10, 12, 8)
-        self._position.content.addLayout(position)
-        self._position.content.addLayout(words)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(12)
-        lines.addLayout(choice)
-        lines.addWidget(self._position)
-
-    def _connect(self) -> None:
-        self.topic.activated.connect(lambda _index: self._tell_queue(ALL_QUEUES))
-        self.topic_text.returnPressed.connect(lambda: self._tell_queue(ALL_QUEUES))
-        self.queue.activated.connect(lambda _index: self._tell_queue(self.chosen_queue))
-        self.slider.sliderMoved.connect(lambda step: self.place.setText(self._offset_text(step)))
-        self.slider.sliderReleased.connect(lambda: self._slide(self.slider.value()))
-        self.slider.actionTriggered.connect(self._slider_action)
-        self.offset.returnPressed.connect(self._offset_entered)
-        self.time.returnPressed.connect(self._time_entered)
-        self.message_id.returnPressed.connect(self._id_entered)
+        fill(self._position.content, position, words)
+        self.setLayout(column(choice, self._position, spacing=12))
 
     def _offer_queues(self, ids: list[int], chosen: int) -> None:
         self.queue.clear()
@@ -253,9 +223,6 @@ class BrowseBar(QWidget):
         last = max(1, window.max_offset - window.count - window.min_offset) if window is not None else 1
         start = window.start - window.min_offset if window is not None else last
         self.slider.setValue(min(SLIDER_STEPS, start * SLIDER_STEPS // last))
-
-    def _offset_text(self, step: int) -> str:
-        return tr("Offset {offset}", offset=count_text(self._offset_at(step)))
 
     def _place_text(self) -> str:
         window = self._window

@@ -1,4 +1,4 @@
-"""`Burst`: several messages one after another, at a rate, with an end to it at any time."""
+"""`Burst`: several messages one after another, at a rate; can be stopped at any time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from monitoring.sources.base import ClusterSource, Pending
 
 TURN_MS = 20
 UNANSWERED_MAX = 64
-"""With so many on their way it waits for answers: the broker sets the pace then."""
+"""With so many unanswered it waits for answers, so that the broker sets the pace."""
 
 
 class Burst(QObject):
-    """Sends until all are sent, one is refused, or `stop` is called; what is on its way is always waited for.
+    """Sends until all are sent, one is refused, or `stop` is called; pending answers are always awaited.
 
     Signals:
         progressed: Carries how many are stored.
-        finished: It is over; carries how many are stored and the refusal, or None.
+        finished: Carries how many are stored and the refusal, or None.
     """
 
     progressed = Signal(int)
@@ -40,11 +40,11 @@ class Burst(QObject):
         """Prepare it.
 
         Args:
-            source: Where the messages go.
-            make: Gives the message of a number, from 1.
+            source: Receives the messages.
+            make: Returns the message of a number, from 1.
             count: How many.
             rate: Messages per second at most.
-            clock: Seconds that only rise.
+            clock: Monotonic seconds.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -58,7 +58,7 @@ class Burst(QObject):
         self._stored = 0
         self._unanswered = 0
         self.doubtful = 0
-        """Messages that may be stored: they were sent, and no answer came that says what became of them."""
+        """Messages that may be stored: they were sent, and no answer says the result."""
         self._error: OrbitError | None = None
         self._pending: list[Pending[SendReceipt]] = []
         self._is_stopped = False

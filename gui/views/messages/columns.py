@@ -10,7 +10,7 @@ from gui.models.lifeline import LifeEvent
 from gui.models.message_properties import PropertyRow
 from gui.models.message_words import PropertyWords
 from gui.models.messages import MessageRow
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
@@ -25,8 +25,8 @@ def message_columns(
 ) -> list[Column[MessageRow]]:
     """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date.
 
-    Where there is no room for a body that can be read, what the pane beside says of the selected message goes first. Who has
-    consumed a message stays: the pane does not say it.
+    Where there is no room for a readable body, columns are hidden first that the pane beside shows too. Consumption stays,
+    because the pane does not show it.
     """
     return [
         Column(
@@ -38,62 +38,36 @@ def message_columns(
             width=112,
             whole=True,
         ),
-        Column(
-            "queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76, gives_way=4
-        ),
-        Column(
-            "offset",
-            "Offset",
-            lambda row: count_text(row.queue_offset),
-            sort=lambda row: row.queue_offset,
-            right=True,
-            width=84,
-            gives_way=2,
-        ),
+        number_column("queue", "Queue", lambda row: row.queue_id, str, width=76, gives_way=4),
+        number_column("offset", "Offset", lambda row: row.queue_offset, width=84, gives_way=2),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96, gives_way=3),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
-        Column(
-            "bytes",
-            "Bytes",
-            lambda row: count_text(row.body_bytes),
-            sort=lambda row: row.body_bytes,
-            right=True,
-            width=64,
-            gives_way=5,
-        ),
+        number_column("bytes", "Bytes", lambda row: row.body_bytes, width=64, gives_way=5),
         consumption_column(consumption or Consumption(), sortable=True),
     ]
 
 
 def hit_columns(
-    times: TimeZoneChoice,
-    now_ms: Callable[[], int],
-    marks: Callable[[], Marks] = Marks,
-    consumption: Consumption | None = None,
+    times: TimeZoneChoice, now_ms: Callable[[], int], marks: Callable[[], Marks] = Marks, consumption: Consumption | None = None
 ) -> list[Column[MessageRow]]:
-    """Columns of what a search found; a key is the name of the column in `HitColumns`, but for body and consumption.
+    """Columns of hits; a key is the name of the column in `HitColumns`, but for body and consumption.
 
     Args:
         times: Zone of the times.
         now_ms: The broker's clock.
-        marks: What the search looks for.
-        consumption: Tells who has read a message; None: nobody knows.
+        marks: Matches of the search.
+        consumption: Which groups have read a message; None: unknown.
     """
     return [
-        Column(
-            "store_ms",
-            "Stored",
-            lambda row: times.shown(row.store_ms, now_ms()),
-            tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
-            width=108,
-            whole=True,
-        ),
+        Column("store_ms", "Stored", lambda row: times.shown(row.store_ms, now_ms()),
+               tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms),
+                                  born=times.full(row.born_ms)),
+               width=108, whole=True),
         Column("topic", "Topic", lambda row: row.topic, width=94, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76, gives_way=4),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88, gives_way=2),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130,
-               marks=lambda: marks().key),
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130, marks=lambda: marks().key),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
                marks=lambda: marks().tag, gives_way=3),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body,
@@ -104,7 +78,7 @@ def hit_columns(
 
 
 def consumption_column(consumption: Consumption, *, sortable: bool = False) -> Column[MessageRow]:
-    """Which groups have read a message; ``sortable`` of a list that sorts its rows itself."""
+    """The groups that have read a message; ``sortable`` for a list that sorts its rows itself."""
 
     def consumed(row: MessageRow) -> Consumed:
         return consumption.of(row.topic, row.queue_id, row.queue_offset)
@@ -122,7 +96,7 @@ def consumption_column(consumption: Consumption, *, sortable: bool = False) -> C
 
 
 def consumed_text(consumed: Consumed) -> str:
-    """``Consumed``, ``Not yet``, or by how many groups of those that read the topic."""
+    """``Consumed``, ``Not yet``, or how many of the groups that read the topic."""
     if len(consumed.unknown) == consumed.count:
         return UNKNOWN
     if len(consumed.done) == consumed.count:
@@ -133,7 +107,7 @@ def consumed_text(consumed: Consumed) -> str:
 
 
 def consumed_tip(consumed: Consumed) -> str:
-    """Each group, and by what it is told."""
+    """Each group with its state, and the evidence."""
     if not consumed.count:
         return tr("No group has a position on this topic.")
     parts = (
@@ -155,7 +129,7 @@ def _consumed_state(consumed: Consumed) -> State | None:
 
 
 def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:
-    """Columns of the property table; a narrow one has the words in the tips."""
+    """Columns of the property table; a narrow one has the words in its tips."""
 
     def tip(row: PropertyRow) -> str:
         return "\n".join(filter(None, (row.value, words.words(row.name, row.value))))

@@ -1,4 +1,4 @@
-"""`CompareDialog`: two messages side by side; the second one is chosen here, by its ID or among the copies of the first."""
+"""`CompareDialog`: two messages side by side; the second one is chosen by its ID or among the copies of the first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gui.operations.queries import BackgroundCall, LatestQuery
 from gui.theme.fonts import mono_font
 from gui.theme.tokens import mix
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, label, row
+from gui.widgets.basic import ElidedLabel, fill, label, row
 from gui.widgets.containers import Parts
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
@@ -62,15 +62,7 @@ class CompareDialog(FittedDialog):
         others: Sequence[tuple[str, int]] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """Create it.
-
-        Args:
-            context: Of the page.
-            book: Rules by which bodies are read.
-            left: The first message.
-            others: Messages to choose from: what they are called, and their physical offsets.
-            parent: Qt's owner.
-        """
+        """Create it; ``others`` are messages to choose from: names and physical offsets."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Compare messages"))
@@ -114,8 +106,6 @@ class CompareDialog(FittedDialog):
 
         self._call.start(work)
 
-    # ---- parts -----------------------------------------------------------------------------------------------------
-
     def _build(self, others: Sequence[tuple[str, int]]) -> None:
         self.other.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.other.setAccessibleName(tr("Other message"))
@@ -126,11 +116,7 @@ class CompareDialog(FittedDialog):
         self.error.set("")
         lines = self.lay_out(spacing=10)
         left = ElidedLabel(self._name(self._left), "strong", mode=Qt.TextElideMode.ElideMiddle)
-        head = row(left, label(tr("with"), "caption"), self.other, self.only_differences)
-        head.setStretch(2, 1)
-        lines.addLayout(head)
-        lines.addWidget(self.summary)
-        lines.addWidget(self.error)
+        fill(lines, row(left, label(tr("with"), "caption"), (self.other, 1), self.only_differences), self.summary, self.error)
         for table, title in ((self.body, tr("Body")), (self.properties, tr("Properties")), (self.record, tr("Record"))):
             self.tabs.addTab(table, title)
             table.setAccessibleName(title)
@@ -154,8 +140,6 @@ class CompareDialog(FittedDialog):
 
     def _failed(self, error: OrbitError) -> None:
         self.error.set(lambda: tr("The other message was not read."), partial(error_text, error))
-
-    # ---- showing ---------------------------------------------------------------------------------------------------
 
     def _show(self, result: tuple[MessageDetail, Compared]) -> None:
         if result[0] is self._right:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.theme.manager import ThemeManager
 from gui.views.messages.composing import Composing
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import tr
 from monitoring.payload.listed import NO_MASK, ListMask
@@ -43,13 +43,13 @@ class ComposeDialog(Composing, FittedDialog):
         """Create the dialog.
 
         Args:
-            source: Where the message goes.
+            source: Receives the message.
             theme: Colours.
             state: Topics and queues to choose from until the source knows any.
-            topic: Topic that is proposed for a new message.
+            topic: Proposed topic of a new message.
             resent: The stored message to send again; None for a new one.
-            mask: What may be shown of it.
-            settings: Where the history of what was sent is kept; None: there is none.
+            mask: Hides parts of it.
+            settings: Hold the history of sent messages; None: no history.
             parent: Qt's owner.
         """
         FittedDialog.__init__(self, parent)
@@ -57,7 +57,20 @@ class ComposeDialog(Composing, FittedDialog):
         self._prepare(source, theme, state, topic=topic, resent=resent, mask=mask, settings=settings, asked_for=parent)
         self.fields.setMinimumWidth(FORM_WIDTH)
         self.shown_wanted.connect(lambda _topic, _receipt: self.accept())
-        self._build()
+        lines = column(
+            label(self.windowTitle(), "card-title"),
+            self.effect,
+            (self.fields, 1),
+            self.production,
+            self.progress,
+            self.error,
+            self.receipt,
+            spacing=12,
+            margins=(20, 18, 20, 16),
+        )
+        self.setLayout(lines)
+        left = (self.templates, self.history, self.import_button, self.copy_as, self.show_button, self.copy_button)
+        lines.addLayout(row(*left, 1, self.cancel_button, self.send_button))
         self._begin()
 
     def reject(self) -> None:
@@ -66,15 +79,3 @@ class ComposeDialog(Composing, FittedDialog):
 
     def _close_unsent(self) -> None:
         FittedDialog.reject(self)
-
-    def _build(self) -> None:
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(12)
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(self.effect)
-        lines.addWidget(self.fields, 1)
-        for part in (self.production, self.progress, self.error, self.receipt):
-            lines.addWidget(part)
-        left = (self.templates, self.history, self.import_button, self.copy_as, self.show_button, self.copy_button)
-        lines.addLayout(row(*left, 1, self.cancel_button, self.send_button))

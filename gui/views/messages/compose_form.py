@@ -1,4 +1,4 @@
-"""`ComposeForm`: the fields of a message that is to be sent, and what of a stored one is hidden in them."""
+"""`ComposeForm`: the fields of a message to send, with masked parts of a stored one hidden."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLabel, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
 
 from gui.models.messages import ALL_QUEUES, MessageDraft, json_fault, writable_topics
 from gui.models.queue_window import write_queues
@@ -16,8 +16,9 @@ from gui.theme.style import set_role
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.property_editor import PropertyEditor
 from gui.views.messages.send_options import SendOptions
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import column, form_layout, label, row
 from gui.widgets.code_view import CodeView, HexView
+from gui.widgets.said import on_language, said, said_button, said_label, say
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
@@ -26,13 +27,12 @@ BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 72
 
 
 class ComposeForm(QWidget):
-    """Fields of a `MessageDraft`. A body that is no text is shown as bytes and stays as it is.
+    """Fields of a `MessageDraft`. A binary body is shown as bytes and stays unchanged.
 
-    Where a stored message is shown without what is masked, its fields cannot be edited and the original is what is sent, until
-    `show_original` is asked for.
+    Where a stored message is masked, its fields cannot be edited and the original is sent, until `show_original` is called.
 
     Signals:
-        changed: Something else would be sent.
+        changed: Another message would be sent.
     """
 
     changed = Signal()
@@ -50,9 +50,9 @@ class ComposeForm(QWidget):
 
         Args:
             theme: Colours.
-            state: Gives topics and queues to choose from, as they are now.
-            is_new: Whether the message is a new one, with variables to be filled in.
-            is_narrow: Whether the fields stand side by side; then its owner says the topic (`set_topic`).
+            state: Returns the present topics and queues to choose from.
+            is_new: Whether the message is new, with variables to fill in.
+            is_narrow: Whether the fields are side by side; then the owner sets the topic (`set_topic`).
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -61,7 +61,7 @@ class ComposeForm(QWidget):
         self._original_text = ""
         self._flag = 0
         self._veiled: MessageDraft | None = None
-        """What is sent in place of what the fields show."""
+        """What is sent in place of the shown fields."""
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
         self.queue = QComboBox()
@@ -72,19 +72,27 @@ class ComposeForm(QWidget):
         self.body_bytes = HexView(theme)
         self.options = SendOptions(fills=is_new)
         self.body_note = label(role="caption", wrap=True)
-        self.original_button = IconButton(theme, "key", tr("Show and edit the original"), on_click=self.show_original)
+        self.original_button = said_button(theme, "key", "Show and edit the original", on_click=self.show_original)
         self._bodies = QStackedWidget()
-        self._captions: list[tuple[QLabel, str]] = []
         self._is_narrow = is_narrow
         self._build()
         self._connect()
-        self.retranslate()
+        names = (
+            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
+            (self.body, "Body"),
+        )  # fmt: skip
+        for widget, name in names:
+            said(widget, name=name)
+        keys = "Keys, apart by spaces" if is_narrow else "Several keys apart by spaces"
+        say(self.keys, "setPlaceholderText", keys)
+        say(self.tag, "setPlaceholderText", "Tag" if is_narrow else "")
+        on_language(self, self._write_texts)
 
     # ---- what is entered -------------------------------------------------------------------------------------------
 
     @property
     def draft(self) -> MessageDraft:
-        """What would be sent now."""
+        """The message that would be sent now."""
         shown = self.shown_draft
         if self._veiled is None:
             return shown
@@ -93,7 +101,7 @@ class ComposeForm(QWidget):
 
     @property
     def shown_draft(self) -> MessageDraft:
-        """What the fields show: without what is masked."""
+        """The shown fields, without masked parts."""
         data = self.queue.currentData()
         return MessageDraft(
             topic=self.topic_text.text().strip(),
@@ -107,37 +115,37 @@ class ComposeForm(QWidget):
         )
 
     def _body(self) -> bytes:
-        """The body: as stored until its text is edited, then the text in UTF-8."""
+        """The stored body until its text is edited, then the text in UTF-8."""
         text = self.body.toPlainText()
         return self._original if self.is_bytes or text == self._original_text else text.encode()
 
     @property
     def is_bytes(self) -> bool:
-        """Whether the body is no text."""
+        """Whether the body is binary."""
         return self._bodies.currentWidget() is self.body_bytes
 
     @property
     def is_veiled(self) -> bool:
-        """Whether something that is sent is hidden here."""
+        """Whether a part that is sent is hidden here."""
         return self._veiled is not None
 
     def fill(self, draft: MessageDraft, shown: MessageDraft | None = None) -> None:
-        """Enter a draft; ``shown`` is the same without what is masked."""
+        """Show a draft; ``shown`` is the same without masked parts."""
         self._veiled = draft if shown is not None and shown != draft else None
         self._fill(draft if shown is None else shown)
 
     def set_topic(self, topic: str) -> None:
-        """Send to another topic; everything else stays as it was entered."""
+        """Send to another topic; the other fields stay."""
         if topic != self.topic_text.text():
             self.topic_text.setText(topic)
 
     def show_original(self) -> None:
-        """Show what was hidden, and let it be edited."""
+        """Show the hidden parts, and enable editing."""
         if self._veiled is not None:
             self.fill(self.draft)
 
     def set_for_files(self, *, has_files: bool) -> None:
-        """Messages of files bring what the fields say."""
+        """Disable the fields whose content messages of files bring."""
         self._enable(has_fields=not has_files)
         for field in (self.topic, self.queue):
             field.setEnabled(not has_files)
@@ -173,39 +181,14 @@ class ComposeForm(QWidget):
         self._list_queues()
         self.queue.setCurrentIndex(max(self.queue.findData(draft.queue_id), 0))
 
-    def retranslate(self) -> None:
-        """Write all texts anew; what was entered stays."""
-        for shown, text in self._captions:
-            shown.setText(tr(text))
-        self.keys.setPlaceholderText(tr("Keys, apart by spaces") if self._is_narrow else tr("Several keys apart by spaces"))
-        self.tag.setPlaceholderText(tr("Tag") if self._is_narrow else "")
-        self.original_button.setText(tr("Show and edit the original"))
-        names = (
-            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.queue, "Queue"), (self.tag, "Tag"), (self.keys, "Keys"),
-            (self.body, "Body"),
-        )  # fmt: skip
-        for widget, name in names:
-            widget.setAccessibleName(tr(name))
+    def _write_texts(self) -> None:
         for place in range(self.queue.count()):
             self.queue.setItemText(place, _queue_text(self.queue.itemData(place)))
-        self.properties.retranslate()
-        self.options.retranslate()
-
-    def _caption(self, text: str) -> QLabel:
-        """A name before a line; English."""
-        made = label(tr(text), "secondary")
-        self._captions.append((made, text))
-        return made
 
     # ---- words under the body --------------------------------------------------------------------------------------
 
     def show_note(self, files: str, first_text: str) -> None:
-        """Say what the body is.
-
-        Args:
-            files: What files bring in its place; empty for none.
-            first_text: Text of the body as the first message will have it.
-        """
+        """Describe the body."""
         is_json = first_text.lstrip().startswith(("{", "["))
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
         self.body_note.setText(files or self._note(first_text, fault))
@@ -237,46 +220,35 @@ class ComposeForm(QWidget):
         bodies = QFrame()
         bodies.setProperty("role", "inset")
         bodies.setLayout(column(self._bodies, margins=(1, 1, 1, 1)))
-        form = QFormLayout(self)
-        form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(8 if is_narrow else 10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        note = row(self.body_note, self.original_button)
-        note.setStretch(0, 1)
+        form = form_layout(self, across=16, down=8 if is_narrow else 10, grow="expanding")
+        note = row((self.body_note, 1), self.original_button)
         if is_narrow:
             self._fill_narrow(form, bodies, note)
         else:
             self._fill_wide(form, bodies, note)
 
     def _fill_wide(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
-        """A line for each field."""
-        where = row(self.topic, self.queue)
-        where.setStretch(0, 1)
-        form.addRow(self._caption("Topic"), where)
-        form.addRow(self._caption("Tag"), self.tag)
-        form.addRow(self._caption("Keys"), self.keys)
+        form.addRow(said_label("Topic"), row((self.topic, 1), self.queue))
+        form.addRow(said_label("Tag"), self.tag)
+        form.addRow(said_label("Keys"), self.keys)
         self.options.add_to(form)
-        form.addRow(self._caption("Properties"), self.properties)
-        form.addRow(self._caption("Body"), bodies)
+        form.addRow(said_label("Properties"), self.properties)
+        form.addRow(said_label("Body"), bodies)
         form.addRow("", note)
 
     def _fill_narrow(self, form: QFormLayout, bodies: QWidget, note: QLayout) -> None:
-        """Short fields side by side, the body in the middle; the topic is known."""
+        """Short fields side by side, the body in the middle, without the topic."""
         for part in (self.topic, self.topic_text):
             part.setParent(self)
             part.hide()
         # In one line: a note of several would have the fields as high as they like to be, and scrolled.
         self.body_note.setWordWrap(False)
         self.body_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        names = row(self.tag, self.keys, self.queue)
-        names.setStretch(0, 2)
-        names.setStretch(1, 3)
-        form.addRow(self._caption("Tag, keys"), names)
+        form.addRow(said_label("Tag, keys"), row((self.tag, 2), (self.keys, 3), self.queue))
         self.options.add_delivery(form)
-        form.addRow(self._caption("Body"), bodies)
+        form.addRow(said_label("Body"), bodies)
         form.addRow("", note)
-        form.addRow(self._caption("Properties"), self.properties)
+        form.addRow(said_label("Properties"), self.properties)
         self.options.add_order_and_repeat(form)
 
     def _connect(self) -> None:

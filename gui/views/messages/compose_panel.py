@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QWidget
 
 from gui.views.messages.composing import Composing
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, fill, row
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import tr
 from monitoring.state import ClusterState
 
@@ -16,16 +17,10 @@ WIDTH_MIN = 500
 
 
 class ComposePanel(Composing, Panel):
-    """The composer without a dialog: what was entered stays when another topic is shown.
-
-    Args:
-        context: Of the page.
-        state: Topics and queues until the source knows any.
-        topic: Which it sends to.
-        page: Whose window says whether the cluster is one of production.
+    """The composer without a dialog: entered fields stay when another topic is shown.
 
     Signals: those of `Composing`, and
-        whole_wanted: All fields are wanted at once, in a dialog.
+        whole_wanted: Open all fields in a dialog.
     """
 
     sent = Signal(str, object)
@@ -39,7 +34,9 @@ class ComposePanel(Composing, Panel):
         self._prepare(
             context.source, context.theme, state, topic=topic, settings=context.settings, asked_for=page, is_narrow=True
         )
-        self.whole_button = IconButton(context.theme, "arrow-square-out", tip=" ", on_click=self.whole_wanted.emit)
+        self.whole_button = said_button(
+            context.theme, "arrow-square-out", on_click=self.whole_wanted.emit, tip="All fields in a window"
+        )
         self.reason = ElidedLabel(role="warning")
         self._topic = topic
         self._build()
@@ -49,10 +46,15 @@ class ComposePanel(Composing, Panel):
             menu.chosen.connect(lambda _draft: self.form.set_topic(self._topic))
         self.import_button.hide()
         self.cancel_button.hide()
-        self.retranslate()
+        said(self.templates, text="Templates")
+        said(self.show_button, text="Show message")
+        said(self.copy_button, text="Copy ID")
+        for button, words in ((self.history, "History"), (self.copy_as, "Copy as")):
+            said(button, tip=words)
+        on_language(self, self._write_texts)
 
     def set_topic(self, topic: str) -> None:
-        """Send to another topic; what was told of the one before goes."""
+        """Send to another topic; the receipt of the topic before is hidden."""
         if topic != self._topic:
             self._topic = topic
             for told in (self.receipt, self.error, self.show_button, self.copy_button):
@@ -61,20 +63,12 @@ class ComposePanel(Composing, Panel):
             self.set_subtitle(topic)
 
     def take_focus(self) -> None:
-        """Put the cursor into the body."""
+        """Focus the body."""
         self.form.body.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def retranslate(self) -> None:
-        """Write all texts anew but for what was told of a send; dialogs keep the language in which they were opened."""
-        self.form.retranslate()
-        self.templates.setText(tr("Templates"))
-        for button, words in ((self.history, tr("History")), (self.copy_as, tr("Copy as"))):
-            button.set_tip(words)
-        self.show_button.setText(tr("Show message"))
-        self.copy_button.setText(tr("Copy ID"))
+    def _write_texts(self) -> None:
         self._check()
         self.set_title(tr("Send message"), self._topic)
-        self.whole_button.set_tip(tr("All fields in a window"))
 
     def _build(self) -> None:
         # Beside the title there is room for the words of one of them.
@@ -82,18 +76,14 @@ class ComposePanel(Composing, Panel):
             button.setText("")
             button.setProperty("caret", False)
             button.set_role("icon")
-        for button in (self.templates, self.history, self.copy_as, self.whole_button):
-            self.add_action(button)
+        self.add_action(self.templates, self.history, self.copy_as, self.whole_button)
         lines = self.content
-        lines.addWidget(self.fields, 1)
-        for part in (self.effect, self.production, self.progress, self.error):
-            lines.addWidget(part)
-        told = row(self.receipt, self.show_button, self.copy_button)
-        told.setStretch(0, 1)
-        lines.addLayout(told)
-        foot = row(self.reason, self.import_button, self.cancel_button, self.send_button)
-        foot.setStretch(0, 1)
-        lines.addLayout(foot)
+        fill(lines, (self.fields, 1), self.effect, self.production, self.progress, self.error)
+        fill(
+            lines,
+            row((self.receipt, 1), self.show_button, self.copy_button),
+            row((self.reason, 1), self.import_button, self.cancel_button, self.send_button),
+        )
 
     def _check(self) -> None:
         super()._check()

@@ -1,4 +1,4 @@
-"""`Composing`: what sends a new message, or a stored one again, wherever it is entered: in a dialog or beside a table."""
+"""`Composing`: sends a new message, or a stored one again, from a dialog or a panel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, may_be_stored
 from broker_core.worker.questions.abilities import Ability
@@ -38,11 +38,12 @@ from gui.views.messages.burst import Burst
 from gui.views.messages.compose_form import ComposeForm
 from gui.views.messages.draft_menus import PastDrafts, TemplatesMenu
 from gui.views.messages.message_import import MessageImport
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, label, show_text
 from gui.widgets.fitted_dialog import FieldsRoom
 from gui.widgets.notice import Notice
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import push_button
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
@@ -67,12 +68,12 @@ _ENDED = {
 
 
 class Composing(_Widget):
-    """Fields, checks, sends and receipts. Who has it as a base places its widgets, and has its signals.
+    """Fields, checks, sends and receipts. A subclass lays out the widgets and declares the signals.
 
-    Signals, of the class that has it as a base:
+    Signals, of the subclass:
         sent: The broker stored the message; carries its topic and `SendReceipt`.
-        shown_wanted: The stored message is to be shown; carries the same.
-        stored_several: A burst is over; carries its topic and how many messages the broker stored.
+        shown_wanted: Show the stored message; carries the same.
+        stored_several: A burst ended; carries its topic and how many messages the broker stored.
     """
 
     if TYPE_CHECKING:
@@ -93,10 +94,10 @@ class Composing(_Widget):
         asked_for: QWidget | None = None,
         is_narrow: bool = False,
     ) -> None:
-        """Make the widgets; to be called once, before they are placed and `_begin` is called.
+        """Make the widgets; call it once, before they are laid out and `_begin` is called.
 
-        The arguments are those of `ComposeDialog`; ``asked_for`` is what of a window it is opened over, or stands in, and
-        ``is_narrow`` has the fields side by side, without the topic.
+        The arguments are those of `ComposeDialog`; ``asked_for`` is the widget of the window that opened it, and ``is_narrow``
+        lays the fields out side by side, without the topic.
         """
         self._source = source
         self._first_state = state
@@ -118,9 +119,9 @@ class Composing(_Widget):
         self.error = label(role="critical", wrap=True, selectable=True)
         self.receipt = label(role="healthy", wrap=True, selectable=True)
         self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send)
-        self.show_button = QPushButton(tr("Show message"))
-        self.copy_button = QPushButton(tr("Copy ID"))
-        self.cancel_button = QPushButton(tr("Cancel"))
+        self.show_button = push_button("Show message", self._show_sent)
+        self.copy_button = push_button("Copy ID", self._copy_id)
+        self.cancel_button = push_button("Cancel", self._cancel_clicked)
         self.production = ProductionField(asked_for)
         self.past = PastDrafts(settings if resent is None else None, self, group=group_of_source(source))
         kept_in = settings if resent is None else None
@@ -131,7 +132,7 @@ class Composing(_Widget):
         self._mask = mask
 
     def _begin(self) -> None:
-        """Fill in the message; to be called once, when all widgets are placed: one without a parent would be a window."""
+        """Fill in the message; call it once, after all widgets have a parent: one without a parent would be a window."""
         self._prepare_parts()
         self._connect()
         source = self._source
@@ -172,9 +173,6 @@ class Composing(_Widget):
             menu.chosen.connect(self.form.fill)
         self._audience.changed.connect(self._show_effect)
         self.imports.changed.connect(self._imports_changed)
-        self.cancel_button.clicked.connect(self._cancel_clicked)
-        self.show_button.clicked.connect(self._show_sent)
-        self.copy_button.clicked.connect(self._copy_id)
         for button in (self.cancel_button, self.show_button, self.copy_button, self.send_button):
             button.setAutoDefault(False)
         shortcut = QShortcut(self)
@@ -185,7 +183,7 @@ class Composing(_Widget):
     # ---- checks ----------------------------------------------------------------------------------------------------
 
     def _state(self) -> ClusterState | None:
-        """Topics and queues of now: the first message may have made its topic."""
+        """The present topics and queues, because the first message may have created its topic."""
         return self._source.state or self._first_state
 
     def _check(self) -> None:
@@ -204,7 +202,7 @@ class Composing(_Widget):
         return next(filter(None, reasons), "")
 
     def _entered(self) -> MessageDraft | None:
-        """What may be kept as a template."""
+        """The draft that may be saved as a template."""
         return None if self.form.is_veiled else self.form.draft
 
     @property
@@ -239,7 +237,7 @@ class Composing(_Widget):
 
     @property
     def _has_import(self) -> bool:
-        """Whether files were chosen, also such as cannot be sent."""
+        """Whether files were chosen, also unusable ones."""
         return bool(self.imports.messages or self.imports.fault)
 
     def _import_clicked(self) -> None:
@@ -249,13 +247,12 @@ class Composing(_Widget):
             self.imports.ask_files()
 
     def _import_template(self) -> SendMessage:
-        """What whole files are sent as: what is entered, without its body."""
+        """The entered message without its body, for files that are bodies."""
         return message_to_send(replace(self.form.draft, body=b""))
 
     def _imports_changed(self) -> None:
         self.form.set_for_files(has_files=bool(self.imports.messages))
-        self.error.setText(self.imports.fault)
-        self.error.setVisible(bool(self.imports.fault))
+        show_text(self.error, self.imports.fault)
         self._check()
 
     def _import_message(self, number: int) -> SendMessage:
@@ -264,7 +261,7 @@ class Composing(_Widget):
         return replace(in_its_queue(message, queues), transaction=self.options.transaction_end)
 
     def _first_text(self) -> str:
-        """Text of the body as the first message will have it; as it was written where that cannot be told."""
+        """Text of the body in the first message; the entered text where variables cannot be filled in."""
         text = self.form.body.toPlainText()
         if self.form.is_bytes or not self.options.fills.isChecked():
             return text
@@ -274,7 +271,7 @@ class Composing(_Widget):
             return text
 
     def copy_code(self, language: str) -> None:
-        """Put a program that sends the message on the clipboard; variables are filled in, and what is hidden here stays so."""
+        """Copy a program that sends the message; variables are filled in, and masked parts stay hidden."""
         ready = self._source.ready
         if ready is not None and not self._fault():
             message = self._message(self._template(self.form.shown_draft), 1)
@@ -362,7 +359,7 @@ class Composing(_Widget):
             self._close_unsent()
 
     def _close_unsent(self) -> None:
-        """Nothing more is to be sent from here."""
+        """Close without sending more."""
 
     def _stored(self, topic: str, receipt: SendReceipt, end: str) -> None:
         self._receipt = (topic, receipt)

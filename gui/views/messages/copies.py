@@ -1,4 +1,4 @@
-"""The menu that copies a message or a part of it, and where it lies in words."""
+"""The menu that copies a message or a part of it, and the place of a message in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from monitoring.payload.shown import ShownBody
 
 
 def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
-    """Fill a menu; what is masked in the body is masked in its copies."""
+    """Fill a menu; masked parts of the body are masked in its copies."""
 
     def copy_text(text: str) -> None:
         QGuiApplication.clipboard().setText(text)
@@ -38,7 +38,7 @@ def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
 
 
 def message_place(detail: MessageDetail, mask: ListMask) -> str:
-    """Topic, queue, offset and tag as it may be shown."""
+    """Topic, queue, offset and masked tag."""
     place = tr("{topic}, queue {queue}, offset {offset}", topic=detail.topic, queue=detail.queue_id,
                offset=count_text(detail.queue_offset))  # fmt: skip
     tag = mask.text(detail.properties.get(TAGS, ""))

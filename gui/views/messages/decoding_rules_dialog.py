@@ -1,4 +1,4 @@
-"""`DecodingRulesDialog`: how the bodies of which topics are read, and what of them is masked."""
+"""`DecodingRulesDialog`: how bodies of topics are decoded, and which parts are masked."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFileDialog,
-    QFormLayout,
     QFrame,
     QLineEdit,
     QListWidget,
     QPlainTextEdit,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
@@ -25,9 +23,10 @@ from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import IconButton, column, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -45,7 +44,7 @@ _READING_NAMES = {
 
 
 class DecodingRulesDialog(FittedDialog):
-    """Edits a copy of the rules; the first one that fits a topic counts. It closes when they are saved."""
+    """Edits a copy of the rules; the first that fits a topic counts. It closes when they are saved."""
 
     def __init__(self, book: DecoderBook, theme: ThemeManager, topic: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,14 +64,18 @@ class DecodingRulesDialog(FittedDialog):
         self.unwraps = QCheckBox(tr("Undo compression (gzip, zlib, LZ4, Zstandard)"))
         self.masked_paths, self.masked_text = QPlainTextEdit(), QPlainTextEdit()
         self.error = Notice(theme)
-        self.error.set("")
         self.add = IconButton(theme, "plus", tip=tr("Add a rule"), on_click=lambda: self._add(""))
         self.remove = IconButton(theme, "x", tip=tr("Remove the rule"), on_click=self._remove)
         self.up = IconButton(theme, "caret-up", tip=tr("Earlier"), on_click=lambda: self._move(-1))
         self.down = IconButton(theme, "caret-down", tip=tr("Later"), on_click=lambda: self._move(1))
-        self.save_button = QPushButton(tr("Save"))
+        self.save_button = push_button("Save", self.save, role="primary")
         self._build()
-        self._connect()
+        self.list.currentRowChanged.connect(self._show_rule)
+        self.topics.textChanged.connect(self._topics_changed)
+        self.reading.currentIndexChanged.connect(lambda _index: self._write_states())
+        self.schema.editingFinished.connect(self._read_types)
+        self._book.saved.connect(self.accept)
+        self._book.refused.connect(self._refused)
         self._fill(topic)
 
     # ---- parts -----------------------------------------------------------------------------------------------------
@@ -91,10 +94,9 @@ class DecodingRulesDialog(FittedDialog):
             box.setProperty("role", "code")
             box.setFont(mono_font())
             box.setTabChangesFocus(True)
-        self.browse = QPushButton(tr("Browse…"))
+        self.browse = push_button("Browse…", self._browse)
         self.form = QWidget()
-        form = QFormLayout(self.form)
-        form.setContentsMargins(0, 0, 0, 0)
+        form = form_layout(self.form)
         schema = QWidget()
         schema.setLayout(row(self.schema, self.browse))
         schema.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -115,33 +117,17 @@ class DecodingRulesDialog(FittedDialog):
         typed = self.message_type.lineEdit()
         assert typed is not None
         typed.setAccessibleName(tr("Message type"))
-        left = column(self.list, spacing=6)
-        left.addLayout(row(self.add, self.remove, self.up, self.down, 1, spacing=2))
-        cancel = QPushButton(tr("Cancel"))
-        cancel.clicked.connect(self.reject)
-        self.save_button.setProperty("role", "primary")
+        left = column(self.list, row(self.add, self.remove, self.up, self.down, 1, spacing=2), spacing=6)
+        cancel = push_button("Cancel", self.reject)
         self.list.setAccessibleName(tr("Decoder rules"))
         self.list.setMaximumWidth(220)
-        sides = row(spacing=16)
-        sides.addLayout(left)
-        sides.addWidget(self.form, 1)
+        sides = row(left, (self.form, 1), spacing=16)
         lines = self.lay_out()
         hint = tr(
             "The first rule whose pattern fits a topic counts. What is masked is hidden in the message and in its copies."
         )
-        lines.addWidget(label(hint, "secondary", wrap=True))
-        lines.addLayout(sides, 1)
+        fill(lines, label(hint, "secondary", wrap=True), (sides, 1))
         self.set_foot(self.error, row(1, cancel, self.save_button))
-
-    def _connect(self) -> None:
-        self.list.currentRowChanged.connect(self._show_rule)
-        self.topics.textChanged.connect(self._topics_changed)
-        self.reading.currentIndexChanged.connect(lambda _index: self._write_states())
-        self.schema.editingFinished.connect(self._read_types)
-        self.browse.clicked.connect(self._browse)
-        self.save_button.clicked.connect(self.save)
-        self._book.saved.connect(self.accept)
-        self._book.refused.connect(self._refused)
 
     def _fill(self, topic: str) -> None:
         if self._book.fault:
@@ -200,7 +186,7 @@ class DecodingRulesDialog(FittedDialog):
         self._write_states()
 
     def _keep(self) -> None:
-        """Take what is entered into the draft that is shown."""
+        """Store the fields in the shown draft."""
         if not 0 <= self._shown < len(self._drafts):
             return
         self._drafts[self._shown] = {
@@ -259,7 +245,7 @@ class DecodingRulesDialog(FittedDialog):
     # ---- saving ----------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Check all rules and have them written; the first fault is shown with its rule."""
+        """Check all rules and save them; the first fault is shown with its rule."""
         self._keep()
         rules = []
         for number, draft in enumerate(self._drafts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PropertyRow, property_rows
@@ -18,13 +18,15 @@ from gui.views.messages.columns import property_columns
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.copies import add_copies, message_place
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, Line
+from gui.widgets.basic import ElidedLabel, Line, column, fill, row
 from gui.widgets.containers import Parts, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import on_language, said_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.text import tr
 from monitoring.payload.shown import ShownBody
@@ -34,7 +36,7 @@ class MessageDetailPane(Panel):
     """Shows the selected message.
 
     Signals:
-        resend_wanted: The shown message is to be sent again; carries its `MessageDetail`.
+        resend_wanted: Send the shown message again; carries its `MessageDetail`.
     """
 
     resend_wanted = Signal(object)
@@ -48,27 +50,36 @@ class MessageDetailPane(Panel):
         self.name = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
         self.place = ElidedLabel(role="caption")
         self.body = BodyPane(context)
-        self.properties: ColumnTableModel[PropertyRow] = ColumnTableModel(
-            property_columns(self.words), lambda property_: property_.name, parent=self
-        )
+        self.properties = ColumnTableModel(property_columns(self.words), lambda property_: property_.name, parent=self)
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
         self.tabs = Parts()
-        self.life_button = IconButton(theme, "lightning", " ", on_click=self._open_life)
-        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._ask_resend)
-        self.compare_button = IconButton(theme, "arrows-left-right", tip=" ", on_click=self._open_compare_menu)
-        self.copy_button = IconButton(theme, "copy", " ", on_click=self._open_copy_menu)
+        self.life_button = said_button(theme, "lightning", "Life line", on_click=self._open_life)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self._ask_resend)
+        self.compare_button = said_button(theme, "arrows-left-right", on_click=self._open_compare_menu, tip="Compare")
+        self.copy_button = said_button(theme, "copy", "Copy as", on_click=self._open_copy_menu)
         self.placeholder = Placeholder(theme)
         self.progress = ProgressLine(theme)
         self.progress.hide()
         self._stack = QStackedWidget()
-        self._build()
+        words = column(self.name, self.place, spacing=2, margins=(12, 10, 12, 4))
+        self.tabs.addTab(self.body, "")
+        self.tabs.addTab(self.property_grid, "")
+        self.tabs.addTab(self._record_page(), "")
+        self.tabs.setProperty("role", "indented")  # a sheet of its own would be applied again with each parent
+        foot = row(
+            self.life_button, self.resend_button, self.copy_button, self.compare_button, 1, spacing=6, margins=(12, 8, 12, 10)
+        )
+        page = QWidget()
+        page.setLayout(column(words, (self.tabs, 1), Line(), foot, spacing=0))
+        self._stack.addWidget(self.placeholder)
+        self._stack.addWidget(page)
+        self.content.setSpacing(0)
+        fill(self.content, self.progress, (self._stack, 1))
         self.body.shown.connect(self._body_shown)
         self.property_grid.menu_asked.connect(self._open_property_menu)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self.show_nothing()
-
-    # ---- what the view calls ---------------------------------------------------------------------------------------
 
     @property
     def detail(self) -> MessageDetail | None:
@@ -76,27 +87,27 @@ class MessageDetailPane(Panel):
         return self._detail
 
     def show_nothing(self) -> None:
-        """No message is selected."""
+        """Show that no message is selected."""
         self._detail = None
         self.progress.hide()
         self.placeholder.show_empty(tr("Select a message to read it."))
         self._stack.setCurrentWidget(self.placeholder)
 
     def show_loading(self, row: MessageRow | None) -> None:
-        """A message is being read; the one before stays until it is there."""
+        """Show that a message is being read; the one before stays until then."""
         self.progress.setVisible(True)
         if row is not None and self._stack.currentIndex() == 1:
             self.name.setText(row.name)
 
     def show_error(self, text: str, detail: str) -> None:
-        """The message could not be read."""
+        """Show that the message was not read."""
         self._detail = None
         self.progress.hide()
         self.placeholder.show_error(text, detail)
         self._stack.setCurrentWidget(self.placeholder)
 
     def show_message(self, detail: MessageDetail) -> None:
-        """Show a whole message; its body may come a moment later."""
+        """Show a whole message; its body may follow a moment later."""
         self._detail = detail
         self.progress.hide()
         self._show_name(detail)
@@ -107,7 +118,7 @@ class MessageDetailPane(Panel):
         self._stack.setCurrentIndex(1)
 
     def compare(self, other: MessageDetail | None = None) -> CompareDialog | None:
-        """Compare the shown message with another one, or with one that is chosen in the dialog."""
+        """Compare the shown message with another one, or with one chosen in the dialog."""
         if self._detail is None:
             return None
         dialog = CompareDialog(self._context, self.body.book, self._detail, parent=self)
@@ -116,52 +127,13 @@ class MessageDetailPane(Panel):
         dialog.open()
         return dialog
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.life_button.setText(tr("Life line"))
-        self.resend_button.setText(tr("Resend…"))
+    def _write_texts(self) -> None:
         set_acting(self.resend_button, read_only_reason(self._context.source))
-        self.compare_button.set_tip(tr("Compare"))
-        self.copy_button.setText(tr("Copy as"))
-        self.body.retranslate()
-        self.properties.all_texts_changed()
         self._show_tab_titles()
         if self._detail is not None:
             self.show_message(self._detail)
         elif not self.progress.isVisible():
             self.show_nothing()
-
-    # ---- parts -----------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        words = QVBoxLayout()
-        words.setContentsMargins(12, 10, 12, 4)
-        words.setSpacing(2)
-        words.addWidget(self.name)
-        words.addWidget(self.place)
-        self.tabs.addTab(self.body, "")
-        self.tabs.addTab(self.property_grid, "")
-        self.tabs.addTab(self._record_page(), "")
-        self.tabs.setProperty("role", "indented")  # a sheet of its own would be applied again with each parent
-        foot = QHBoxLayout()
-        foot.setContentsMargins(12, 8, 12, 10)
-        foot.setSpacing(6)
-        for button in (self.life_button, self.resend_button, self.copy_button, self.compare_button):
-            foot.addWidget(button)
-        foot.addStretch(1)
-        page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addLayout(words)
-        lines.addWidget(self.tabs, 1)
-        lines.addWidget(Line())
-        lines.addLayout(foot)
-        self._stack.addWidget(self.placeholder)
-        self._stack.addWidget(page)
-        self.content.setSpacing(0)
-        self.content.addWidget(self.progress)
-        self.content.addWidget(self._stack, 1)
 
     def _record_page(self) -> QWidget:
         # Scrolled: a fact a line, they would have the whole page higher than a window of 900 px has room for.
@@ -190,8 +162,6 @@ class MessageDetailPane(Panel):
         self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in detail.properties.items()}))
         self.copy_button.setEnabled(True)
 
-    # ---- actions ---------------------------------------------------------------------------------------------------
-
     def _ask_resend(self) -> None:
         if self._detail is not None:
             self.resend_wanted.emit(self._detail)
@@ -201,7 +171,7 @@ class MessageDetailPane(Panel):
             self._context.navigate("message", physical_offset=self._detail.physical_offset)
 
     def _open_compare_menu(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         remembered, detail = self._remembered, self._detail
         if remembered is not None and detail is not None and remembered.physical_offset != detail.physical_offset:
             menu.addAction(
@@ -210,7 +180,7 @@ class MessageDetailPane(Panel):
             )
         menu.addAction(tr("With another message…"), self.compare)
         menu.addAction(tr("Remember this one for comparison"), self._remember)
-        menu.popup(self.compare_button.mapToGlobal(QPoint(0, self.compare_button.height() + 2)))
+        popup_below(menu, self.compare_button, 2)
 
     def _remember(self) -> None:
         self._remembered = self._detail
@@ -218,17 +188,12 @@ class MessageDetailPane(Panel):
     def _open_copy_menu(self) -> None:
         detail, body = self._detail, self.body.body
         if detail is not None and body is not None:
-            menu = self._menu()
+            menu = new_menu(self)
             add_copies(menu, detail, body)
-            menu.popup(self.copy_button.mapToGlobal(QPoint(0, self.copy_button.height() + 2)))
+            popup_below(menu, self.copy_button, 2)
 
     def _open_property_menu(self, property_: PropertyRow, at: QPoint) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         menu.addAction(tr("Copy value"), lambda: QGuiApplication.clipboard().setText(property_.value))
         menu.addAction(tr("Copy name and value"), lambda: self.property_grid.copy(CopyFormat.TSV))
         menu.popup(at)
-
-    def _menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return menu

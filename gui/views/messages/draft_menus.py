@@ -1,4 +1,4 @@
-"""Menus of messages to enter again: `TemplatesMenu`, kept under names, and `PastDrafts`, sent last."""
+"""Menus of messages to enter again: `TemplatesMenu`, saved under names, and `PastDrafts`, sent last."""
 
 from __future__ import annotations
 
@@ -31,13 +31,8 @@ HISTORY_KEY = "compose/history"
 class PastDrafts(QMenu):
     """Lists drafts, newest first, as they were entered.
 
-    Args:
-        settings: Where they are kept; None: none are.
-        parent: Qt's owner.
-        group: See `gui.connections.cluster.own_group`.
-
     Signals:
-        chosen: A draft is to be entered again; carries it.
+        chosen: Enter a draft again; carries it.
     """
 
     chosen = Signal(object)
@@ -50,7 +45,7 @@ class PastDrafts(QMenu):
 
     @property
     def drafts(self) -> list[MessageDraft]:
-        """What was sent last."""
+        """The drafts that were sent last."""
         return drafts_from_text(str(self._settings.value(self._key, "[]"))) if self._settings is not None else []
 
     def keep(self, draft: MessageDraft) -> None:
@@ -72,16 +67,10 @@ TEMPLATES_KEY = "compose/templates"
 
 
 class TemplatesMenu(QMenu):
-    """Lists templates by name, and keeps what is entered as another one.
-
-    Args:
-        settings: Where they are kept; None: none are.
-        entered: What is entered now; None where it may not be kept, as it is not all shown.
-        parent: Qt's owner.
-        group: See `gui.connections.cluster.own_group`.
+    """Lists templates by name, and saves the entered message as another one unless parts of it are masked.
 
     Signals:
-        chosen: A template is to be entered; carries its draft.
+        chosen: Enter a template; carries its draft.
     """
 
     chosen = Signal(object)
@@ -99,21 +88,21 @@ class TemplatesMenu(QMenu):
 
     @property
     def templates(self) -> dict[str, MessageDraft]:
-        """All of them, by name; read anew, as other windows write them, too."""
+        """All of them, by name; read each time, because other windows write them too."""
         return templates_from_text(str(self._settings.value(self._key, "{}"))) if self._settings is not None else {}
 
     def save(self, name: str) -> None:
-        """Keep what is entered under a name, in place of what was there."""
+        """Save the entered message under a name; it replaces one of the same name."""
         draft = self._entered()
         if draft is not None:
             self._write(with_template(self.templates, name, draft))
 
     def forget(self, name: str) -> None:
-        """Drop a template."""
+        """Delete a template."""
         self._write({kept: draft for kept, draft in self.templates.items() if kept != name})
 
     def ask_save(self) -> QInputDialog:
-        """Ask for the name under which what is entered is kept."""
+        """Ask for the name of a new template."""
         words = tr("Name of the template; one that exists is replaced.")
         return ask_name(self._parent, tr("Save as a template"), words, "", self.save)
 
@@ -137,7 +126,7 @@ class TemplatesMenu(QMenu):
         add_saved(self, tips, self._choose, self.forget)
 
     def _fault(self, count: int) -> str:
-        """Why what is entered cannot be kept; empty where it can."""
+        """Why the entered message cannot be saved; empty where it can."""
         draft = self._entered()
         if draft is None:
             return tr("What is masked is not kept in a template.")

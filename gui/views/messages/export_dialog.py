@@ -1,19 +1,21 @@
-"""`ExportDialog`: found messages as a file: JSON Lines, CSV or Parquet, with progress, and given up at any time."""
+"""`ExportDialog`: writes found messages to a file: JSON Lines, CSV or Parquet, with progress; can be cancelled."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
 
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
 from gui.views.messages.job_view import JobView
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.popups import ask_to_save
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, tr
 
@@ -23,7 +25,7 @@ FILTER_HEIGHT = 48
 
 
 class ExportDialog(FittedDialog):
-    """Closing it gives a running export up; nothing is left of its file then."""
+    """Closing it cancels a running export and removes its file."""
 
     def __init__(
         self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
@@ -40,13 +42,33 @@ class ExportDialog(FittedDialog):
         self.view = JobView(context.theme, self.job)
         self.show_button = IconButton(context.theme, "folder-open", tr("Show folder"), on_click=self._show_folder)
         self.close_button = QPushButton(" ")
-        self.go = QPushButton(tr("Export to…"))
-        self._build()
+        self.go = push_button("Export to…", self._ask_path, role="primary")
+        self.setWindowTitle(tr("Export messages"))
+        self.setMinimumWidth(WIDTH)
+        self.filter.setPlainText(self._chosen.filter)
+        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+        self.filter.setFixedHeight(FILTER_HEIGHT)
+        self.filter.setAccessibleName(tr("Filter"))
+        self.close_button.clicked.connect(self.reject)
+        known = self._chosen.count >= 0
+        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
+        words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
+        lines = self.lay_out()
+        fill(
+            lines,
+            label(self.windowTitle(), "card-title"),
+            label(f"{count} {words}".strip(), "secondary", wrap=True),
+            self.filter,
+            row(label(tr("Format"), "secondary"), self.format, 1),
+        )
+        if self._book.masks:
+            fill(lines, self.originals, label(self._mask_words(), "caption", wrap=True))
+        self.set_foot(self.view, row(self.show_button, 1, self.close_button, self.go))
         self.job.changed.connect(self._show)
         self._show()
 
     def export(self, path: Path) -> None:
-        """Write the messages to a file, which gets its name when it is whole."""
+        """Write the messages to a file, which gets its name when it is complete."""
         where = place_arguments(self._source)
         if where is None or self.job.is_running:
             return
@@ -59,40 +81,17 @@ class ExportDialog(FittedDialog):
         self.job.start(words, self._source.connect_details)
 
     def _taken(self) -> list[str]:
-        """Whether values are masked. Rules that cannot be read hide everything, so then nothing but originals can be had."""
+        """Options of the masking. Unreadable rules hide everything, so then only originals can be exported."""
         if not self._book.masks:
             return []
         return ["--originals"] if self.originals.isChecked() else ["--mask", str(self._book.path)]
 
     def reject(self) -> None:
-        """Give a running export up, or close."""
+        """Cancel a running export, or close."""
         if self.job.is_running:
             self.job.cancel()
         else:
             super().reject()
-
-    def _build(self) -> None:
-        self.setWindowTitle(tr("Export messages"))
-        self.setMinimumWidth(WIDTH)
-        self.filter.setPlainText(self._chosen.filter)
-        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.filter.setFixedHeight(FILTER_HEIGHT)
-        self.filter.setAccessibleName(tr("Filter"))
-        self.go.setProperty("role", "primary")
-        self.go.clicked.connect(self._ask_path)
-        self.close_button.clicked.connect(self.reject)
-        known = self._chosen.count >= 0
-        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
-        words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(f"{count} {words}".strip(), "secondary", wrap=True))
-        lines.addWidget(self.filter)
-        lines.addLayout(row(label(tr("Format"), "secondary"), self.format, 1))
-        if self._book.masks:
-            lines.addWidget(self.originals)
-            lines.addWidget(label(self._mask_words(), "caption", wrap=True))
-        self.set_foot(self.view, row(self.show_button, 1, self.close_button, self.go))
 
     def _mask_words(self) -> str:
         if self._book.fault:
@@ -103,13 +102,7 @@ class ExportDialog(FittedDialog):
         return tr("Else what the masking rules hide is not in the file, and such messages cannot be sent from it again.")
 
     def _ask_path(self) -> None:
-        suffix = self.format.current
-        dialog = QFileDialog(self, tr("Export messages"), f"messages.{suffix}")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.selectFile(f"messages.{suffix}")
-        dialog.fileSelected.connect(lambda name: self.export(Path(name)))
-        dialog.open()
+        ask_to_save(self, tr("Export messages"), f"messages.{self.format.current}", self.export)
 
     def _show(self) -> None:
         running = self.job.is_running

@@ -1,7 +1,6 @@
 """`FilterBar`: the one filter of messages, for browsing, searching and following, in the filter language.
 
-What a person enters is checked as it is typed, by the parser that the search uses. Conditions stand below as chips; filters
-that were used and those that were saved are at hand.
+Typed text is checked by the parser of the search. Conditions are shown below as chips; recent and saved filters are in menus.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QInputDialog, QPushButton, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
 from gui.models.filter_text import Clause, clauses, narrowed, without
@@ -19,8 +18,10 @@ from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
-from gui.widgets.basic import ElidedLabel, IconButton, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, take_out
+from gui.widgets.popups import new_menu
 from gui.widgets.questions import ask_name
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, menu_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
@@ -36,9 +37,9 @@ class FilterBar(QWidget):
     """See the module.
 
     Signals:
-        submitted: Enter or a choice of a filter, and it can be read; carries its text, which may be empty.
-        plan_wanted: Ctrl+Enter, and it can be read: only the plan is asked for.
-        edited: The text changed, and can be read or is empty; carries it.
+        submitted: Enter or a chosen filter, and it is valid; carries its text, which may be empty.
+        plan_wanted: Ctrl+Enter, and it is valid: only the plan is asked for.
+        edited: The text changed, and is valid or empty; carries it.
     """
 
     submitted = Signal(str)
@@ -54,7 +55,7 @@ class FilterBar(QWidget):
         example: str = EXAMPLE,
         parent: QWidget | None = None,
     ) -> None:
-        """Create an empty bar; ``now_ms`` is what times like -15m count from, ``example`` stands in it while it is empty."""
+        """Create an empty bar; times like -15m count from ``now_ms``, and ``example`` is its placeholder."""
         super().__init__(parent)
         self._theme = theme
         self._memory = memory
@@ -62,9 +63,15 @@ class FilterBar(QWidget):
         self._example = example
         self._history_place = -1
         self._told = ""
-        self.edit = FilterEdit(theme)
-        self.saved_button = IconButton(theme, "tag", role="icon-box", on_click=self._open_saved)
-        self.history_button = IconButton(theme, "clock", role="icon-box", on_click=self._open_history)
+        self.edit = said(
+            FilterEdit(theme),
+            tip="Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls",
+            name="Filter",
+        )
+        self.saved_button = said_button(theme, "tag", role="icon-box", on_click=self._open_saved, tip="Saved filters")
+        self.history_button = said_button(
+            theme, "clock", role="icon-box", on_click=self._open_history, tip="Filters used before"
+        )
         self.fault = ElidedLabel(role="warning")
         self.fault.hide()
         self.chips: list[QPushButton] = []
@@ -72,26 +79,20 @@ class FilterBar(QWidget):
         self._chip_row = QWidget()
         self._chip_row.setLayout(self._chip_line)
         self._chip_row.hide()
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        self.line = row(self.edit, self.saved_button, self.history_button)
-        self.line.setStretch(0, 1)
-        lines.addLayout(self.line)
-        lines.addWidget(self.fault)
-        lines.addWidget(self._chip_row)
+        lines = column(spacing=6)
+        self.setLayout(lines)
+        self.line = row((self.edit, 1), self.saved_button, self.history_button)
+        fill(lines, self.line, self.fault, self._chip_row)
         self.edit.submitted.connect(lambda _text: self.submit())
         self.edit.plan_wanted.connect(lambda _text: self.submit(plan_only=True))
         self.edit.paused.connect(self._typed)
         self.edit.given_up.connect(lambda: self.set_text(""))
         self.edit.stepped.connect(self._step)
-        self.retranslate()
-
-    # ---- what pages call -----------------------------------------------------------------------------------------------
+        on_language(self, self._show_chips)
 
     @property
     def text(self) -> str:
-        """What stands in it, read or not."""
+        """The entered text, valid or not."""
         return self.edit.text.strip()
 
     def set_text(self, text: str) -> None:
@@ -100,12 +101,12 @@ class FilterBar(QWidget):
         self._typed()
 
     def add_condition(self, condition: str) -> None:
-        """Ask for one thing more, at once."""
+        """Add a condition and submit."""
         self.set_text(narrowed(self.text, condition))
         self.submit()
 
     def use_names(self, names: KnownNames) -> None:
-        """Complete with these names, and with those that come to be known."""
+        """Complete with these names, also with later ones."""
 
         def offer() -> None:
             self.edit.vocabulary = names.vocabulary
@@ -114,7 +115,7 @@ class FilterBar(QWidget):
         offer()
 
     def submit(self, *, plan_only: bool = False) -> None:
-        """Tell the filter if it can be read, else say where it is wrong."""
+        """Emit the filter if it is valid, else show its fault."""
         text = self.text
         if not self.check():
             return
@@ -124,7 +125,7 @@ class FilterBar(QWidget):
         (self.plan_wanted if plan_only else self.submitted).emit(text)
 
     def check(self) -> bool:
-        """Whether the filter is empty or can be read; what is wrong is marked in the text and said below."""
+        """Whether the filter is empty or valid; a fault is marked in the text and shown below."""
         try:
             if self.text:
                 parse_filter(self.edit.text, now_ms=self._now_ms())
@@ -135,27 +136,16 @@ class FilterBar(QWidget):
         return True
 
     def show_fault(self, error: OrbitError | None) -> None:
-        """Say what is wrong with the filter, and mark the place if the error names it."""
+        """Show the fault of the filter, and mark its place if the error has one."""
         self.fault.setVisible(error is not None)
         self.fault.setText("" if error is None else error_text(error))
         position, length = (error.context.get("position"), error.context.get("length")) if error is not None else (None, None)
         self.edit.mark(position if isinstance(position, int) else -1, length if isinstance(length, int) else 0)
 
     def focus(self) -> None:
-        """Put the cursor into the text."""
+        """Focus the text."""
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.edit.selectAll()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.edit.setPlaceholderText(self._example)
-        self.edit.setAccessibleName(tr("Filter"))
-        self.edit.setToolTip(tr("Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls"))
-        self.saved_button.set_tip(tr("Saved filters"))
-        self.history_button.set_tip(tr("Filters used before"))
-        self._show_chips()
-
-    # ---- typing --------------------------------------------------------------------------------------------------------
 
     def _typed(self) -> None:
         self._show_chips()
@@ -170,14 +160,9 @@ class FilterBar(QWidget):
             self._history_place = place
             self.edit.set_text(history[place] if place >= 0 else "")
 
-    # ---- chips ---------------------------------------------------------------------------------------------------------
-
     def _show_chips(self) -> None:
         parts = clauses(self.text)
-        for chip in self.chips:
-            self._chip_line.removeWidget(chip)
-            chip.hide()
-            chip.deleteLater()
+        take_out(self._chip_line, *self.chips)
         shown = parts[:CHIPS_MAX] if len(parts) > 1 else []
         self.chips = [self._chip(clause) for clause in shown]
         for place, chip in enumerate(self.chips):
@@ -194,10 +179,8 @@ class FilterBar(QWidget):
         self.set_text(without(self.text, clause))
         self.submit()
 
-    # ---- history and saved filters -------------------------------------------------------------------------------------
-
     def _open_history(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         history = self._memory.history
         for text in history[:_MENU_FILTERS_MAX]:
             menu.addAction(menu_text(text), partial(self._choose, text)).setToolTip(tip_text(text))
@@ -209,7 +192,7 @@ class FilterBar(QWidget):
         menu.popup(self.history_button.mapToGlobal(self.history_button.rect().bottomLeft()))
 
     def _open_saved(self) -> None:
-        menu = self._menu()
+        menu = new_menu(self)
         save = menu.addAction(tr("Save this filter…"), self.ask_name)
         save.setEnabled(bool(self.text) and self.check())
         saved = self._memory.saved
@@ -219,18 +202,13 @@ class FilterBar(QWidget):
         menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
 
     def ask_name(self) -> QInputDialog:
-        """Ask for the name under which the filter is to be kept."""
+        """Ask for the name of the filter to save."""
         text = tr("Name of the filter; one of the same name is replaced")
         return ask_name(self, tr("Save this filter…"), text, self.text, self._save)
 
     def _save(self, name: str) -> None:
         if not self._memory.save(name, self.text):
             self.show_fault(UsageError(tr("There are too many saved filters: forget one first")))
-
-    def _menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        return menu
 
     def _choose(self, text: str) -> None:
         self.set_text(text)

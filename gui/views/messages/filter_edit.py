@@ -1,4 +1,4 @@
-"""`FilterEdit`: one line of the filter language with colours, completion, and the place of an error marked."""
+"""`FilterEdit`: one line of the filter language with colours, completion, and the marked place of an error."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class FilterEdit(QPlainTextEdit):
         plan_wanted: Ctrl+Enter; carries the text.
         paused: Typing paused: the text may be checked.
         given_up: Escape, with no list open.
-        stepped: Alt+Up (-1) or Alt+Down (1): another filter of the history is wanted.
+        stepped: Alt+Up (-1) or Alt+Down (1): show another filter of the history.
     """
 
     submitted = Signal(str)
@@ -126,15 +126,15 @@ class FilterEdit(QPlainTextEdit):
         self.moveCursor(QTextCursor.MoveOperation.End)
 
     def mark(self, start: int, length: int = 0) -> None:
-        """Show where the text is wrong; a negative start: nowhere."""
+        """Mark the fault of the text; a negative start: none."""
         self._highlighter.mark(start, length)
         self.setProperty("valid", "" if start < 0 else "false")
         repolish(self)
 
     def offer(self, *, typing: bool = False) -> None:
-        """Open the list of what may stand at the cursor, if there is anything.
+        """Open the list of completions at the cursor, if there are any.
 
-        While a person types it opens only within a word, and one is chosen then, so that Enter behind a whole filter submits.
+        While the user types it opens only within a word, with an entry selected, so that Enter after a complete filter submits.
         """
         self._completion = completion(self.text, self.textCursor().position(), self.vocabulary)
         is_begun = self._completion.start < self._completion.end
@@ -165,8 +165,6 @@ class FilterEdit(QPlainTextEdit):
             self.set_text(text)
         self.mark(-1)
         self._pause.start()
-
-    # ---- keys ----------------------------------------------------------------------------------------------------------
 
     def event(self, event: QEvent) -> bool:
         is_tab = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Tab

@@ -1,4 +1,4 @@
-"""`HandDialog`: give stored messages to one chosen consumer, and see what its listener makes of each; `Hand` asks for it."""
+"""`HandDialog`: gives stored messages to one consumer and shows its listener's results; `Hand` opens it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QFormLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import (
     ConsumeOutcome,
@@ -27,11 +27,13 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
+from gui.widgets.popups import opened
 from gui.widgets.production_bar import ProductionField
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import tip_text, title_text
@@ -45,7 +47,7 @@ HANDED_MAX = 100
 RESULTS_SHOWN = 12
 _LINE_END = "\n"
 Given = DirectConsumeResult | OrbitError
-"""What became of a message."""
+"""The result of a message."""
 OUTCOMES = {
     ConsumeOutcome.SUCCESS: "The consumer took the message.",
     ConsumeOutcome.COMMIT: "The consumer took the message.",
@@ -64,7 +66,7 @@ REJECTIONS = {
 
 
 class HandDialog(FittedDialog):
-    """Stays open with the result, so that the message can be given again or to another one."""
+    """Stays open with the result, so that the message can be given again or to another consumer."""
 
     def __init__(
         self,
@@ -74,15 +76,7 @@ class HandDialog(FittedDialog):
         details: Sequence[MessageDetail],
         parent: QWidget | None = None,
     ) -> None:
-        """Create the dialog.
-
-        Args:
-            source: Whose consumers are asked.
-            theme: Colours.
-            state: Groups to choose from.
-            details: At least one message; they are given one after another.
-            parent: Qt's owner.
-        """
+        """Create the dialog for at least one message; they are given one after another."""
         super().__init__(parent)
         self._source = source
         self._details = details
@@ -95,41 +89,29 @@ class HandDialog(FittedDialog):
         self.outcome = Notice(theme)
         self.production = ProductionField(parent)
         self.go = IconButton(theme, "paper-plane-tilt", tr("Give to this consumer"), role="primary", on_click=self._start)
-        self._close = QPushButton(tr("Close"))
+        self._close = push_button("Close", self.reject)
         several = tr("Give {count} messages to one consumer", count=count_text(len(details)))
         self.setWindowTitle(tr("Give 1 message to one consumer") if len(details) == 1 else title_text(several))
         self.setMinimumWidth(WIDTH)
-        self._build()
-        self.group.addItems(self._groups(state))
-        self.group.currentIndexChanged.connect(self._group_chosen)
-        self.client.currentIndexChanged.connect(self._check)
-        self._group_chosen()
-
-    def _build(self) -> None:
         for field, name in ((self.group, "Group"), (self.client, "Consumer")):
             field.setAccessibleName(tr(name))
             field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(across=16, down=10, grow="expanding")
         form.addRow(label(tr("Message"), "secondary"), ElidedLabel(self._places(), mode=Qt.TextElideMode.ElideMiddle))
         form.addRow(label(tr("Group"), "secondary"), self.group)
         form.addRow(label(tr("Consumer"), "secondary"), self.client)
         effect = tr("Its listener runs once with each stored message. No offset moves, and nothing is stored.")
         lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addLayout(form)
-        lines.addWidget(label(effect, "secondary", wrap=True))
-        for notice in (self.warning, self.outcome):
-            notice.set("")
-            lines.addWidget(notice)
-        lines.addWidget(self.production)
+        fill(lines, label(self.windowTitle(), "card-title"), form, label(effect, "secondary", wrap=True))
+        fill(lines, self.warning, self.outcome, self.production)
         self.production.changed.connect(self._check)
         lines.addStretch(1)
         self.set_foot(row(1, self._close, self.go))
-        self._close.clicked.connect(self.reject)
         self.go.setAutoDefault(False)
+        self.group.addItems(self._groups(state))
+        self.group.currentIndexChanged.connect(self._group_chosen)
+        self.client.currentIndexChanged.connect(self._check)
+        self._group_chosen()
 
     def _places(self) -> str:
         if len(self._details) == 1:
@@ -139,7 +121,7 @@ class HandDialog(FittedDialog):
 
     @staticmethod
     def _groups(state: ClusterState | None) -> list[str]:
-        """Groups with members first, as only these can be chosen with success."""
+        """Groups with members first, because only their consumers can answer."""
         if state is None:
             return []
         members = state.group_members
@@ -224,7 +206,7 @@ class HandDialog(FittedDialog):
         self._say(self.outcome, tr(OUTCOMES[result.outcome]), "\n".join(_facts(result)), _state_of(result))
 
     def _show_several(self, results: Sequence[Given]) -> None:
-        """All of them in a line each, those that were not taken first."""
+        """All results, a line each, refused ones first."""
         lines = sorted(
             (_state_of(result) is State.INFO, number, f"{_place(detail)}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
             for number, (detail, result) in enumerate(zip(self._details, results, strict=True))
@@ -241,13 +223,13 @@ class HandDialog(FittedDialog):
         self._check()
 
     def _say(self, notice: Notice, title: str, text: str, state: State) -> None:
-        """Say something with room for all its lines."""
+        """Show a text with room for all its lines."""
         notice.set(title, text, state)
         self.adjustSize()
 
 
 class _Giving:
-    """A `Pending` of what became of one message; a failure is an outcome too, so that the next one is given."""
+    """A `Pending` of the result of one message; a failure is a result too, so that the next message is given."""
 
     def __init__(self, source: ClusterSource, request: AskBroker) -> None:
         self._asked = source.ask(request)
@@ -263,7 +245,6 @@ class _Giving:
         self._asked.then(answered, done)
 
     def cancel(self) -> None:
-        """Do not wait for it."""
         self._asked.cancel()
 
 
@@ -277,7 +258,7 @@ class Hand(QObject):
         self._query: LatestQuery[list[MessageDetail]] = LatestQuery(self)
 
     def ask(self, physical_offsets: Sequence[int]) -> None:
-        """Give the messages at some places; no more than `HANDED_MAX`."""
+        """Give the messages at these places, at most `HANDED_MAX`."""
         if len(physical_offsets) > HANDED_MAX:
             self._context.notify(lambda: tr("No more than {count} messages are given at once", count=count_text(HANDED_MAX)))
         elif physical_offsets:
@@ -288,9 +269,7 @@ class Hand(QObject):
         """Open the dialog."""
         source, theme = self._context.source, self._context.theme
         dialog = HandDialog(source, theme, source.state, details, self._parent)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _read(self, details: list[MessageDetail]) -> None:
         self.open(details)

@@ -1,4 +1,4 @@
-"""`HitFields`: which columns a list of hits has: those of every list, and any property or place in a body's JSON."""
+"""`HitFields`: the columns of a list of hits: those of every list, and any property or JSON path of a body."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, QSettings, Qt, Signal
-from PySide6.QtWidgets import QInputDialog, QMenu
+from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtWidgets import QInputDialog
 
 from broker_core.api import FilterError, parse_field
 from gui.models.hit_table import HitTableModel
@@ -16,6 +16,7 @@ from gui.models.table import CellKind, Column
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
+from gui.widgets.popups import new_menu
 from gui.widgets.questions import ask_text
 from gui.words.error_words import error_line
 from gui.words.plain_text import button_text
@@ -29,10 +30,10 @@ _HIDDEN = "messages/search/hidden"
 
 
 class HitFields(QObject):
-    """Keeps the choice in the window's settings.
+    """Stores the choice in the window's settings.
 
     Signals:
-        refused: A field cannot be a column; carries why.
+        refused: A field cannot be a column; carries the reason.
     """
 
     refused = Signal(str)
@@ -45,20 +46,19 @@ class HitFields(QObject):
         grid: DataGrid[MessageRow],
         columns: Sequence[Column[MessageRow]],
     ) -> None:
-        """Create it; ``columns`` are those of every list. What was chosen last is shown by `restore`."""
+        """Create it; ``columns`` are those of every list. `restore` shows the last choice."""
         super().__init__(grid)
         self._settings = settings
         self._model = model
         self._grid = grid
         self._columns = columns
         self.hidden: set[str] = set()
-        """Keys of the columns that the user hid; others may be left out for lack of room."""
+        """Keys of the columns that the user hid; others may be hidden for lack of room."""
         self.button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
 
     def open_columns(self) -> None:
-        """Offer the columns, and further ones."""
-        menu = QMenu(self.button)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        """Open the menu of the columns."""
+        menu = new_menu(self.button)
         for column in self._model.columns:
             action = menu.addAction(tr(column.title))
             action.setCheckable(True)
@@ -84,7 +84,7 @@ class HitFields(QObject):
         return ask_text(self.button, tr("Add a property or a JSON path…"), words, "", self.add_field)
 
     def add_field(self, field: str) -> bool:
-        """Show a field of the filter language as a further column; False where it cannot be one, which is said."""
+        """Show a field of the filter language as another column; False where it cannot be one, which is reported."""
         field = field.strip()
         try:
             parse_field(field)
@@ -97,7 +97,7 @@ class HitFields(QObject):
         return True
 
     def remove_field(self, field: str) -> None:
-        """Show a field no longer."""
+        """Remove the column of a field."""
         self._set_fields([one for one in self._model.fields if one != field])
 
     def _set_fields(self, fields: list[str]) -> None:
@@ -120,7 +120,7 @@ class HitFields(QObject):
         self._settings.setValue(_HIDDEN, json.dumps(sorted(self.hidden)))
 
     def restore(self) -> None:
-        """Show the columns that were chosen last."""
+        """Show the last choice of columns."""
         fields, hidden = (_kept(str(self._settings.value(key, "[]"))) for key in (_FIELDS, _HIDDEN))
         fields = [field for field in fields if _can_be_read(field)]
         if fields:
@@ -130,7 +130,7 @@ class HitFields(QObject):
 
 
 def _can_be_read(field: str) -> bool:
-    """Whether a field that was kept is one of the language of now."""
+    """Whether a stored field is still valid."""
     try:
         parse_field(field)
     except FilterError:
@@ -139,7 +139,7 @@ def _can_be_read(field: str) -> bool:
 
 
 def _kept(text: str) -> list[str]:
-    """A list of texts from the settings; empty where they were edited into something else."""
+    """A list of texts from the settings; empty where they are no such list."""
     try:
         found: object = read_json(text)
     except ValueError:

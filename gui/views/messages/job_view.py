@@ -1,13 +1,13 @@
-"""`JobView`: how far an export or a replay is, what it said, and how it ended."""
+"""`JobView`: progress, output and result of an export or a replay."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.message_job import JobState, MessageJob
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label, show_text
 from gui.widgets.code_view import CodeView
 from gui.widgets.progress_line import ProgressLine
 from gui.words.child_words import child_text
@@ -37,13 +37,7 @@ class JobView(QWidget):
         self.said = CodeView(theme)
         self.said.setFixedHeight(LINES_HEIGHT)
         self.said.setAccessibleName(tr("What it says"))
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(8)
-        lines.addWidget(self.line)
-        lines.addWidget(self.outcome)
-        lines.addWidget(self.warnings)
-        lines.addWidget(self.said)
+        self.setLayout(column(self.line, self.outcome, self.warnings, self.said))
         job.changed.connect(self._show)
         self._show()
 
@@ -60,8 +54,7 @@ class JobView(QWidget):
         self.outcome.setText(f"{tr(word)}: {told}" if told else tr(word))
         set_role(self.outcome, role)
         warnings = [child_text(line.removeprefix(WARNING)) for line in job.lines if line.startswith(WARNING)]
-        self.warnings.setText("\n".join(warnings))
-        self.warnings.setVisible(bool(warnings))
+        show_text(self.warnings, "\n".join(warnings))
         text = "\n".join(map(child_text, job.lines))
         if text != self.said.toPlainText():
             self.said.setPlainText(text)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
-from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
 from gui.widgets.code_view import MARK_SHARE
+from gui.widgets.popups import new_menu
 from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, count_text, tr
 
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from broker_core.api import MarkPattern
 
 CHILDREN_MAX = 2_000
-"""More items of one branch than this are counted, not listed."""
+"""Listed items of one branch; more are counted."""
 EPOCH_MS = range(10**12, 2 * 10**12)
-"""Numbers that are shown with the date they may mean: 2001 to 2033 in milliseconds."""
+"""Numbers that are shown with a date: 2001 to 2033 in milliseconds."""
 PREVIEW_ITEMS = 3
 PREVIEW_CHARACTERS = 60
 LEVELS_OPENED = 2
 MARKED_CHARACTERS, MARKS_MAX = 1_000, 20
-"""Of a value in which matches are looked for, and how many are shown."""
+"""Characters of a value in which matches are marked, and the maximum of marks."""
 ROW_HEIGHT = 21
 
 NODE_ROLE = Qt.ItemDataRole.UserRole
@@ -53,7 +54,7 @@ class Node:
         return not self.more and isinstance(self.value, dict | list) and bool(self.value)
 
     def children(self) -> list[Node]:
-        """The items of the value, made when first asked for."""
+        """The items of the value, made when first requested."""
         if self.made is None:
             self.made = self._make()
         return self.made
@@ -61,15 +62,15 @@ class Node:
     def _make(self) -> list[Node]:
         if not self.is_branch:
             return []
-        items = list(self.value.items()) if isinstance(self.value, dict) else list(enumerate(_as_list(self.value)))
+        items = (
+            list(self.value.items())
+            if isinstance(self.value, dict)
+            else list(enumerate(self.value if isinstance(self.value, list) else []))
+        )
         made = [Node(str(key), value, row, self) for row, (key, value) in enumerate(items[:CHILDREN_MAX])]
         if len(items) > CHILDREN_MAX:
             made.append(Node("", None, CHILDREN_MAX, self, more=len(items) - CHILDREN_MAX))
         return made
-
-
-def _as_list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def value_text(value: object) -> str:
@@ -175,7 +176,7 @@ class JsonTree(QTreeView):
         self._model.clear()
 
     def set_mark(self, pattern: MarkPattern | None) -> None:
-        """Put a ground behind what a search looks for in keys and values."""
+        """Mark the matches of a search in keys and values."""
         self._delegate.pattern = pattern
         self.viewport().update()
 
@@ -186,7 +187,7 @@ class JsonTree(QTreeView):
             super().keyPressEvent(event)
 
     def copy_value(self) -> None:
-        """Put the selected value on the clipboard; a text without its quotes."""
+        """Copy the selected value; a text without its quotes."""
         node = self._model.node(self.currentIndex())
         if node is not None and not node.more:
             text = node.value if isinstance(node.value, str) else json.dumps(node.value, ensure_ascii=False, indent=2)
@@ -194,8 +195,7 @@ class JsonTree(QTreeView):
 
     def _open_menu(self, at: QPoint) -> None:
         if self.indexAt(at).isValid():
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu = new_menu(self)
             menu.addAction(tr("Copy value"), self.copy_value)
             menu.popup(self.viewport().mapToGlobal(at))
 

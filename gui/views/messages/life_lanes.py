@@ -1,4 +1,4 @@
-"""Lanes of the life line: which event is drawn where, and with which words."""
+"""Lanes of the life line: the lane, place and words of each event."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ LANES_MAX = 60
 
 
 def life_lanes(events: Sequence[LifeEvent], now_ms: int) -> list[LifeLane]:
-    """Lanes from top to bottom, those of a branch together; at most `LANES_MAX`.
-
-    Args:
-        events: In the order of time.
-        now_ms: Where waits end that are not over.
-    """
+    """Lanes of events in the order of time, from top to bottom, those of a branch together; at most `LANES_MAX`."""
     lanes: list[LifeLane] = []
     for branch in sorted({event.branch for event in events}):
         timed = [event for event in events if event.at_ms >= 0 and event.branch == branch]
@@ -55,17 +50,14 @@ class _Drawing:
             case "attempt":
                 self._attempt(event)
             case "stored" | "stored again" | "delivered":
-                self._record(event, tr("Real") if self._is_transaction else tr("Stored"), "")
+                is_transaction = any(one.kind in ("half", "checked") for one in self._events)
+                self._record(event, tr("Real") if is_transaction else tr("Stored"), "")
             case "dead":
                 self._record(event, tr("Dead"), tr("dead letter"))
             case "passed":
                 self._record(event, tr("Passed"), event.group)
             case "resent" | "resent from":
                 self._record(event, _resent_name(event), event.title)
-
-    @property
-    def _is_transaction(self) -> bool:
-        return any(event.kind in ("half", "checked") for event in self._events)
 
     def _add(self, key: tuple[str, str, int], lane: LifeLane) -> None:
         self._lanes[key] = lane

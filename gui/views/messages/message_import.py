@@ -1,4 +1,4 @@
-"""`MessageImport`: messages of files in the composer, in place of the one that is entered there."""
+"""`MessageImport`: messages of files in the composer, in place of the entered one."""
 
 from __future__ import annotations
 
@@ -19,14 +19,10 @@ TOPICS_NAMED = 3
 
 
 class MessageImport(QObject):
-    """Reads files on a thread; the latest choice counts.
-
-    Args:
-        template: Topic, queue, tag, keys and properties for files that are bodies.
-        parent: The composer.
+    """Reads files on a thread; the latest choice counts. A file that is a body gets the rest from the template.
 
     Signals:
-        changed: `messages`, `fault` or `is_reading` are others.
+        changed: `messages`, `fault` or `is_reading` changed.
     """
 
     changed = Signal()
@@ -46,7 +42,7 @@ class MessageImport(QObject):
 
     @property
     def words(self) -> str:
-        """What was read, in a line; empty for nothing."""
+        """The result in a line; empty before a read."""
         return tr("Reading {names}…", names=self._names) if self.is_reading else self._summary
 
     def _sum_up(self) -> str:
@@ -59,7 +55,7 @@ class MessageImport(QObject):
         return tr("{count} messages of {names}, {size}, to {topics}", count=count, names=self._names, size=size, topics=named)
 
     def ask_files(self) -> QFileDialog:
-        """Let files be chosen."""
+        """Let the user choose files."""
         dialog = QFileDialog(self._parent, tr("Import messages"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([tr("Messages (*.jsonl *.csv *.parquet)"), tr("Each file a body (*)")])
@@ -68,7 +64,7 @@ class MessageImport(QObject):
         return dialog
 
     def read(self, paths: Sequence[Path]) -> None:
-        """Read files in place of what was read before."""
+        """Read files; earlier messages are dropped."""
         self.messages, self.fault = [], ""
         self._names = ", ".join(path.name for path in paths[:TOPICS_NAMED]) + (", …" if len(paths) > TOPICS_NAMED else "")
         self._summary = ""
@@ -81,7 +77,7 @@ class MessageImport(QObject):
         self.changed.emit()
 
     def forget(self) -> None:
-        """Send what is entered again."""
+        """Drop the messages, so that the entered one is sent."""
         self._call = None
         self.messages, self.fault, self._summary = [], "", ""
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""The page of one message: its life line, the events with their evidence, its body and its properties."""
+"""The page of one message: life line, events with their evidence, body and properties."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QMenu, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.stored_messages import (
@@ -19,7 +19,7 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessageById,
 )
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
-from gui.models.message_properties import PropertyRow, property_rows
+from gui.models.message_properties import property_rows
 from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
@@ -37,13 +37,14 @@ from gui.views.messages.copies import add_copies
 from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, fill, label, show_text
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import SegmentedControl
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened, popup_below
+from gui.widgets.said import said, said_button, segments
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import file_name
 from gui.words.text import bytes_text, count_text, duration_text, tr
@@ -58,7 +59,7 @@ BODY_WIDTH_MIN = 332
 
 
 class MessageView(PageView):
-    """Tells the story of one message. Read anew on F5 and when it is opened again."""
+    """Shows one message. Read again on F5 and when it is opened again."""
 
     page_id = "message"
 
@@ -72,31 +73,33 @@ class MessageView(PageView):
         self._line: Lifeline | None = None
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
-        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._resend_clicked)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self.ask_resend)
         self.hand = Hand(context, self)
-        self.hand_button = IconButton(theme, "users-three", " ", on_click=self._hand_clicked)
-        self.compare_button = IconButton(theme, "arrows-left-right", " ", on_click=self._compare_clicked)
+        self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=self.ask_hand)
+        self.compare_button = said_button(theme, "arrows-left-right", "Compare", on_click=self.compare)
         self._body_query: LatestQuery[MessageBody] = LatestQuery(self)
-        self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self._download_clicked)
-        self.copy_button = IconButton(theme, "copy", " ", caret=True, on_click=self._open_copy_menu)
-        self.picture = LifeLinePicture(theme, context.times)
-        self.scale = SegmentedControl(((COMPRESSED, " "), (TRUE, " ")))
+        self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self.ask_download)
+        self.copy_button = said_button(theme, "copy", "Copy as", caret=True, on_click=self._open_copy_menu)
+        self.picture = said(LifeLinePicture(theme, context.times), name="Life line")
+        self.scale = said(segments({COMPRESSED: "Compressed time", TRUE: "True time"}), name="Scale of the life line")
         self.missing = label(role="caption", wrap=True, selectable=True)
-        self.events: ColumnTableModel[LifeEvent] = ColumnTableModel(
-            life_columns(context.times), lambda event: event.index, parent=self
-        )
+        self.events = ColumnTableModel(life_columns(context.times), lambda event: event.index, parent=self)
         self.event_grid = DataGrid(self.events, theme, row_height=24, several=True)
         self.body = BodyPane(context)
         words = PropertyWords(context.times, lambda level: level_delay_ms(context.source.state, level))
-        self.properties: ColumnTableModel[PropertyRow] = ColumnTableModel(
-            property_columns(words, narrow=True), lambda row: row.name, parent=self
-        )
+        self.properties = ColumnTableModel(property_columns(words, narrow=True), lambda row: row.name, parent=self)
         self.property_grid = DataGrid(self.properties, theme, row_height=24, several=True)
         self.record = KeyValueList()
-        self.facts_switch = SegmentedControl(((PROPERTIES, " "), (RECORD, " ")))
+        self.facts_switch = said(segments({PROPERTIES: "Properties", RECORD: "Record"}), name="Properties or record")
         self.placeholder = Placeholder(theme)
         self._build()
-        self._connect()
+        self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))
+        self.facts_switch.chosen.connect(lambda key: self._facts.setCurrentIndex((PROPERTIES, RECORD).index(key)))
+        self.picture.lane_chosen.connect(self.event_grid.select_key)
+        self.event_grid.menu_asked.connect(self._open_event_menu)
+        self.event_grid.activated.connect(self._open_record)
+        self.body.shown.connect(self._body_shown)
+        self.context.times.changed.connect(self._show_texts)
         self.retranslate()
         self._show_nothing()
 
@@ -136,20 +139,6 @@ class MessageView(PageView):
         self._detail_query.ask(pending, self._show_detail, self._failed)
 
     def retranslate(self) -> None:
-        self.resend_button.setText(tr("Resend…"))
-        self.hand_button.setText(tr("Give to one consumer…"))
-        self.compare_button.setText(tr("Compare"))
-        self.copy_button.setText(tr("Copy as"))
-        self.scale.set_text(COMPRESSED, tr("Compressed time"))
-        self.scale.set_text(TRUE, tr("True time"))
-        self.facts_switch.set_text(PROPERTIES, tr("Properties"))
-        self.facts_switch.set_text(RECORD, tr("Record"))
-        self.facts_switch.setAccessibleName(tr("Properties or record"))
-        self.scale.setAccessibleName(tr("Scale of the life line"))
-        self.picture.setAccessibleName(tr("Life line"))
-        self.body.retranslate()
-        self.events.all_texts_changed()
-        self.properties.all_texts_changed()
         if self._wanted is None:
             self._show_nothing()
         self._show_texts()
@@ -164,11 +153,9 @@ class MessageView(PageView):
         dialog = ComposeDialog(
             self.context.source, self.context.theme, self._state, resent=self._detail, mask=mask, parent=self
         )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.sent.connect(lambda _topic, _receipt: self.refresh())
         dialog.shown_wanted.connect(self._show_sent)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def compare(self) -> CompareDialog | None:
         """Compare the message with one of its copies, or with any other."""
@@ -192,17 +179,15 @@ class MessageView(PageView):
         return self.hand.open([self._detail])
 
     def ask_download(self) -> QFileDialog | None:
-        """Ask which file the body is written to."""
+        """Ask for the file of the body."""
         if self._detail is None or not self.download_button.isEnabled():
             return None
         dialog = QFileDialog(self, tr("Download body"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.selectFile(f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
         place = self._detail.physical_offset
         dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def download(self, place: int, path: Path) -> None:
         """Read the whole body of a message and write its bytes to a file, off the GUI thread."""
@@ -227,18 +212,6 @@ class MessageView(PageView):
 
         self.context.notify(words, state=State.WARNING if answer.notice else State.HEALTHY)
 
-    def _download_clicked(self) -> None:
-        self.ask_download()
-
-    def _hand_clicked(self) -> None:
-        self.ask_hand()
-
-    def _resend_clicked(self) -> None:
-        self.ask_resend()
-
-    def _compare_clicked(self) -> None:
-        self.compare()
-
     def _show_sent(self, topic: str, receipt: object) -> None:
         offset, queue_id = getattr(receipt, "queue_offset", -1), getattr(receipt, "queue_id", -1)
         self.context.navigate("messages", topic=topic, queue=queue_id, offset=offset)
@@ -246,14 +219,12 @@ class MessageView(PageView):
     def _open_copy_menu(self) -> None:
         detail, body = self._detail, self.body.body
         if detail is not None and body is not None:
-            menu = QMenu(self)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu = new_menu(self)
             add_copies(menu, detail, body)
-            menu.popup(self.copy_button.mapToGlobal(QPoint(0, self.copy_button.height() + 2)))
+            popup_below(menu, self.copy_button, 2)
 
     def _open_event_menu(self, event: LifeEvent, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if event.physical_offset >= 0:
             words = tr("Open its life line") if event.is_other_life else tr("Show this record")
             menu.addAction(words, lambda: self._open_record(event))
@@ -261,7 +232,7 @@ class MessageView(PageView):
         menu.popup(at)
 
     def _open_record(self, event: LifeEvent) -> None:
-        """Go to the record that is the evidence; its life is the same, its place and properties are not."""
+        """Go to the record of the evidence; its life is the same, its place and properties differ."""
         if event.physical_offset >= 0:
             arguments = {"physical_offset": event.physical_offset}
             self.open(arguments)
@@ -270,8 +241,7 @@ class MessageView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for button in (self.resend_button, self.hand_button, self.compare_button, self.copy_button):
-            self.header.add_action(button)
+        self.header.add_action(self.resend_button, self.hand_button, self.compare_button, self.copy_button)
         self.life_panel = Panel(" ", flush=True)
         self.life_panel.add_action(self.scale)
         self._scroll = ScrolledPart()
@@ -305,18 +275,7 @@ class MessageView(PageView):
         below.setChildrenCollapsible(False)
         below.setHandleWidth(Size.GAP)
         self._below = below
-        self.content.addWidget(self.placeholder, 1)
-        self.content.addWidget(self.life_panel)
-        self.content.addWidget(below, 1)
-
-    def _connect(self) -> None:
-        self.scale.chosen.connect(lambda key: self.picture.set_compressed(key == COMPRESSED))
-        self.facts_switch.chosen.connect(lambda key: self._facts.setCurrentIndex((PROPERTIES, RECORD).index(key)))
-        self.picture.lane_chosen.connect(self.event_grid.select_key)
-        self.event_grid.menu_asked.connect(self._open_event_menu)
-        self.event_grid.activated.connect(self._open_record)
-        self.body.shown.connect(self._body_shown)
-        self.context.times.changed.connect(self._show_texts)
+        fill(self.content, (self.placeholder, 1), self.life_panel, (below, 1))
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -363,7 +322,7 @@ class MessageView(PageView):
             self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in properties.items()}))
 
     def _show_download(self) -> None:
-        """Offer the bytes as soon as it is known that no masking rule may hide any of them."""
+        """Enable the download once no masking rule may hide any byte."""
         is_masked = self._shown is not None and self._shown.is_masked
         self.download_button.setEnabled(self._shown is not None and not is_masked)
         reason = tr("A masking rule holds for this topic, and a file of the bytes would show what it hides.")
@@ -382,7 +341,7 @@ class MessageView(PageView):
         self.event_grid.set_error(words, said, lambda: tr("Retry"), self.refresh)
 
     def _show_texts(self) -> None:
-        """Everything that is written in the language and the zone of the window."""
+        """Write everything that depends on language or time zone."""
         detail, line = self._detail, self._line
         if detail is None:
             self.header.set_title(self.page_title)
@@ -401,8 +360,7 @@ class MessageView(PageView):
         self.header.set_chips(life_chips(events))
         self._show_picture(events)
         missing = [] if line is None else [MISSING.text(text) for text in line.missing]
-        self.missing.setText("\n".join(missing))
-        self.missing.setVisible(bool(missing))
+        show_text(self.missing, "\n".join(missing))
         self.events.all_texts_changed()
 
     def _show_picture(self, events: list[LifeEvent]) -> None:

@@ -1,23 +1,23 @@
-"""`PropertyEditor`: names and values of a message to be sent, one line each."""
+"""`PropertyEditor`: names and values of a message's properties, one line each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton
-from gui.words.text import tr
+from gui.widgets.basic import column, row, take_out
+from gui.widgets.said import said, said_button
 
 
 class PropertyEditor(QWidget):
     """A list of lines that can grow and shrink.
 
     Signals:
-        changed: A name or value changed, or a line came or went.
+        changed: A name, a value or the number of lines changed.
     """
 
     changed = Signal()
@@ -26,23 +26,13 @@ class PropertyEditor(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._lines: list[_Line] = []
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(6)
-        self.add_button = IconButton(theme, "plus", tr("Add property"), role="quiet", on_click=self._add_clicked)
-        foot = QHBoxLayout()
-        foot.addWidget(self.add_button)
-        foot.addStretch(1)
-        self._layout.addLayout(foot)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.add_button.setText(tr("Add property"))
-        for line in self._lines:
-            line.retranslate()
+        self._layout = column(spacing=6)
+        self.setLayout(self._layout)
+        self.add_button = said_button(theme, "plus", "Add property", role="quiet", on_click=self._add_clicked)
+        self._layout.addLayout(row(self.add_button, 1, spacing=-1))
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What was entered; lines with neither name nor value are left out."""
+        """The entered properties; lines with neither name nor value are left out."""
         entered = ((line.entered_name, line.value.text()) for line in self._lines)
         return tuple(pair for pair in entered if any(pair))
 
@@ -69,9 +59,7 @@ class PropertyEditor(QWidget):
 
     def _remove(self, line: _Line) -> None:
         self._lines.remove(line)
-        self._layout.removeWidget(line)
-        line.hide()
-        line.deleteLater()
+        take_out(self._layout, line)
         self.changed.emit()
 
 
@@ -80,24 +68,12 @@ class _Line(QWidget):
         super().__init__()
         self.name = QLineEdit(name)
         self.value = QLineEdit(value)
-        for field in (self.name, self.value):
-            field.setFont(mono_font())
-        self.remove = IconButton(theme, "x", tip=tr("Remove property"))
-        self.retranslate()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(6)
-        line.addWidget(self.name, 2)
-        line.addWidget(self.value, 3)
-        line.addWidget(self.remove)
-
-    def retranslate(self) -> None:
-        for field, text in ((self.name, tr("Name")), (self.value, tr("Value"))):
-            field.setPlaceholderText(text)
-            field.setAccessibleName(text)
-        self.remove.set_tip(tr("Remove property"))
+        for field, hint in ((self.name, "Name"), (self.value, "Value")):
+            said(field, hint=hint).setFont(mono_font())
+        self.remove = said_button(theme, "x", tip="Remove property")
+        self.setLayout(row((self.name, 2), (self.value, 3), self.remove, spacing=6))
 
     @property
     def entered_name(self) -> str:
-        """Without spaces around it, unless it came with them."""
+        """Without surrounding spaces, unless the stored name has them."""
         return self.name.text().strip() if self.name.isModified() else self.name.text()

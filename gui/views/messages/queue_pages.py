@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset, MessagePage
 from gui.models.consumption import Consumption
-from gui.models.messages import ALL_QUEUES, MessageRow, message_rows
+from gui.models.messages import ALL_QUEUES, message_rows
 from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
@@ -20,10 +20,11 @@ from gui.theme.tokens import Size
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.columns import message_columns
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
@@ -31,14 +32,14 @@ from monitoring.state import ClusterState
 
 
 class QueuePages(Panel):
-    """Knows which part of which queue is shown, reads it, and how much has come since.
+    """Reads the shown part of a queue, and knows how many messages were stored since.
 
     Signals:
         selected: Another message is selected; carries its row, or None.
-        settled: A page was read and nothing of it was wanted in particular.
+        settled: A page was read, and no message of it was requested.
         window_changed: Another part is shown, or the queue has changed; carries the `QueueWindow`, None for all queues.
-        newer: So many messages have come since the page was read.
-        send_wanted: A message is to be sent, as there is none.
+        newer: So many messages were stored since the page was read.
+        send_wanted: Send a message, because there is none.
     """
 
     selected = Signal(object)
@@ -61,31 +62,35 @@ class QueuePages(Panel):
         self._page: MessagePage | None = None
         self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
         self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
-        self.model: ColumnTableModel[MessageRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             message_columns(context.times, self._now_ms, self._consumption), lambda message: message.key, parent=self
         )
         self.grid = DataGrid(self.model, context.theme)
         self.foot = label(role="caption")
         self.missing = MissingNote()
-        self._keys = label(role="caption")
-        self._build()
+        self._keys = said_label("R: resend · Ctrl+C: copy", "caption")
+        self.content.setSpacing(0)
+        self.content.addWidget(self.grid, 1)
+        foot = QWidget()
+        foot.setFixedHeight(Size.ROW)
+        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
+        fill(self.content, self.missing, foot)
         self.grid.selected.connect(self.selected)
         masks.changed.connect(self._show_rows)
-
-    # ---- what the page calls -------------------------------------------------------------------------------------------
+        on_language(self, self._show_empty, self._show_foot)
 
     @property
     def wanted_offset(self) -> int | None:
-        """Offset that is to be selected when it is read."""
+        """Offset to be selected when it is read."""
         return self._wanted_offset
 
     @property
     def follows_end(self) -> bool:
-        """Whether what is sent now would be on the page that is shown."""
+        """Whether a new message would be on the shown page."""
         return self._window is None or not self._window.has_newer
 
     def take_state(self, state: ClusterState) -> None:
-        """Know what the broker has; the page itself stays as it was read."""
+        """Use the figures of the broker; the page itself stays unchanged."""
         self._state = state
         self._consumption.take_state(state)
         self.grid.view.viewport().update()
@@ -124,26 +129,17 @@ class QueuePages(Panel):
         self.load()
 
     def go_to_time(self, at_ms: int) -> None:
-        """Show the queue from the first message on that was stored at a time or later."""
+        """Show the queue from the first message that was stored at a time or later."""
         self.grid.set_loading(True)
         pending = self._source.ask(FindOffset(self.topic, self.queue, at_ms))
         self._offset_query.ask(pending, self._offset_found, self._failed)
 
     def load(self) -> None:
-        """Read what is shown anew."""
+        """Read the shown part again."""
         self.grid.set_loading(True)
         start = self._window.start if self._window is not None else 0
         pending = self._source.ask(BrowseQueue(self.topic, self.queue, start, PAGE_MESSAGES))
         self._page_query.ask(pending, self._show_page, self._failed)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._keys.setText(tr("R: resend · Ctrl+C: copy"))
-        self.model.all_texts_changed()
-        self._show_empty()
-        self._show_foot()
-
-    # ---- which part ----------------------------------------------------------------------------------------------------
 
     def _first_window(self) -> QueueWindow | None:
         if self.queue == ALL_QUEUES or self._state is None:
@@ -160,17 +156,6 @@ class QueuePages(Panel):
 
     def _now_ms(self) -> int:
         return self._state.taken_ms if self._state is not None else 0
-
-    # ---- showing -------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        self.content.setSpacing(0)
-        self.content.addWidget(self.grid, 1)
-        foot = QWidget()
-        foot.setFixedHeight(Size.ROW)
-        foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
-        self.content.addWidget(self.missing)
-        self.content.addWidget(foot)
 
     def _show_page(self, page: MessagePage) -> None:
         self.grid.set_loading(False)

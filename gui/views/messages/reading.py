@@ -1,4 +1,4 @@
-"""`MessageReading`: reads what is selected in a list, or named by an ID, into the pane that shows one message."""
+"""`MessageReading`: reads a selected message, or one named by an ID, into the pane."""
 
 from __future__ import annotations
 
@@ -18,16 +18,11 @@ from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
 
 class MessageReading(QObject):
-    """What is asked for later makes what is under way void.
-
-    Args:
-        source: Where messages are.
-        pane: Shows them.
-        parent: Qt's owner.
+    """A later request cancels the one in progress.
 
     Signals:
         hit_read: A hit of a search is about to be shown; carries its `MessageDetail`.
-        unique_wanted: Nothing lies where an ID would name a place: it may be one that a client gave. Carries the ID.
+        unique_wanted: No message is at the place that an ID names: a client may have created the ID. Carries the ID.
     """
 
     hit_read = Signal(object)
@@ -38,9 +33,9 @@ class MessageReading(QObject):
         self._source = source
         self._pane = pane
         self._key: tuple[int, int] | None = None
-        """Of the row of a queue that is shown or read; None: what is shown is no such row."""
+        """Key of the shown or read row of a queue; None: it is no such row."""
         self._is_alone = False
-        """Whether what is read was asked for by its place or its ID; a page that comes meanwhile must not take its turn."""
+        """Whether the read was requested by place or ID; a page that arrives meanwhile must not replace it."""
         self._query: LatestQuery[MessageDetail] = LatestQuery(self)
 
     @property
@@ -49,12 +44,12 @@ class MessageReading(QObject):
         return self._key is None and self._pane.detail is None and not (self._is_alone and self._query.waiting)
 
     def forget(self) -> None:
-        """Give up what is under way; the pane stays as it is."""
+        """Cancel the read; the pane stays unchanged."""
         self._query.cancel()
         self._key = None
 
     def forget_row(self) -> None:
-        """What is shown is no row of a queue any more; what is under way still comes."""
+        """The shown message is no row of a queue any more; a read in progress continues."""
         self._key = None
 
     def read_row(self, message: MessageRow) -> None:
@@ -76,11 +71,11 @@ class MessageReading(QObject):
         self._read_alone(self._source.ask(ReadMessage(physical_offset)), self.show_error)
 
     def read_id(self, message_id: str) -> None:
-        """Show the message of an offset message ID; `unique_wanted` tells that there is none."""
+        """Show the message of an offset message ID; `unique_wanted` reports that there is none."""
         self._read_alone(self._source.ask(ReadMessageById(message_id)), lambda error: self._not_there(message_id, error))
 
     def show_error(self, error: OrbitError) -> None:
-        """Say that it was not read, and why."""
+        """Show why it was not read."""
         self._key = None
         self._pane.show_error(tr("The message was not read."), error_text(error))
 

@@ -1,4 +1,4 @@
-"""`ReplayDialog`: found messages, or those of a file, are sent again: dry run, pace, pause, stop, and on from its journal."""
+"""`ReplayDialog`: sends found messages, or those of a file, again: dry run, pace, pause, stop, resume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QFileDialog,
     QFormLayout,
     QLineEdit,
     QPushButton,
@@ -27,11 +26,13 @@ from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row, show_text
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox, SegmentedControl
+from gui.widgets.popups import ask_file, ask_folder
 from gui.widgets.production_bar import production_name
+from gui.widgets.said import push_button
 from gui.words.text import count_text, tr
 
 WIDTH = 680
@@ -47,7 +48,7 @@ _SPEEDS = (
 
 
 class ReplayDialog(FittedDialog):
-    """Closing it while it runs stops it; its journal stays, and it can go on later, also after a restart."""
+    """Closing it stops a running replay; its journal stays, so that it can be resumed, also after a restart."""
 
     def __init__(
         self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
@@ -80,15 +81,21 @@ class ReplayDialog(FittedDialog):
         self.folder_button = IconButton(theme, "folder-open", tr("Receipt…"), on_click=self._show_folder)
         self.pause_button = QPushButton(" ")
         self.close_button = QPushButton(" ")
-        self.dry_button = QPushButton(tr("Dry run"))
-        self.go = QPushButton(tr("Send them again"))
+        self.dry_button = push_button("Dry run", lambda: self.start(dry_run=True))
+        self.go = push_button("Send them again", self._go_clicked, role="primary")
         self._build(context)
-        self._connect()
+        self.goal.chosen.connect(lambda _goal: self._show())
+        texts = (self.topic_text, self.name_server, self.cluster_typed)
+        for changed in (*(field.textChanged for field in texts), self.speed.currentIndexChanged):
+            changed.connect(lambda _value: self._show())
+        self.pause_button.clicked.connect(self._pause_or_go_on)
+        self.close_button.clicked.connect(self.reject)
+        self.job.changed.connect(self._show)
         self._show()
 
     @property
     def order(self) -> ReplayOrder:
-        """What is asked for now."""
+        """The entered order."""
         goal = Goal(self.goal.current)
         name = {Goal.TOPIC: self.topic_text.text().strip(), Goal.GROUP: self.group.currentText(), Goal.ORIGIN: ""}[goal]
         name_server = self.name_server.text().strip()
@@ -103,46 +110,45 @@ class ReplayDialog(FittedDialog):
 
     @property
     def _goes_home(self) -> bool:
-        """Whether the messages go to the cluster that is shown."""
         ready = self._source.ready
         return ready is not None and self.name_server.text().strip() == ready.name_server
 
     @property
     def _saved_goal(self) -> Cluster | None:
-        """The saved connection that they go to, by its name or its name servers; None for the cluster that is shown."""
+        """The saved target, by its name or its name servers; None for the shown cluster."""
         text = self.name_server.text().strip()
         saved = () if self._goes_home else saved_connections(self._settings)
         return next((cluster for cluster in saved if text in (cluster.title, cluster.address)), None)
 
     @property
     def production(self) -> str:
-        """Name of the production cluster that they go to; empty where it is none."""
+        """Name of the target if it is a production cluster; else empty."""
         goal = self._saved_goal
         if goal is not None:
             return goal.name if goal.production else ""
         return self._own_production if self._goes_home else ""
 
     def use_file(self, path: str) -> None:
-        """Take the messages of an exported file in place of those that were found."""
+        """Use the messages of an exported file instead of the found ones."""
         self._file = path
         self.filter.setPlainText(path)
         self._show()
 
     def start(self, *, dry_run: bool) -> None:
-        """Begin, or only say what would be sent."""
+        """Begin, or only report what would be sent."""
         if not self._refusal(dry_run=dry_run) and not self.job.is_running:
             self._is_dry = dry_run
             self.job.start(self.order.arguments(dry_run=dry_run), self._source.connect_details, can_pause=not dry_run)
 
     def resume(self, folder: str) -> None:
-        """Go on with a replay that ended early."""
+        """Resume a replay that ended early."""
         if not self.job.is_running:
             self._is_dry = False
             arguments = [*resume_arguments(folder, self.cluster_typed.text().strip()), *details_arguments(self._source)]
             self.job.start(arguments, self._source.connect_details, can_pause=True)
 
     def reject(self) -> None:
-        """Stop what runs, or close."""
+        """Stop a running replay, or close."""
         if self.job.is_running:
             self.job.cancel()
         else:
@@ -167,7 +173,6 @@ class ReplayDialog(FittedDialog):
         self.pace.setDecimals(3)
         self.pace.setValue(PACE_AT_FIRST)
         self.pace.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
-        self.go.setProperty("role", "primary")
         named = (
             (self.filter, "Filter"), (self.topic, "Topic"), (self.topic_text, "Topic"), (self.group, "Group"),
             (self.name_server, "Name server"),
@@ -175,31 +180,28 @@ class ReplayDialog(FittedDialog):
         )  # fmt: skip
         for widget, name in named:
             widget.setAccessibleName(tr(name))
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(self._effect(), "secondary", wrap=True))
-        lines.addWidget(self.filter)
-        lines.addLayout(self._form())
-        lines.addWidget(self.fault)
-        lines.addWidget(self.cluster_typed)
-        lines.addWidget(self.view)
-        lines.addLayout(row(self.file_button, self.resume_button, self.folder_button, 1))
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(self._effect(), "secondary", wrap=True),
+            self.filter,
+            self._form(),
+            self.fault,
+            self.cluster_typed,
+            self.view,
+            row(self.file_button, self.resume_button, self.folder_button, 1),
+        )
         self.set_foot(row(1, self.close_button, self.pause_button, self.dry_button, self.go))
 
     def _form(self) -> QFormLayout:
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(across=16, down=10, grow="expanding")
         form.addRow(label(tr("Send to"), "secondary"), row(self.goal, 1))
         where = row(self.topic, self.group)
         for part in (self.topic, self.group):
             where.setStretchFactor(part, 1)
         form.addRow("", where)
         form.addRow(label(tr("Name server"), "secondary"), self.name_server)
-        pace = row(self.speed, self.pace)
-        pace.setStretch(1, 1)
-        form.addRow(label(tr("Pace"), "secondary"), pace)
+        form.addRow(label(tr("Pace"), "secondary"), row(self.speed, (self.pace, 1)))
         form.addRow("", row(self.new_ids, self.born_now, 1, spacing=16))
         form.addRow("", row(self.without_delay, self.partial, 1, spacing=16))
         return form
@@ -214,17 +216,6 @@ class ReplayDialog(FittedDialog):
         originals = tr("Originals are sent, also what is masked.") if masks else ""
         return " ".join(filter(None, (count, words, originals)))
 
-    def _connect(self) -> None:
-        self.goal.chosen.connect(lambda _goal: self._show())
-        texts = (self.topic_text, self.name_server, self.cluster_typed)
-        for changed in (*(field.textChanged for field in texts), self.speed.currentIndexChanged):
-            changed.connect(lambda _value: self._show())
-        self.pause_button.clicked.connect(self._pause_or_go_on)
-        self.close_button.clicked.connect(self.reject)
-        self.dry_button.clicked.connect(lambda: self.start(dry_run=True))
-        self.go.clicked.connect(self._go_clicked)
-        self.job.changed.connect(self._show)
-
     # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _refusal(self, *, dry_run: bool) -> str:
@@ -237,14 +228,14 @@ class ReplayDialog(FittedDialog):
 
     @property
     def _unconfirmed(self) -> str:
-        """What must be typed before a production cluster is sent to; empty where nothing must."""
+        """The confirmation that a production cluster requires; empty where none is missing."""
         if self.cluster_typed.text().strip() == self.production or not self.production:
             return ""
         return tr("{name} is a production cluster: type its name to confirm", name=self.production)
 
     @property
     def _can_go_on(self) -> bool:
-        """Whether the replay that ended here has messages left."""
+        """Whether the ended replay has messages left."""
         # One that was killed had no last word.
         ended_early = self.job.state in (JobState.CANCELLED, JobState.FAILED)
         has_rest = self.job.state is JobState.PARTIAL and "go on with" in self.job.last
@@ -260,8 +251,7 @@ class ReplayDialog(FittedDialog):
         self.cluster_typed.setVisible(bool(self.production))
         self.cluster_typed.setPlaceholderText(self.production)
         refusal = "" if running else self._refusal(dry_run=False)
-        self.fault.setText(refusal)
-        self.fault.setVisible(bool(refusal))
+        show_text(self.fault, refusal)
         self.go.setText(tr("Go on") if self._can_go_on else tr("Send them again"))
         self.go.setEnabled(not running and (self._can_go_on or not refusal))
         self.dry_button.setEnabled(not running and not self._refusal(dry_run=True))
@@ -285,18 +275,10 @@ class ReplayDialog(FittedDialog):
             self.job.pause()
 
     def _ask_file(self) -> None:
-        dialog = QFileDialog(self, tr("From a file…"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Messages (*.jsonl *.csv *.parquet)")])
-        dialog.fileSelected.connect(self.use_file)
-        dialog.open()
+        ask_file(self, tr("From a file…"), self.use_file, kinds=[tr("Messages (*.jsonl *.csv *.parquet)")])
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self, tr("Journal of the replay"), str(replays_folder()))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self.resume)
-        dialog.open()
+        ask_folder(self, tr("Journal of the replay"), self.resume, str(replays_folder()))
 
     def _show_folder(self) -> None:
         if self.job.folder:

@@ -1,14 +1,13 @@
-"""`SearchPanel`: a search over everything that is stored, or within a queue: filter, plan, progress, hits, how it ended."""
+"""`SearchPanel`: a search over everything that is stored, or within a queue: filter, plan, progress, hits, result."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, Marks, OrbitError, marks_of, parse_filter
 from broker_core.worker.questions.searches import SearchHits
@@ -36,10 +35,12 @@ from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import button_text
@@ -47,18 +48,17 @@ from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
 SHOW_INTERVAL_MS = 100
-"""Hits are shown this often, however many come."""
+"""Interval of showing hits."""
 SELECTED_MAX = 1_000
-"""More rows than this cannot be named in a filter: then the whole result is meant."""
-AnyDialog = TypeVar("AnyDialog", ExportDialog, ReplayDialog)
+"""More rows cannot be named in a filter: then the whole result is used."""
 
 
 class SearchPanel(QWidget):
-    """See the module. ``top`` goes above, ``table`` beside the message that is read.
+    """See the module. The panel itself goes above, ``table`` beside the read message.
 
     Signals:
         selected: Another hit is selected; carries its row, or None.
-        browse_wanted: The queue of a hit is to be shown from it on; carries its row.
+        browse_wanted: Show the queue of a hit from it on; carries its row.
     """
 
     selected = Signal(object)
@@ -78,10 +78,10 @@ class SearchPanel(QWidget):
 
         Args:
             context: Of the page.
-            names: What filters are completed with; grows by what is found.
-            masks: What may be shown of messages.
-            bar: Where the filter is entered, if that is somewhere else: its owner then calls `search`.
-            within: A condition that every search has besides its filter; empty for none.
+            names: Completions of filters; grows by found names.
+            masks: Hide parts of messages.
+            bar: External filter bar, whose owner calls `search`; None: the panel has its own.
+            within: Returns a condition of every search besides its filter; empty for none.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -96,27 +96,27 @@ class SearchPanel(QWidget):
         self.run = SearchRun(context.source, context.tasks, self)
         self.progress = SearchProgress(theme, self.run)
         self.marks = Marks()
-        """What the search that is shown looks for."""
+        """Matches of the shown search."""
         self._consumption = Consumption()
         self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks, self._consumption)
         self.model = HitTableModel(self._columns, masks.of, self)
         self.reader = HitReader(context.source, self.model, self)
         self.reader.own_orders[CONSUMPTION] = self._consumption.order
-        self.grid: DataGrid[MessageRow] = DataGrid(self.model, theme, several=True)
+        self.grid = DataGrid(self.model, theme, several=True)
         self.hand = Hand(context, self)
         self.hit_times = HitTimes(theme, context.times)
-        self.search_button = IconButton(theme, "magnifying-glass", " ", role="primary", on_click=self.bar.submit)
-        self.export_button = IconButton(theme, "arrow-down", " ", role="small", on_click=self._export_clicked)
-        self.replay_button = IconButton(theme, "repeat", " ", role="small", on_click=self._replay_clicked)
+        self.search_button = said_button(theme, "magnifying-glass", "Search", role="primary", on_click=self.bar.submit)
+        self.export_button = said_button(theme, "arrow-down", "Export…", role="small", on_click=self.export)
+        self.replay_button = said_button(theme, "repeat", "Replay…", role="small", on_click=self.replay)
         self.fields = HitFields(theme, context.settings, self.model, self.grid, self._columns)
         self.missing = MissingNote()
         self.foot = label(role="caption")
-        self._hint = label(role="caption")
+        self._hint = said_label("Right-click a cell to filter for or against it", "caption")
         self._state_ms = 0
         self._filter = ""
-        """What was entered last."""
+        """The last filter."""
         self._asked_ms = 0
-        """When the search began, which is what -2h counts from."""
+        """Begin of the search, from which -2h counts."""
         self._show_timer = QTimer(self)
         self._show_timer.setSingleShot(True)
         self._show_timer.setInterval(SHOW_INTERVAL_MS)
@@ -124,18 +124,19 @@ class SearchPanel(QWidget):
         self.table = self._build()
         self._connect()
         self.fields.restore()
-        self.retranslate()
+        said(self.fields.button, text="Columns")
+        on_language(self, self._write_texts)
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_time(self, state: ClusterState) -> None:
-        """Know the time of the broker, to leave out today's date, and what groups have consumed by now."""
+        """Use the broker's time, to leave out today's date, and the offsets of groups."""
         self._state_ms = state.taken_ms
         self._consumption.take_state(state)
         self.grid.view.viewport().update()
 
     def search(self, text: str, *, plan_only: bool = False) -> None:
-        """Search for what passes a filter, or say only how that would be done."""
+        """Search with a filter, or show only the plan."""
         self._drop()
         self._masks.refresh()
         self.grid.set_error("")
@@ -148,52 +149,37 @@ class SearchPanel(QWidget):
         self._show_foot()
 
     def end(self) -> None:
-        """Give up the search and forget its hits."""
+        """Cancel the search and forget its hits."""
         self.run.forget()
         self._drop()
 
     def focus(self) -> None:
-        """Put the cursor into the filter."""
+        """Focus the filter."""
         self.bar.focus()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.search_button.setText(tr("Search"))
-        self.export_button.setText(tr("Export…"))
-        self.replay_button.setText(tr("Replay…"))
-        self.fields.button.setText(tr("Columns"))
-        self._hint.setText(tr("Right-click a cell to filter for or against it"))
-        if self._has_own_bar:
-            self.bar.retranslate()
-        self.progress.retranslate()
-        self.hit_times.retranslate()
-        self.model.all_texts_changed()
+    def _write_texts(self) -> None:
         self._show_empty()
         self._show_foot()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> QWidget:
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
+        lines = column(spacing=Size.GAP)
+        self.setLayout(lines)
         if self._has_own_bar:
             self.bar.line.addWidget(self.search_button)
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
         lines.addWidget(self.progress)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
-        panel.content.addWidget(self.grid, 1)
-        panel.content.addWidget(self.missing)
+        panel = Panel(flush=True, spacing=0)
+        fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW + 4)
         buttons = (self.export_button, self.replay_button, self.fields.button)
         foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
         # The histogram stands above the hits alone: so the message beside them has the whole height.
-        parts = column(self.hit_times, panel, spacing=Size.GAP)
-        parts.setStretch(1, 1)
+        parts = column(self.hit_times, (panel, 1), spacing=Size.GAP)
         table = QWidget()
         table.setLayout(parts)
         return table
@@ -213,7 +199,7 @@ class SearchPanel(QWidget):
         self.reader.sorting.connect(self._sorting)
         self.reader.failed.connect(self._not_read)
         self.reader.missing.connect(lambda notice: self.missing.say(broker_text(notice)))
-        self.grid.selected.connect(self._row_selected)
+        self.grid.selected.connect(self.selected)
         self.grid.menu_asked.connect(self._open_menu)
         header = self.grid.header
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -242,7 +228,6 @@ class SearchPanel(QWidget):
         self.bar.submit()
 
     def _drop(self) -> None:
-        """Forget what an earlier search found."""
         self.reader.stop()
         self._waiting.clear()
         self._show_timer.stop()
@@ -310,7 +295,7 @@ class SearchPanel(QWidget):
     # ---- the result as a whole ------------------------------------------------------------------------------------------
 
     def chosen(self) -> Chosen:
-        """The rows that are selected, if there are several; else all that the search finds."""
+        """The selected rows if there are several; else the whole result."""
         ready = self._context.source.ready
         if 1 < self.grid.selected_count <= SELECTED_MAX and ready is not None:
             rows = self.grid.selected_rows
@@ -322,11 +307,11 @@ class SearchPanel(QWidget):
 
     def export(self) -> ExportDialog | None:
         """Open the dialog that writes messages to a file."""
-        return self._opened(ExportDialog(self._context, self.chosen(), self)) if self._can_take else None
+        return opened(ExportDialog(self._context, self.chosen(), self)) if self._can_take else None
 
     def replay(self) -> ReplayDialog | None:
         """Open the dialog that sends messages again."""
-        return self._opened(ReplayDialog(self._context, self.chosen(), self)) if self._can_take else None
+        return opened(ReplayDialog(self._context, self.chosen(), self)) if self._can_take else None
 
     def give(self) -> None:
         """Give the selected messages to one consumer."""
@@ -334,29 +319,12 @@ class SearchPanel(QWidget):
 
     @property
     def _can_take(self) -> bool:
-        """Whether there is a search whose result can be taken along."""
         return self.run.state not in (SearchState.NONE, SearchState.FAILED)
-
-    def _export_clicked(self) -> None:
-        self.export()
-
-    def _replay_clicked(self) -> None:
-        self.replay()
-
-    @staticmethod
-    def _opened(dialog: AnyDialog) -> AnyDialog:
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
 
     # ---- rows ----------------------------------------------------------------------------------------------------------
 
-    def _row_selected(self, hit: MessageRow | None) -> None:
-        self.selected.emit(hit)
-
     def _open_menu(self, hit: MessageRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         view = self.grid.view
         cell = view.indexAt(view.viewport().mapFromGlobal(at))
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):

@@ -1,4 +1,4 @@
-"""`SearchPanels`: the two lists of hits of the Messages page, each made when it is first wanted."""
+"""`SearchPanels`: the two lists of hits of the Messages page, each made on demand."""
 
 from __future__ import annotations
 
@@ -17,18 +17,11 @@ from monitoring.state import ClusterState
 
 
 class SearchPanels(QObject):
-    """One searches everything; the other browses with a filter: a search within the queues that are shown.
-
-    Args:
-        context: Of the page.
-        names: What filters are completed with.
-        masks: What may be shown of messages.
-        bar: Where the filter of browsing is entered.
-        pages: Which queues are browsed; owns the panels.
+    """One searches everything; the other browses with a filter: a search within the shown queues.
 
     Signals:
-        made: A panel is to find its place; carries the `SearchPanel`.
-        search_made: So is the part of the page that enters a search; carries that panel.
+        made: A panel was made and needs a place; carries the `SearchPanel`.
+        search_made: The panel that searches everything was made; carries it.
     """
 
     made = Signal(object)
@@ -47,7 +40,7 @@ class SearchPanels(QObject):
 
     @property
     def has_search(self) -> bool:
-        """Whether everything was searched before."""
+        """Whether the search of everything was made."""
         return self._search is not None
 
     @property
@@ -73,18 +66,11 @@ class SearchPanels(QObject):
             self._narrowed.end()
 
     def take_state(self, state: ClusterState) -> None:
-        """Know the time of the broker."""
+        """Use the broker's time and offsets."""
         self._state = state
-        for panel in self._all():
-            panel.show_time(state)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for panel in self._all():
-            panel.retranslate()
-
-    def _all(self) -> list[SearchPanel]:
-        return [panel for panel in (self._search, self._narrowed) if panel is not None]
+        for panel in (self._search, self._narrowed):
+            if panel is not None:
+                panel.show_time(state)
 
     def _made(self, panel: SearchPanel) -> SearchPanel:
         self.made.emit(panel)
@@ -93,7 +79,7 @@ class SearchPanels(QObject):
         return panel
 
     def _queues_shown(self) -> str:
-        """What is browsed, as a condition."""
+        """The browsed queues, as a condition."""
         topic = f"topic = {quoted(self._pages.topic)}"
         # A light topic has one queue; its messages have the numbers of queues of other topics.
         is_whole = self._pages.queue == ALL_QUEUES or self._pages.topic.startswith(reserved.LMQ_PREFIX)

@@ -1,17 +1,18 @@
-"""`SearchProgress`: what a search is about to do, how far it is, and how it ended."""
+"""`SearchProgress`: plan, progress and result of a search."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.search import SearchRun, SearchState
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, column, label, row, show_text
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import on_language, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import KnownTexts, count_text, duration_text, tr
@@ -64,11 +65,11 @@ _PLANS = KnownTexts(
 
 
 class SearchProgress(Panel):
-    """See the module. Its timer runs only while a search does and it is on screen.
+    """See the module. Its timer runs only while a search runs and it is visible.
 
     Signals:
-        run_wanted: Go on after a plan or a pause.
-        pause_wanted, cancel_wanted: As they say.
+        run_wanted: Continue after a plan or a pause.
+        pause_wanted, cancel_wanted: Pause, or cancel.
     """
 
     run_wanted = Signal()
@@ -84,29 +85,21 @@ class SearchProgress(Panel):
         self.verdict = Chip(theme)
         self.plan = ElidedLabel(role="caption")
         self.reason = label(role="warning", wrap=True)
-        self.promise = label(role="caption")
+        self.promise = said_label("Reading does not move any consumer position", "caption")
         self.line = ProgressLine(theme)
         self.pause_button = IconButton(theme, "pause", " ", role="small", on_click=self._pause_or_go_on)
-        self.cancel_button = IconButton(theme, "stop", " ", role="small", on_click=self.cancel_wanted.emit)
+        self.cancel_button = said_button(theme, "stop", "Stop", role="small", on_click=self.cancel_wanted.emit)
         first = row(self.word, self.counts, self.speed, 1, self.verdict, self.pause_button, self.cancel_button, spacing=14)
-        second = row(self.plan, self.promise, spacing=14)
-        second.setStretch(0, 1)
-        lines = QVBoxLayout()
-        lines.setSpacing(6)
-        lines.addLayout(first)
-        lines.addWidget(self.line)
-        lines.addLayout(second)
-        lines.addWidget(self.reason)
+        lines = column(first, self.line, row((self.plan, 1), self.promise, spacing=14), self.reason, spacing=6)
         self.content.setContentsMargins(12, 8, 12, 8)
         self.content.addLayout(lines)
         self._timer = QTimer(self)
         self._timer.setInterval(RATE_INTERVAL_MS)
         self._timer.timeout.connect(self._show_speed)
         run.changed.connect(self.show_run)
-        self.retranslate()
+        on_language(self, self.show_run)
 
     def show_run(self) -> None:
-        """Show the search as it is now."""
         run = self._run
         self.setVisible(run.state is not SearchState.NONE)
         self.word.setText(tr(_WORDS.get(run.state, "")))
@@ -127,19 +120,12 @@ class SearchProgress(Panel):
         self._show_verdict()
         steps = [f"{place} {_PLANS.text(step)}" for place, step in enumerate(run.plan, start=1)]
         self.plan.setText(f"{tr('Plan')}   {'  →  '.join(steps)}" if steps else "")
-        self.reason.setText(self._reason_text())
-        self.reason.setVisible(bool(self.reason.text()))
+        show_text(self.reason, self._reason_text())
         self.line.set_share(self._share())
         self.pause_button.setVisible(run.state in (SearchState.RUNNING, SearchState.PAUSED))
         self.pause_button.set_glyph("play" if run.state is SearchState.PAUSED else "pause")
         self.pause_button.setText(tr("Go on") if run.state is SearchState.PAUSED else tr("Pause"))
         self.cancel_button.setVisible(not run.is_over)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.cancel_button.setText(tr("Stop"))
-        self.promise.setText(tr("Reading does not move any consumer position"))
-        self.show_run()
 
     def _share(self) -> float | None:
         run = self._run
@@ -151,11 +137,9 @@ class SearchProgress(Panel):
 
     def _show_verdict(self) -> None:
         state = self._run.state
-        text = {
-            SearchState.COMPLETE: tr("Complete"),
-            SearchState.PARTIAL: tr("Partial"),
-            SearchState.FAILED: tr("Failed"),
-        }.get(state, tr("Partial until done"))
+        text = {SearchState.COMPLETE: tr("Complete"), SearchState.PARTIAL: tr("Partial"), SearchState.FAILED: tr("Failed")}.get(
+            state, tr("Partial until done")
+        )
         self.verdict.set(text, _STATES.get(state, State.PLAIN))
 
     def _show_speed(self) -> None:

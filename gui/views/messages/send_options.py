@@ -1,4 +1,4 @@
-"""`SendOptions`: what a sender may ask for beyond the message: order, a later delivery, variables, a burst."""
+"""`SendOptions`: options of a send: order, later delivery, variables, burst."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
 from gui.theme.fonts import mono_font
-from gui.widgets.basic import label, row
+from gui.widgets.basic import row
 from gui.widgets.inputs import name_count, write_count
+from gui.widgets.said import on_language, said, said_label, say_items
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
@@ -21,7 +22,7 @@ from monitoring.compose.template import VARIABLES
 FIELD_PADDING = 6
 _COUNTED = (" message", " messages")
 _CHOICE_CHARACTERS = 9
-"""Of a choice in a narrow form; the list shows all of it."""
+"""Width of a choice in a narrow form; its list is wider."""
 
 _WHEN = (
     (When.NOW, "At once", ""),
@@ -42,143 +43,26 @@ class SendOptions(QWidget):
     """Lines below the fields of the message.
 
     Signals:
-        changed: Something else is asked for.
+        changed: Another option is entered.
     """
 
     changed = Signal()
 
     def __init__(self, *, fills: bool, parent: QWidget | None = None) -> None:
-        """Create them; ``fills`` says whether variables are filled in at first."""
+        """Create them; ``fills`` is the first state of filling in variables."""
         super().__init__(parent)
-        self.sharding_key = QLineEdit()
+        self.sharding_key = said(QLineEdit(), hint="Equal keys go to one queue, in order")
         self.when = QComboBox()
         self.when_text = QLineEdit()
-        self.fills = QCheckBox()
+        self.fills = said(QCheckBox(), text="Fill in variables")
         self.transaction = QComboBox()
         self.count = QSpinBox()
-        self.rate = QSpinBox()
+        self.rate = said(QSpinBox(), suffix=" per second")
         self.fills.setChecked(fills)
-        self._captions: list[tuple[QLabel, str]] = []
-        self._no_transaction = "None"
-        self._build()
-        self._when_changed()
-        self.retranslate()
-
-    @property
-    def fault(self) -> str:
-        """Why the message cannot be sent like this; empty when it can."""
-        when = self._when
-        if self.transaction_end and when is not When.NOW:
-            return tr("A message in a transaction cannot be delayed as well.")
-        if when is When.NOW or self._value(when) is not None:
-            return ""
-        return tr("Say when the message is to be delivered, e.g. {example}.", example=self.when_text.placeholderText())
-
-    def properties(self) -> tuple[tuple[str, str], ...]:
-        """What is asked for, as properties of the message."""
-        key, when = self.sharding_key.text().strip(), self._when
-        asked = ((SHARDING_KEY, key), (when.value, self._value(when) or "" if when is not When.NOW else ""))
-        return tuple((name, value) for name, value in asked if value)
-
-    def take(self, properties: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Enter what of some properties has a field here, in place of what was entered before; the others are returned."""
-        asked = dict(properties)
-        when = next((one for one in (When.LEVEL, When.AFTER, When.AT) if one.value in asked), When.NOW)
-        text = asked.get(when.value, "") + ("ms" if when is When.AFTER else "")
-        if when is not When.NOW and delivery_value(when, text, now_ms=0, zone=None) != asked[when.value]:
-            when, text = When.NOW, ""
-        key = asked.get(SHARDING_KEY, "")
-        self.sharding_key.setText(key if key == key.strip() else "")
-        self.when.setCurrentIndex([one for one, _title, _example in _WHEN].index(when))
-        self.when_text.setText(text)
-        taken = self.properties()
-        return tuple(pair for pair in properties if pair not in taken)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for shown, text in self._captions:
-            shown.setText(tr(text))
-        for place, (_when, title, _example) in enumerate(_WHEN):
-            self.when.setItemText(place, tr(title))
-        for place, (end, title) in enumerate(_ENDS):
-            self.transaction.setItemText(place, tr(title if end else self._no_transaction))
-        self.fills.setText(tr("Fill in variables"))
-        self.sharding_key.setPlaceholderText(tr("Equal keys go to one queue, in order"))
-        write_count(self.count, *_COUNTED)
-        self.rate.setSuffix(tr(" per second"))
-        named = (
-            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
-            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
-        )  # fmt: skip
-        for widget, name in named:
-            widget.setAccessibleName(tr(name))
-
-    def _caption(self, text: str) -> QLabel:
-        """A name before a line; English."""
-        made = label(tr(text), "secondary")
-        self._captions.append((made, text))
-        return made
-
-    def add_to(self, form: QFormLayout) -> None:
-        """Put the lines into the form of the dialog."""
-        form.addRow(self._caption("Sharding key"), self.sharding_key)
-        later = row(self.when, self.when_text)
-        later.setStretch(1, 1)
-        form.addRow(self._caption("Delivery"), later)
-        form.addRow(self._caption("Transaction"), self.transaction)
-        form.addRow(self._caption("Repeat"), row(self.count, self.rate, self.fills, 1))
-
-    def add_delivery(self, form: QFormLayout) -> None:
-        """Put when and how it is delivered into one line of a narrow form."""
-        for choice in (self.when, self.transaction):
-            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            choice.setMinimumContentsLength(_CHOICE_CHARACTERS)
-        self._no_transaction = "No transaction"
-        line = row(self.when, self.when_text, self.transaction)
-        for place, weight in enumerate((3, 3, 4)):
-            line.setStretch(place, weight)
-        form.addRow(self._caption("Delivery"), line)
-
-    def add_order_and_repeat(self, form: QFormLayout) -> None:
-        """Put the other lines into a narrow form."""
-        order = row(self.sharding_key, self.fills)
-        order.setStretch(0, 1)
-        form.addRow(self._caption("Sharding key"), order)
-        form.addRow(self._caption("Repeat"), row(self.count, self.rate, 1))
-
-    @property
-    def transaction_end(self) -> str:
-        """How a transaction is to end, as `SendMessage` says it; empty for none."""
-        return str(self.transaction.currentData())
-
-    @property
-    def is_timer(self) -> bool:
-        """Whether the message is to have a time of its own."""
-        return self._when in (When.AFTER, When.AT)
-
-    def forbid(self, *, timers: str, transactions: str) -> None:
-        """Make grey what the cluster cannot do, each with the reason; empty for what it can."""
-        items = self.when.model()
-        assert isinstance(items, QStandardItemModel)
-        for place, (when, _title, _example) in enumerate(_WHEN):
-            if when in (When.AFTER, When.AT):
-                items.item(place).setEnabled(not timers)
-                items.item(place).setToolTip(tip_text(timers))
-        self.transaction.setEnabled(not transactions)
-        self.transaction.setToolTip(tip_text(transactions))
-
-    @property
-    def _when(self) -> When:
-        return _WHEN[self.when.currentIndex()][0]
-
-    def _value(self, when: When) -> str | None:
-        return delivery_value(when, self.when_text.text(), now_ms=time.time_ns() // 1_000_000, zone=None)
-
-    def _build(self) -> None:
-        for _when, title, _example in _WHEN:
-            self.when.addItem(title)
+        say_items(self.when, [title for _when, title, _example in _WHEN])
         for end, title in _ENDS:
             self.transaction.addItem(title, end)
+        say_items(self.transaction, [title for _end, title in _ENDS])
         self.transaction.currentIndexChanged.connect(self.changed)
         self.sharding_key.setFont(mono_font())
         self.count.setRange(1, BURST_MESSAGES_MAX)
@@ -195,6 +79,98 @@ class SendOptions(QWidget):
         for number in (self.count, self.rate):
             number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         self.rate.setEnabled(False)
+        self._when_changed()
+        named = (
+            (self.sharding_key, "Sharding key"), (self.when, "Delivery"), (self.when_text, "Time of delivery"),
+            (self.transaction, "Transaction"), (self.count, "How many"), (self.rate, "Messages per second"),
+        )  # fmt: skip
+        for widget, name in named:
+            said(widget, name=name)
+        on_language(self.count, self._write_count)
+
+    @property
+    def fault(self) -> str:
+        """Why the message cannot be sent like this; empty when it can."""
+        when = self._when
+        if self.transaction_end and when is not When.NOW:
+            return tr("A message in a transaction cannot be delayed as well.")
+        if when is When.NOW or self._value(when) is not None:
+            return ""
+        return tr("Say when the message is to be delivered, e.g. {example}.", example=self.when_text.placeholderText())
+
+    def properties(self) -> tuple[tuple[str, str], ...]:
+        """The options, as properties of the message."""
+        key, when = self.sharding_key.text().strip(), self._when
+        asked = ((SHARDING_KEY, key), (when.value, self._value(when) or "" if when is not When.NOW else ""))
+        return tuple((name, value) for name, value in asked if value)
+
+    def take(self, properties: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Enter the properties that have a field here, replacing earlier entries; the others are returned."""
+        asked = dict(properties)
+        when = next((one for one in (When.LEVEL, When.AFTER, When.AT) if one.value in asked), When.NOW)
+        text = asked.get(when.value, "") + ("ms" if when is When.AFTER else "")
+        if when is not When.NOW and delivery_value(when, text, now_ms=0, zone=None) != asked[when.value]:
+            when, text = When.NOW, ""
+        key = asked.get(SHARDING_KEY, "")
+        self.sharding_key.setText(key if key == key.strip() else "")
+        self.when.setCurrentIndex([one for one, _title, _example in _WHEN].index(when))
+        self.when_text.setText(text)
+        taken = self.properties()
+        return tuple(pair for pair in properties if pair not in taken)
+
+    def _write_count(self) -> None:
+        write_count(self.count, *_COUNTED)
+
+    def add_to(self, form: QFormLayout) -> None:
+        """Add the lines to the form of the dialog."""
+        form.addRow(said_label("Sharding key"), self.sharding_key)
+        form.addRow(said_label("Delivery"), row(self.when, (self.when_text, 1)))
+        form.addRow(said_label("Transaction"), self.transaction)
+        form.addRow(said_label("Repeat"), row(self.count, self.rate, self.fills, 1))
+
+    def add_delivery(self, form: QFormLayout) -> None:
+        """Add time and kind of delivery as one line of a narrow form."""
+        for choice in (self.when, self.transaction):
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setMinimumContentsLength(_CHOICE_CHARACTERS)
+        say_items(self.transaction, ["No transaction"])
+        line = row(self.when, self.when_text, self.transaction)
+        for place, weight in enumerate((3, 3, 4)):
+            line.setStretch(place, weight)
+        form.addRow(said_label("Delivery"), line)
+
+    def add_order_and_repeat(self, form: QFormLayout) -> None:
+        """Add the other lines to a narrow form."""
+        form.addRow(said_label("Sharding key"), row((self.sharding_key, 1), self.fills))
+        form.addRow(said_label("Repeat"), row(self.count, self.rate, 1))
+
+    @property
+    def transaction_end(self) -> str:
+        """The end of a transaction, as in `SendMessage`; empty for none."""
+        return str(self.transaction.currentData())
+
+    @property
+    def is_timer(self) -> bool:
+        """Whether the message has a delivery time of its own."""
+        return self._when in (When.AFTER, When.AT)
+
+    def forbid(self, *, timers: str, transactions: str) -> None:
+        """Disable options that the cluster lacks, each with the reason; empty for available ones."""
+        items = self.when.model()
+        assert isinstance(items, QStandardItemModel)
+        for place, (when, _title, _example) in enumerate(_WHEN):
+            if when in (When.AFTER, When.AT):
+                items.item(place).setEnabled(not timers)
+                items.item(place).setToolTip(tip_text(timers))
+        self.transaction.setEnabled(not transactions)
+        self.transaction.setToolTip(tip_text(transactions))
+
+    @property
+    def _when(self) -> When:
+        return _WHEN[self.when.currentIndex()][0]
+
+    def _value(self, when: When) -> str | None:
+        return delivery_value(when, self.when_text.text(), now_ms=time.time_ns() // 1_000_000, zone=None)
 
     def _when_changed(self) -> None:
         _when, _title, example = _WHEN[self.when.currentIndex()]
@@ -208,7 +184,7 @@ class SendOptions(QWidget):
         self.changed.emit()
 
     def set_several(self, *, several: bool) -> None:
-        """Several messages that are given are sent: of what is asked for here only their end and their rate count."""
+        """Disable options that do not apply to several given messages: only their end and rate do."""
         for widget in (self.sharding_key, self.when, self.when_text, self.count, self.fills):
             widget.setEnabled(not several)
         self.when_text.setEnabled(not several and self._when is not When.NOW)

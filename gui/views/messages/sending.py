@@ -1,8 +1,8 @@
-"""`SendDialogs`: the dialogs of a page that send a message: a new one, a stored one again, or to one consumer alone."""
+"""`SendDialogs`: dialogs of a page that send a message: a new one, a stored one again, or to one consumer."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
@@ -10,20 +10,16 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.hand_dialog import Hand, HandDialog
 from gui.views.page import PageContext
+from gui.widgets.popups import opened
 from monitoring.state import ClusterState
 
 
 class SendDialogs(QObject):
-    """Opens them.
-
-    Args:
-        context: Of the page.
-        pane: Shows the message that is sent again.
-        page: Owns the dialogs.
+    """Opens them over a page.
 
     Signals:
         sent: Messages were stored in a topic; carries its name and the `SendReceipt`, or how many there are (int).
-        shown_wanted: What was sent is to be shown; carries topic and `SendReceipt`.
+        shown_wanted: Show the sent message; carries topic and `SendReceipt`.
     """
 
     sent = Signal(str, object)
@@ -36,7 +32,7 @@ class SendDialogs(QObject):
         self._page = page
         self.hands = Hand(context, page)
         self.state: ClusterState | None = None
-        """What the dialogs offer; None: nothing is known yet."""
+        """The state from which the dialogs offer names; None: unknown."""
 
     def send(self, topic: str) -> ComposeDialog:
         """Send a new message."""
@@ -69,10 +65,5 @@ class SendDialogs(QObject):
     def _composing(self, dialog: ComposeDialog) -> ComposeDialog:
         dialog.sent.connect(self.sent)
         dialog.shown_wanted.connect(self.shown_wanted)
-        dialog.stored_several.connect(self._several_sent)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
-        return dialog
-
-    def _several_sent(self, topic: str, count: int) -> None:
-        self.sent.emit(topic, count)
+        dialog.stored_several.connect(self.sent.emit)
+        return opened(dialog)

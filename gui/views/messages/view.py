@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QWidget
 
 from broker_core.api import Marks
@@ -30,8 +29,9 @@ from gui.views.messages.search_panel import SearchPanel
 from gui.views.messages.search_panels import SearchPanels
 from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import on_key
 from gui.widgets.containers import PartBar
+from gui.widgets.said import said_button, say_tabs
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -49,7 +49,7 @@ class MessagesView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self.ask_send)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
         self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
@@ -64,7 +64,26 @@ class MessagesView(PageView):
         self._tops, self._tables = QStackedWidget(), QStackedWidget()
         self.panels = SearchPanels(context, self.names, self.masks, self.bar, self.pages)
         self._is_narrowed = False
-        self._build()
+        for _part in (BROWSE, SEARCH):
+            self.tabs.addTab("")
+        say_tabs(self.tabs, "Browse by queue", "Search")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.content.addWidget(self.tabs)
+        self._tops.addWidget(self.bar)
+        self.content.addWidget(self._tops)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        self._tables.addWidget(self.pages)
+        split.addWidget(self._tables)
+        split.addWidget(self.detail)
+        split.setChildrenCollapsible(False)
+        split.setHandleWidth(Size.GAP)
+        split.setStretchFactor(0, 5)
+        split.setStretchFactor(1, 3)
+        split.setSizes([800, 400])
+        self.detail.setMinimumWidth(300)
+        self.content.addWidget(split, 1)
+        self.set_parts(grid=self.grid, find=self._focus_filter, detail=self.detail)
         self._connect()
         self.retranslate()
 
@@ -72,17 +91,16 @@ class MessagesView(PageView):
 
     @property
     def search(self) -> SearchPanel:
-        """The part that searches."""
         return self.panels.search
 
     @property
     def narrowed(self) -> SearchPanel:
-        """What browses with a filter."""
+        """The part that browses with a filter."""
         return self.panels.narrowed
 
     @property
     def _hits(self) -> SearchPanel | None:
-        """The hits that are shown; None while a page of a queue is."""
+        """The shown hits; None while a page of a queue is shown."""
         if self.tabs.currentIndex() == SEARCH:
             return self.search
         return self.narrowed if self._is_narrowed else None
@@ -136,27 +154,14 @@ class MessagesView(PageView):
         if self.pages.topic:
             self.pages.load()
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
+    def _focus_filter(self) -> None:
         if self.tabs.currentIndex() == SEARCH:
             self.search.focus()
             return
         self.bar.filter.focus()
 
-    def detail_pane(self) -> QWidget:
-        return self.detail
-
     def retranslate(self) -> None:
-        self.send_button.setText(tr("Send message…"))
         set_acting(self.send_button, read_only_reason(self.context.source))
-        self.tabs.setTabText(BROWSE, tr("Browse by queue"))
-        self.tabs.setTabText(SEARCH, tr("Search"))
-        self.bar.retranslate()
-        self.panels.retranslate()
-        self.detail.retranslate()
-        self.pages.retranslate()
         self._show_facts()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -183,9 +188,6 @@ class MessagesView(PageView):
         self.search.bar.set_text(filter_text)
         self.search.bar.submit(plan_only=plan_only)
 
-    def _send_clicked(self) -> None:
-        self.ask_send()
-
     def _message_sent(self, topic: str, _sent: SendReceipt | int) -> None:
         if topic == self.pages.topic and self.pages.follows_end:
             self.pages.show_newest()
@@ -194,26 +196,6 @@ class MessagesView(PageView):
         self._show_place(topic, receipt.queue_id, receipt.queue_offset)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        for _part in (BROWSE, SEARCH):
-            self.tabs.addTab("")
-        self.tabs.setDrawBase(False)
-        self.tabs.setExpanding(False)
-        self.content.addWidget(self.tabs)
-        self._tops.addWidget(self.bar)
-        self.content.addWidget(self._tops)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        self._tables.addWidget(self.pages)
-        split.addWidget(self._tables)
-        split.addWidget(self.detail)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 5)
-        split.setStretchFactor(1, 3)
-        split.setSizes([800, 400])
-        self.detail.setMinimumWidth(300)
-        self.content.addWidget(split, 1)
 
     def _connect(self) -> None:
         self.tabs.currentChanged.connect(self._show_part)
@@ -229,7 +211,7 @@ class MessagesView(PageView):
         self.pages.settled.connect(self._page_settled)
         self.pages.window_changed.connect(self.bar.show_window)
         self.pages.newer.connect(self.bar.show_new)
-        self.pages.send_wanted.connect(self._send_clicked)
+        self.pages.send_wanted.connect(self.ask_send)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
         self.detail.resend_wanted.connect(self.ask_resend)
@@ -239,8 +221,7 @@ class MessagesView(PageView):
         self.reading.unique_wanted.connect(lambda message_id: self._search_for(id_filter(message_id)))
         self.sending.sent.connect(self._message_sent)
         self.sending.shown_wanted.connect(self._show_sent)
-        resend = QShortcut(QKeySequence("R"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        resend.activated.connect(unless_refused(self.context, self.sending.resend_shown))
+        on_key(self.grid, "R", unless_refused(self.context, self.sending.resend_shown))
         self.context.times.changed.connect(self._zone_changed)
 
     def _panel_made(self, panel: SearchPanel) -> None:
@@ -264,7 +245,7 @@ class MessagesView(PageView):
         self._show_table()
 
     def _show_table(self) -> None:
-        """Show the rows of the part, and the message that is selected there."""
+        """Show the rows of the part, and its selected message."""
         hits = self._hits
         self._tables.setCurrentWidget(self.pages if hits is None else hits.table)
         self.detail.body.set_marks(Marks() if hits is None else hits.marks)
@@ -274,12 +255,12 @@ class MessagesView(PageView):
 
     @staticmethod
     def _carry(left: FilterBar, entered: FilterBar) -> None:
-        """What was entered in one part stands in the other, if nothing was entered there."""
+        """Copy the filter of one part into the other, if that is empty."""
         if left.text and not entered.text:
             entered.set_text(left.text)
 
     def _read_selected(self, message: MessageRow | None) -> None:
-        """Show the message that is selected in the part that is shown."""
+        """Show the selected message of the visible part."""
         self.reading.forget()
         if message is None:
             self.detail.show_nothing()
@@ -297,7 +278,7 @@ class MessagesView(PageView):
         self.place_changed.emit({"topic": topic, "queue": queue_id})
 
     def _show_place(self, topic: str, queue_id: int, offset: int | None) -> None:
-        """Browse without a filter, so that what lies at the offset is seen."""
+        """Browse without a filter, so that the message at the offset is visible."""
         self.bar.filter.set_text("")
         self._narrow("")
         self._show_queue(topic, queue_id, offset)
@@ -337,19 +318,17 @@ class MessagesView(PageView):
 
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
         refusal = read_only_reason(self.context.source)
+        queue, offset = message.queue_id, message.queue_offset
         actions = (
             Acting(tr("Resend…"), self.sending.resend_shown, refusal),
             (tr("Life line"), lambda: self._open_life(message)),
             Acting(tr("Give to one consumer…"), self.sending.hand_shown, refusal),
-            (tr("Browse queue {queue} from here", queue=message.queue_id), lambda: self._browse_from(message)),
+            (tr("Browse queue {queue} from here", queue=queue), lambda: self._show_queue(self.pages.topic, queue, offset)),
         )
         popup_row_menu(self.grid, message, actions, at)
 
     def _open_life(self, message: MessageRow) -> None:
         self.context.navigate("message", physical_offset=message.physical_offset)
-
-    def _browse_from(self, message: MessageRow) -> None:
-        self._show_queue(self.pages.topic, message.queue_id, message.queue_offset)
 
     # ---- filter and texts ----------------------------------------------------------------------------------------------
 

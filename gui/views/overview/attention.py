@@ -1,4 +1,4 @@
-"""The panel of the Overview that says what needs attention: what the alert rules found, worst first, with one button each."""
+"""The panel of open alerts on the Overview, worst first, with one button each."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from gui.operations.alert_center import LOOK_MS, SEVERITY_STATES, OpenAlert
 from gui.theme.manager import ThemeManager
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.words import SEVERITY_NAMES, VERBS, alert_place, alert_texts
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, column, fill, label, row, show_text
 from gui.widgets.chip import Chip
 from gui.widgets.panel import HEAD_HEIGHT, Panel
+from gui.widgets.popups import new_menu, popup_below
+from gui.widgets.said import on_language, push_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.broker_words import broker_text
 from gui.words.plain_text import tip_text
@@ -25,13 +27,13 @@ from monitoring.state import ClusterState
 from monitoring.unjudged_rules import NOTHING, Unjudged, UnjudgedWatch
 
 ROWS_SHOWN, ROWS_KEPT = 4, 2
-"""At most, and beside charts in a low window."""
+"""Maximum of rows, and the rows beside charts in a low window."""
 LACKS_SHOWN = 4
-"""Lines that say what could not be judged; the tool tip has all."""
+"""Lines with what could not be judged; the tool tip has all."""
 BUTTON_WIDTH_MIN = 62
-"""So that short verbs stand below each other."""
+"""Equal width of short verbs."""
 MUTES_SHOWN = 12
-"""Alerts that the menu of mutes names."""
+"""Alerts in the menu of mutes."""
 
 
 class AttentionPanel(Panel):
@@ -47,9 +49,7 @@ class AttentionPanel(Panel):
         self._state: ClusterState | None = None
         self._unjudged_watch = UnjudgedWatch()
         self._unjudged = NOTHING
-        self.mute_button = QPushButton()
-        self.mute_button.setProperty("role", "link")
-        self.mute_button.clicked.connect(lambda _checked=False: self._open_mute_menu())
+        self.mute_button = push_button("Mute…", self._open_mute_menu, role="link")
         self.add_action(self.mute_button)
         self.rows = [_Row(context.theme, self._open, self._open_row_menu) for _ in range(ROWS_SHOWN)]
         # Not wrapped: one label with a height for its width, and the page takes the height that charts would like to have.
@@ -57,21 +57,19 @@ class AttentionPanel(Panel):
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.content.setSpacing(0)
         self._row_height = self.rows[0].sizeHint().height()
-        for row in self.rows:
-            self.content.addWidget(row)
+        fill(self.content, *self.rows)
         self.lacks = [ElidedLabel(role="caption") for _ in range(LACKS_SHOWN)]
         """What could not be judged, where nothing is open."""
-        self.content.addStretch(1)
-        self.content.addWidget(self.nothing)
+        fill(self.content, 1, self.nothing)
         for line in self.lacks:
             line.setAlignment(Qt.AlignmentFlag.AlignCenter)
             self.content.addWidget(line)
         self.content.addStretch(1)
         context.alerts.changed.connect(self._alerts_changed)
-        self.retranslate()
+        on_language(self, self._show)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show what is open now, and for how long it has been."""
+        """Show the alerts with their ages."""
         self._now_ms = state.taken_ms
         self._state = state
         # A look goes through all names; alerts are asked for as often.
@@ -84,22 +82,15 @@ class AttentionPanel(Panel):
         self._show()
 
     def _look(self) -> None:
-        """See what the rules of now cannot judge."""
+        """Find what the rules cannot judge."""
         self._judged_ms = self._now_ms
         if self._state is not None:
             found = self._unjudged_watch.look(self._context.alerts.rules, self._state)
             # What can never be known from outside is no news; the rule says so on its page.
             self._unjudged = found if found.is_news else NOTHING
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.mute_button.setText(tr("Mute…"))
-        self._show()
-
-    # ---- room ----------------------------------------------------------------------------------------------------------
-
     def keep_rows(self, count: int) -> None:
-        """Be high enough for so many rows; more are shown where there is room."""
+        """Reserve the height of so many rows; more are shown where there is room."""
         self._rows_kept = count
         self.updateGeometry()
 
@@ -116,13 +107,11 @@ class AttentionPanel(Panel):
         return HEAD_HEIGHT + 2 + margins.top() + margins.bottom()
 
     def _show_rows(self) -> None:
-        """Show as many alerts as there is room for; the title says how many there are."""
+        """Show as many alerts as fit; the title has their number."""
         room = max(1, (self.height() - self._frame_height) // self._row_height)
         shown = self._alerts[: min(room, ROWS_SHOWN)]
-        for row, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
-            row.show_alert(alert, self._now_ms)
-
-    # ---- texts ---------------------------------------------------------------------------------------------------------
+        for line, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
+            line.show_alert(alert, self._now_ms)
 
     def _show(self) -> None:
         center = self._context.alerts
@@ -157,10 +146,7 @@ class AttentionPanel(Panel):
         if len(lines) > LACKS_SHOWN:
             shown[-1] = tr("{count} more reasons", count=len(lines) - LACKS_SHOWN + 1)
         for line, words in zip(self.lacks, [*shown, *[""] * LACKS_SHOWN], strict=False):
-            line.setText(words)
-            line.setVisible(bool(words))
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
+            show_text(line, words)
 
     def _open(self, alert: OpenAlert) -> None:
         page_id, arguments = alert_place(alert)
@@ -171,8 +157,7 @@ class AttentionPanel(Panel):
 
     def mute_menu(self) -> QMenu:
         """All open alerts, each with the lengths of a mute."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for alert in self._alerts[:MUTES_SHOWN]:
             add_mute_times(menu.addMenu(menu_text(alert_texts(alert)[0])), partial(self._mute, alert))
         menu.addSeparator()
@@ -180,16 +165,15 @@ class AttentionPanel(Panel):
         return menu
 
     def row_menu(self, alert: OpenAlert) -> QMenu:
-        """What can be done with one alert."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        """The menu of one alert."""
+        menu = new_menu(self)
         add_mute_times(menu, partial(self._mute, alert))
         menu.addSeparator()
         menu.addAction(tr("Change the rule…"), lambda: self._context.navigate("alerts", rule=alert.rule.rule_id))
         return menu
 
     def _open_mute_menu(self) -> None:
-        self.mute_menu().popup(self.mute_button.mapToGlobal(QPoint(0, self.mute_button.height())))
+        popup_below(self.mute_menu(), self.mute_button)
 
     def _open_row_menu(self, alert: OpenAlert, at: QPoint) -> None:
         self.row_menu(alert).popup(at)
@@ -210,7 +194,7 @@ _UNREAD = {"group": "{count} groups", "topic": "{count} topics", "level": "{coun
 
 
 class _Row(QWidget):
-    """Chip, two lines and button of one alert. Its age is on the second: the first ends with the figure that counts."""
+    """Chip, two lines and button of one alert. Its age is on the second line, because the first ends with the figure."""
 
     def __init__(
         self, theme: ThemeManager, opened: Callable[[OpenAlert], None], menu_asked: Callable[[OpenAlert, QPoint], None]
@@ -223,21 +207,12 @@ class _Row(QWidget):
         self.title = ElidedLabel(role="strong", mode=Qt.TextElideMode.ElideMiddle)
         self.reason = ElidedLabel(role="caption")
         self.age = ""
-        """How long it has been open."""
+        """Time since the alert opened."""
         self.button = QPushButton()
         self.button.setProperty("role", "small")
         self.button.setMinimumWidth(BUTTON_WIDTH_MIN)
         self.button.clicked.connect(lambda _checked=False: self._clicked())
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
-        texts.addWidget(self.title)
-        texts.addWidget(self.reason)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 4, 0, 4)
-        line.setSpacing(8)
-        line.addWidget(self.chip)
-        line.addLayout(texts, 1)
-        line.addWidget(self.button)
+        self.setLayout(row(self.chip, (column(self.title, self.reason, spacing=0), 1), self.button, margins=(0, 4, 0, 4)))
 
     def _clicked(self) -> None:
         if self._alert is not None:

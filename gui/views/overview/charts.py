@@ -12,8 +12,8 @@ from gui.theme.tokens import State
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.overview.figures import change_per_second
 from gui.views.page import PageContext
-from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.said import said, segments
 from gui.words.text import byte_rate_text, bytes_text, count_text, rate_number, rate_text, short_count_text, tr
 from monitoring.series import History
 from monitoring.state import ClusterState
@@ -40,12 +40,11 @@ class ThroughputPanel(Panel):
         self._marks.arrived.connect(self._draw)
         brush_time_range(self.chart, context)
         self._rule = RuleLine(self.chart, context)
-        self.unit = SegmentedControl([(COUNT, " "), (BYTES, " ")])
+        self.unit = segments({COUNT: "Count", BYTES: "Bytes"})
         self.unit.chosen.connect(self._unit_chosen)
-        self.add_action(self.chart.legend)
-        self.add_action(self.unit)
+        self.add_action(self.chart.legend, self.unit)
         self.content.addWidget(self.chart, 1)
-        self.retranslate()
+        said(self, title="Throughput", subtitle="4 s average")
 
     def show_state(self, state: ClusterState) -> None:
         """Draw up to the time of ``state``."""
@@ -59,12 +58,6 @@ class ThroughputPanel(Panel):
             self.chart.set_marks(marks, self._marks.fault)
             _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
             self._rule.show(_SERIES[self.unit.current]["in"])
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Throughput"), tr("4 s average"))
-        self.unit.set_text(COUNT, tr("Count"))
-        self.unit.set_text(BYTES, tr("Bytes"))
 
     def _unit_chosen(self, unit: str) -> None:
         if unit == BYTES:
@@ -89,7 +82,7 @@ class BacklogPanel(Panel):
         self._rule = RuleLine(self.chart, context)
         self.chart.leave_out_legend()
         self.content.addWidget(self.chart, 1)
-        self.retranslate()
+        said(self, title="Backlog", subtitle="messages, all groups")
 
     def show_state(self, state: ClusterState) -> None:
         """Draw up to the time of ``state``."""
@@ -102,10 +95,6 @@ class BacklogPanel(Panel):
         if self._state is not None:
             _draw(self.chart, self._context, self._lines, self._state, {"lag": "totals.lag_messages"})
             self._rule.show("totals.lag_messages")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Backlog"), tr("messages, all groups"))
 
 
 def backlog_change(history: History, state: ClusterState) -> float:

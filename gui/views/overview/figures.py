@@ -1,4 +1,4 @@
-"""What the Overview says about one `ClusterState`: pure functions, no widgets, no texts. NaN and -1 mean unknown."""
+"""Figures of the Overview from one `ClusterState`: pure functions, no widgets, no texts. NaN and -1 mean unknown."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def change_per_second(seconds: np.ndarray, values: np.ndarray, over_seconds: flo
     Args:
         seconds: float64[N], rising.
         values: float64[N], NaN = not sampled.
-        over_seconds: How far back to look.
+        over_seconds: Span, s.
     """
     known = ~np.isnan(values)
     x, y = seconds[known], values[known]

@@ -1,4 +1,4 @@
-"""The message flow of the Overview from a `ClusterState`: what is sent, where it waits, what becomes of it. NaN: unknown."""
+"""The message flow of the Overview from a `ClusterState`. NaN: unknown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MessageFlow:
     delayed_pending: float
     late_p99_ms: float
     due_rate: float
-    """Delivered to the topics that producers named; retries are not among them."""
+    """Deliveries to the topics that producers named; retries are not among them."""
     half_rate: float
     half_open: float
     half_in_check: float
@@ -95,7 +95,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
 
 
 class _TopicRates:
-    """What is written to the queues of topics, messages/s."""
+    """Write rates of topics, messages/s."""
 
     def __init__(self, state: ClusterState) -> None:
         self._names = state.catalog.topics
@@ -118,7 +118,7 @@ class _TopicRates:
         return [row for row, name in enumerate(self._names) if accepts(name)]
 
     def of(self, accepts: Callable[[str], bool]) -> float:
-        """Rate of the topics of certain names: 0 where there are none, NaN where nothing is known of them, or of any."""
+        """Rate of the topics with certain names: 0 where there are none, NaN where it is unknown."""
         return self._sum(self.rows(accepts))
 
     def _sum(self, rows: list[int]) -> float:
@@ -163,7 +163,7 @@ def _or_0(value: float) -> float:
 
 
 def _at_least_0(value: float) -> float:
-    """Rates are means over seconds, taken apart: a difference may fall below 0 by a little."""
+    """Clamp at 0, because differences of separately measured means may fall slightly below it."""
     return value if math.isnan(value) else max(0.0, value)
 
 
@@ -186,7 +186,7 @@ STAGE_PAGES: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def flow_picture(state: ClusterState) -> FlowPicture:
-    """Everything the message flow draws. What is sent is the sum of normal, delayed and half messages."""
+    """The picture of the message flow. The sent rate is the sum of normal, delayed and half messages."""
     flow = message_flow(state)
     return FlowPicture(
         columns=((_producers(flow),), _kinds(flow), _waiting(flow), (_consumers(flow),), _ends(flow)),

@@ -1,6 +1,6 @@
 """`FlowScene`: cards joined by bands whose width is a rate.
 
-It draws what it is given: no cluster, no texts of its own, no timer. It repaints only when the data changed.
+It has no cluster, no texts and no timer of its own. It repaints only after the data changed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ RATE_OF_WIDEST = 10_000.0
 PADDING, SPACE = 10.0, 8.0
 """Beside all cards; above and below them together."""
 LABEL_AT = 0.32
-"""Where along its band a label stands, as a share."""
+"""Place of a label along its band, as a share."""
 LABEL_PADDING, LABEL_HEIGHT, LABEL_GROUND = 4.0, 15.0, 0.8
-"""Of the ground under a label: px, px, opacity."""
+"""Ground under a label: px, px, opacity."""
 
 
 class FlowRole(Enum):
-    """What a card or band stands for, and so its colour."""
+    """Meaning of a card or band, which chooses its colour."""
 
     NORMAL = "normal"
     DELAYED = "delayed"
@@ -91,8 +91,6 @@ def band_width(rate: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """How one line of a card's text looks."""
-
     pixels: int
     colour: str
     align: Qt.AlignmentFlag
@@ -112,7 +110,7 @@ class FlowScene(CardArea):
         self.setMaximumHeight(_height(CARD_HEIGHT))
 
     def set_tokens(self, tokens: Tokens) -> None:
-        """Restyle after a theme switch."""
+        """Use the colours of another theme."""
         self._tokens = tokens
         self.update()
 
@@ -127,7 +125,6 @@ class FlowScene(CardArea):
 
     @property
     def picture(self) -> FlowPicture:
-        """What is shown."""
         return self._picture
 
     def minimumSizeHint(self) -> QSize:
@@ -138,7 +135,7 @@ class FlowScene(CardArea):
 
     @property
     def _card_height(self) -> float:
-        """Of each card, px: what the height of now leaves them."""
+        """Height of each card, px."""
         free = self.height() - SPACE - (ROWS_MAX - 1) * CARD_GAP
         return min(CARD_HEIGHT, max(CARD_HEIGHT_MIN, free / ROWS_MAX))
 
@@ -182,7 +179,7 @@ class FlowScene(CardArea):
                 self._rects[card.key] = QRectF(PADDING + number * step, y, width, each)
 
     def _ports(self) -> tuple[dict[int, QPointF], dict[int, QPointF]]:
-        """Where each band leaves and enters; bands on one side of a card lie beside each other."""
+        """Start and end of each band; bands on one side of a card are placed beside each other."""
         starts: dict[int, QPointF] = {}
         ends: dict[int, QPointF] = {}
         for key, rect in self._rects.items():
@@ -230,7 +227,7 @@ class FlowScene(CardArea):
         painter.drawPath(way)
 
     def _paint_label(self, painter: QPainter, band: FlowBand, way: QPainterPath) -> None:
-        """What a band carries, above it, on a ground of its own; left out where there is no room between the cards."""
+        """Paint the label of a band above it; omitted where there is no room between the cards."""
         font = text_font(Size.CAPTION)
         metrics = QFontMetricsF(font)
         width = metrics.horizontalAdvance(band.label) + 2 * LABEL_PADDING
@@ -271,7 +268,7 @@ def _height(card: float) -> int:
 
 
 def _way(start: QPointF, end: QPointF) -> QPainterPath:
-    """From card to card, leaving and coming in level."""
+    """A curve from card to card, level at both ends."""
     bend = (end.x() - start.x()) * 0.5
     way = QPainterPath(start)
     way.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end)

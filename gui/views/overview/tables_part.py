@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.models.topics import TopicRow, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.theme.tokens import Size, State
@@ -16,12 +16,13 @@ from gui.views.opened_store import opened_chip
 from gui.views.overview.figures import busiest_topics, disk_share, drain_seconds, lagging_groups, own_groups, own_topics, total
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column, fill
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, say
 from gui.words.text import (
     UNKNOWN,
     bytes_text,
@@ -43,7 +44,7 @@ SPARKLINE_MS = 15 * 60_000
 SPARKLINE_POINTS = 60
 STEADY_RATE = 1.0
 STEADY_SHARE_PER_MINUTE = 0.02
-"""A lag that changes by less messages/s, or by less of itself in a minute, is called steady."""
+"""Changes of a lag below so many messages/s, or below this share of it a minute, are called steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class GroupLagRow:
 
     @property
     def drains_seconds(self) -> float:
-        """Until the lag is gone, inf when it does not shrink."""
+        """Seconds until the lag is gone, inf when it does not shrink."""
         return drain_seconds(self.lag_messages, self.change_per_second)
 
 
@@ -77,52 +78,36 @@ def _group_lag_row(state: ClusterState, history: History, row: int, limits: LagL
 
 
 def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[TopicRow]]:
-    """Columns of the busiest topics; ``put_rates`` gives the sparkline of a topic by name."""
+    """Columns of the busiest topics; ``put_rates`` returns the sparkline of a topic by name."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG),
-        Column("in", "In", lambda row: rate_text(row.put_rate), sort=lambda row: row.put_rate, right=True, width=72),
-        Column(
-            "size",
-            "Size",
-            lambda row: bytes_text(row.average_bytes),
-            sort=lambda row: row.average_bytes,
-            right=True,
-            width=80,
-            gives_way=1,
-        ),
+        number_column("in", "In", lambda row: row.put_rate, rate_text, width=72),
+        number_column("size", "Size", lambda row: row.average_bytes, bytes_text, width=80, gives_way=1),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: put_rates(row.name), width=82),
     ]
 
 
 def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagRow]]:
-    """Columns of the consumer lag; ``lags`` gives the sparkline of a group by name."""
+    """Columns of the consumer lag; ``lags`` returns the sparkline of a group by name."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
-        Column(
-            "lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, state=lag_state,
-            right=True, width=80,
-        ),
-        Column("behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms,
-               right=True, width=66),
-        Column(
-            "change", "Change", lambda row: _change_text(row.change_per_second), sort=lambda row: row.change_per_second,
-            tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), right=True, dim=True, width=72,
-        ),
-        Column(
-            "spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
-            width=82, gives_way=1,
-        ),
+        number_column("lag", "Lag", lambda row: row.lag_messages, state=lag_state, width=80),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
+        number_column("change", "Change", lambda row: row.change_per_second, _change_text,
+                      tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), dim=True, width=72),
+        Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
+               width=82, gives_way=1),
         Column("drains", "Drains", drains_text, sort=lambda row: row.drains_seconds, right=True, dim=True, width=78),
     ]  # fmt: skip
 
 
 def lag_state(row: GroupLagRow) -> State | None:
-    """Colour of a lag, only above the limit of the alert rule."""
+    """Colour of a lag above the limit of its alert rule; else None."""
     return State.WARNING if row.lag_messages > row.lag_limit else None
 
 
 def drains_text(row: GroupLagRow) -> str:
-    """When the lag will be gone, in words."""
+    """Time until the lag is gone, in words."""
     seconds = row.drains_seconds
     if math.isnan(seconds):
         return UNKNOWN
@@ -143,62 +128,48 @@ ROWS_SHOWN = 4
 ROW_HEIGHT = 24
 HEIGHT = 38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8
 UNFLUSHED_FULL_BYTES = 64 * 1024 * 1024
-"""Unflushed bytes at which the meter is full: what an asynchronous flush leaves behind at most in normal work."""
+"""Unflushed bytes of a full meter: the most that asynchronous flushes leave in normal work."""
 MEMORY_FULL_BYTES = 2 * 1024 * 1024 * 1024
 _METERS = {"disk": "Disk", "unflushed": "Unflushed", "held": "Held pulls", "cpu": "Processor", "memory": "Memory"}
 
 
 class TablesPart(QWidget):
-    """Three panels side by side.
-
-    Args:
-        context: What the page may use.
-        play: Starts the demo; offered while there are no topics.
-    """
+    """Three panels side by side; the demo is offered while there are no topics."""
 
     def __init__(self, context: PageContext, play: Callable[[], None]) -> None:
         super().__init__()
         self._context = context
         self._play = play
         theme = context.theme
-        self.topics: ColumnTableModel[TopicRow] = ColumnTableModel(
-            busiest_columns(self._put_rates), lambda row: row.name, parent=self
-        )
-        self.groups: ColumnTableModel[GroupLagRow] = ColumnTableModel(
-            lag_columns(self._lags), lambda row: row.name, parent=self
-        )
+        self.topics = ColumnTableModel(busiest_columns(self._put_rates), lambda row: row.name, parent=self)
+        self.groups = ColumnTableModel(lag_columns(self._lags), lambda row: row.name, parent=self)
         self.topic_grid = DataGrid(self.topics, theme, row_height=ROW_HEIGHT)
         self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)
         self.broker_chip = Chip(theme)
         self.meters = {key: Meter(theme) for key in _METERS}
+        for key, name in _METERS.items():
+            say(self.meters[key], "set_name", name)
         self._all_topics = IconButton(theme, "arrow-right", " ", role="link", on_click=lambda: context.navigate("topics"))
         self._all_groups = IconButton(theme, "arrow-right", " ", role="link", on_click=lambda: context.navigate("consumers"))
-        self._topic_panel = Panel(" ", flush=True)
-        self._group_panel = Panel(" ", flush=True)
-        self._broker_panel = Panel(" ")
-        self._build()
-        self.topic_grid.activated.connect(lambda row: context.navigate("topic", topic=row.name))
-        self.group_grid.activated.connect(lambda row: context.navigate("consumers", group=row.name))
-        self.retranslate()
-        self.show_status(context.source.status)
-
-    def _build(self) -> None:
+        self._topic_panel = said(Panel(" ", flush=True), title="Busiest topics")
+        self._group_panel = said(Panel(" ", flush=True), title="Consumer lag")
+        self._broker_panel = said(Panel(" "), title="Broker")
         self._topic_panel.add_action(self._all_topics)
         self._topic_panel.content.addWidget(self.topic_grid)
         self._group_panel.add_action(self._all_groups)
         self._group_panel.content.addWidget(self.group_grid)
         self._broker_panel.add_action(self.broker_chip)
         self._broker_panel.content.setSpacing(1)
-        for meter in self.meters.values():
-            self._broker_panel.content.addWidget(meter)
-        self._broker_panel.content.addStretch(1)
+        fill(self._broker_panel.content, *self.meters.values(), 1)
         parts = ((self._topic_panel, 40), (self._group_panel, 52), (self._broker_panel, 26))
         for panel, _weight in parts:
             panel.setFixedHeight(HEIGHT)
         self.beside = BesideRow(*parts)
-        line = QVBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.beside)
+        self.setLayout(column(self.beside, spacing=-1))
+        self.topic_grid.activated.connect(lambda row: context.navigate("topic", topic=row.name))
+        self.group_grid.activated.connect(lambda row: context.navigate("consumers", group=row.name))
+        on_language(self, self._write_texts)
+        self.show_status(context.source.status)
 
     def show_state(self, state: ClusterState) -> None:
         """Show new figures."""
@@ -212,17 +183,11 @@ class TablesPart(QWidget):
         self._show_meters(state)
 
     def show_status(self, status: SourceStatus) -> None:
-        """Say how the broker is; while it is ready, its figures say more."""
+        """Show the status of the broker; a ready broker's figures say more."""
         if status is not SourceStatus.READY:
             self.broker_chip.set(status_text(status), State.CRITICAL if status is SourceStatus.LOST else State.PENDING)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._topic_panel.set_title(tr("Busiest topics"))
-        self._group_panel.set_title(tr("Consumer lag"))
-        self._broker_panel.set_title(tr("Broker"))
-        for key, name in _METERS.items():
-            self.meters[key].set_name(tr(name))
+    def _write_texts(self) -> None:
         self.show_status(self._context.source.status)
         state = self._context.source.state
         self._show_empty(is_blank=state is not None and state.is_blank)
@@ -276,7 +241,7 @@ def _share(value: float, full: float) -> float | None:
 
 
 def status_text(status: SourceStatus) -> str:
-    """How a broker is, in a word."""
+    """The status of a broker, in a word."""
     texts = {
         SourceStatus.STARTING: tr("Starting"),
         SourceStatus.READY: tr("Healthy"),

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.theme.tokens import Size, State
 from gui.views.overview.figures import disk_share, fan_out, total, worst_group
 from gui.views.page import PageContext
+from gui.widgets.basic import row
 from gui.widgets.panel import Tile
 from gui.words.text import (
     UNKNOWN,
@@ -34,7 +35,7 @@ DISK_LIMIT_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class TileText:
-    """What a tile says."""
+    """Texts of a tile."""
 
     value: str
     unit: str = ""
@@ -69,9 +70,8 @@ class TileRow(QWidget):
         super().__init__()
         self._context = context
         self.tiles: dict[str, Tile] = {}
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
+        line = row(spacing=Size.GAP)
+        self.setLayout(line)
         for key, kind in TILES.items():
             tile = Tile(context.theme, kind.title, series_index=kind.series_index)
             tile.clicked.connect(lambda page_id=kind.page_id: context.navigate(page_id))
@@ -86,11 +86,6 @@ class TileRow(QWidget):
             window = self._context.time_range.window_ms(state.taken_ms)
             line = self._context.history.series(TILES[key].series).window(*window, SPARKLINE_POINTS)[1]
             tile.set_sparkline(line.tolist(), text.state)
-
-    def retranslate(self) -> None:
-        """Write the titles anew; figures follow with the next state."""
-        for key, tile in self.tiles.items():
-            tile.set_title(TILES[key].title)
 
     def _text(self, key: str, state: ClusterState) -> TileText:
         if key == "in":
@@ -118,7 +113,7 @@ class TileRow(QWidget):
 
 
 def out_text(state: ClusterState) -> TileText:
-    """Messages out, and how many for each one in; of an attached cluster, what the console itself reads is told apart."""
+    """Messages out, and how many for each one in; reads of the console itself are shown apart for an attached cluster."""
     own = total(state, "console_rate")
     if own > 0:
         return TileText(rate_number(total(state, "got_rate")), "/s", tr("and {rate}/s by this console", rate=rate_number(own)))
@@ -128,7 +123,7 @@ def out_text(state: ClusterState) -> TileText:
 
 
 def lag_text(state: ClusterState, limits: LagLimits = SHIPPED) -> TileText:
-    """All known lag, and the group that has most of it; in colour where a group has more than its limit."""
+    """All known lag, and the group with most of it; coloured where a group is above its limit."""
     lag = total(state, "lag_messages")
     worst = worst_group(state)
     warning = State.WARNING if limits.is_over(state) else None
@@ -150,7 +145,7 @@ def latency_text(state: ClusterState) -> TileText:
 
 
 def dead_text(state: ClusterState, seconds: Floats, counts: Floats) -> TileText:
-    """Dead letters that are kept, and how many came within the shown time.
+    """Kept dead letters, and how many arrived within the shown time.
 
     Args:
         state: The figures.

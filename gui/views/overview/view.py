@@ -1,8 +1,8 @@
-"""The Overview: is it healthy, where is the problem, where to go."""
+"""The Overview: health, problems, and ways to other pages."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import demo_refusal, play_demo
@@ -18,11 +18,12 @@ from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
 from gui.views.overview.tables_part import TablesPart
 from gui.views.overview.tiles import TileRow
 from gui.views.page import PageContext, PageView
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.said import said, said_button
 from gui.words.text import duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
@@ -46,7 +47,7 @@ class PanelsPart(BesideRow):
 
     @property
     def backlog(self) -> BacklogPanel:
-        """What waits; asking makes it."""
+        """The backlog; reading the property makes it."""
         return self._backlog.widget
 
     def _make_backlog(self, context: PageContext) -> BacklogPanel:
@@ -65,15 +66,9 @@ class PanelsPart(BesideRow):
         return [panel for panel in panels if panel is not None]
 
     def show_state(self, state: ClusterState) -> None:
-        """Show what is known now."""
         self._state = state
         for panel in self._made:
             panel.show_state(state)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for panel in self._made:
-            panel.retranslate()
 
 
 class OverviewView(PageView):
@@ -86,21 +81,29 @@ class OverviewView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self.demo_button = IconButton(theme, "play", " ", on_click=self._demo_clicked)
-        self.send_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self._send_clicked)
-        self.header.add_action(self.demo_button)
-        self.header.add_action(self.send_button)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send a message", role="primary", on_click=self._send_clicked)
+        self.header.add_action(self.demo_button, self.send_button)
         self.tiles = TileRow(context)
-        self.flow = FlowScene(theme.tokens)
+        self.flow = said(FlowScene(theme.tokens), name="Message flow")
         self.flow.setProperty(TERM, "Message flow")
-        self._flow_panel = Panel(" ")
+        self._flow_panel = said(
+            Panel(" "), title="Message flow", subtitle="rates over 4 s, counts now; click a stage to open it"
+        )
         self._panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
         self._tables = LaterPart(self._make_tables, turns=6)
         self._tables.setFixedHeight(TABLES_HEIGHT)
-        self._build()
-        self._connect()
+        self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
+        self._flow_panel.content.addWidget(self.flow)
+        body = _Body()
+        body.setLayout(column(self.tiles, self._flow_panel, (self._panels, 1), self._tables, spacing=Size.GAP))
+        scroll = ScrolledPart()
+        scroll.setWidget(body)
+        self.content.addWidget(scroll, 1)
+        self.flow.chosen.connect(self._open_stage)
+        self.context.demo.changed.connect(self._show_demo)
+        self.context.alerts.changed.connect(self._show_attention)
+        self.context.time_range.changed.connect(self._show_again)
         self.retranslate()
-
-    # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
@@ -121,39 +124,9 @@ class OverviewView(PageView):
         self.flow.set_tokens(tokens)
 
     def retranslate(self) -> None:
-        self._flow_panel.set_title(tr("Message flow"), tr("rates over 4 s, counts now; click a stage to open it"))
-        self.flow.setAccessibleName(tr("Message flow"))
-        self.send_button.setText(tr("Send a message"))
-        self.tiles.retranslate()
-        for part in (self._panels.made, self._tables.made):
-            if part is not None:
-                part.retranslate()
         self._show_demo()
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
-
-    # ---- parts ---------------------------------------------------------------------------------------------------------
-
-    def _build(self) -> None:
-        self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
-        self._flow_panel.content.addWidget(self.flow)
-        body = _Body()
-        lines = QVBoxLayout(body)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.tiles)
-        lines.addWidget(self._flow_panel)
-        lines.addWidget(self._panels, 1)
-        lines.addWidget(self._tables)
-        scroll = ScrolledPart()
-        scroll.setWidget(body)
-        self.content.addWidget(scroll, 1)
-
-    def _connect(self) -> None:
-        self.flow.chosen.connect(self._open_stage)
-        self.context.demo.changed.connect(self._show_demo)
-        self.context.alerts.changed.connect(self._show_attention)
-        self.context.time_range.changed.connect(self._show_again)
 
     def _show_again(self) -> None:
         if self.context.source.state is not None and self.isVisible():
@@ -180,7 +153,6 @@ class OverviewView(PageView):
 
     @property
     def tables(self) -> TablesPart:
-        """What lies below the charts."""
         return self._tables.widget
 
     def _make_tables(self) -> TablesPart:
@@ -191,10 +163,8 @@ class OverviewView(PageView):
         return made
 
     def _tables_turned(self, is_turned: bool) -> None:
-        """Where one of them stands below the others, what scrolls is higher."""
+        """Make the scrolled part higher while one table is below the others."""
         self._tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
-
-    # ---- texts ---------------------------------------------------------------------------------------------------------
 
     def _show_header(self, state: ClusterState) -> None:
         ready = self.context.source.ready
@@ -213,7 +183,7 @@ class OverviewView(PageView):
         self._show_attention()
 
     def _show_attention(self) -> None:
-        """Say beside the title what the panel says in full."""
+        """Show the number of alerts beside the title."""
         alerts = self.context.alerts.open_alerts()
         words = tr("{count} need attention", count=len(alerts))
         self.header.set_chips([(words, SEVERITY_STATES[alerts[0].rule.severity])] if alerts else [])
@@ -226,8 +196,6 @@ class OverviewView(PageView):
         self.demo_button.setText(tr("Stopping…") if demo.is_stopping else tr("Stop demo") if playing else tr("Play a demo"))
         self.demo_button.set_glyph("stop" if playing else "play")
         self.demo_button.setEnabled(not demo.is_stopping and (playing or not demo_refusal(self.context.source)))
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _demo_clicked(self) -> None:
         if self.context.demo.is_running:
@@ -247,9 +215,9 @@ class OverviewView(PageView):
 
 
 class _Body(QWidget):
-    """What scrolls, as high as its parts must be and no higher where there is no room for more.
+    """The scrolled content, at its minimum height where there is no room for more.
 
-    Empty tables hold wrapped words, whose height depends on the width: charts would be stretched for them.
+    Empty tables contain wrapped words, whose height depends on the width: charts would be stretched for them.
     """
 
     def hasHeightForWidth(self) -> bool:

@@ -1,15 +1,15 @@
-"""`CatalogPanel`: the reports there are, as cards in groups."""
+"""`CatalogPanel`: all reports, as cards in groups."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
-from gui.widgets.basic import ElidedLabel, IconLabel, label
-from gui.words.text import tr
+from gui.widgets.basic import ElidedLabel, IconLabel, column, label, row
+from gui.widgets.said import said, said_label
 from spark_reports.catalog import ReportSpec
 
 CARDS_IN_LINE = 3
@@ -32,25 +32,23 @@ class CatalogPanel(QWidget):
         for spec in specs:
             self._groups.setdefault(spec.group, []).append(spec)
         self.cards: list[ReportCard] = []
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(8)
-        self._lines.addStretch(1)
+        self._lines = column(1)
+        self.setLayout(self._lines)
         self._add_groups(len(specs) // 2)
 
     def fill(self) -> None:
-        """Make the cards that are not made yet: all in one turn would be felt."""
+        """Make the remaining cards, because making all in one turn would be noticeable."""
         self._add_groups(sum(map(len, self._groups.values())))
 
     def _add_groups(self, cards_wanted: int) -> None:
-        """Make cards, a group at a time, until there are so many."""
+        """Make groups of cards until there are so many cards."""
         for group, specs in list(self._groups.items())[len(self._headings) :]:
             if len(self.cards) >= cards_wanted:
                 return
             self._add_group(group, specs)
 
     def _add_group(self, group: str, specs: list[ReportSpec]) -> None:
-        heading = label(tr(group), "secondary")
+        heading = said_label(group)
         self._headings.append((group, heading))
         grid = QGridLayout()
         grid.setSpacing(8)
@@ -59,8 +57,8 @@ class CatalogPanel(QWidget):
             card.clicked.connect(self.chosen)
             self.cards.append(card)
             grid.addWidget(card, place // CARDS_IN_LINE, place % CARDS_IN_LINE)
-        for column in range(CARDS_IN_LINE):
-            grid.setColumnStretch(column, 1)
+        for place in range(CARDS_IN_LINE):
+            grid.setColumnStretch(place, 1)
         self._lines.insertWidget(self._lines.count() - 1, heading)
         self._lines.insertLayout(self._lines.count() - 1, grid)
 
@@ -78,17 +76,10 @@ class CatalogPanel(QWidget):
             heading.setVisible(any(not card.isHidden() for card in self.cards if card.spec.group == group))
 
     def show_last(self, name: str, text: str) -> None:
-        """When a report was last run."""
+        """Show when a report last ran."""
         for card in self.cards:
             if card.spec.name == name:
                 card.last.setText(text)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for group, heading in self._headings:
-            heading.setText(tr(group))
-        for card in self.cards:
-            card.retranslate()
 
 
 class ReportCard(QFrame):
@@ -106,22 +97,18 @@ class ReportCard(QFrame):
         self.setProperty("role", "card")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMinimumHeight(64)
-        self._title = ElidedLabel(role="strong")
-        self._summary = ElidedLabel(role="caption")
+        self._title = said(ElidedLabel(role="strong"), text=spec.title)
+        self._summary = said(ElidedLabel(role="caption"), text=spec.summary)
+        said(self, name=spec.title)
         self.last = label(role="caption")
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        first = QHBoxLayout()
-        first.addWidget(self._title, 1)
-        first.addWidget(self.last)
-        words.addLayout(first)
-        words.addWidget(self._summary)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 10, 12, 10)
-        line.setSpacing(12)
-        line.addWidget(IconLabel(theme, spec.icon, "accent", 18), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(words, 1)
-        self.retranslate()
+        self.setLayout(
+            row(
+                (IconLabel(theme, spec.icon, "accent", 18), 0, Qt.AlignmentFlag.AlignTop),
+                (column(row((self._title, 1), self.last, spacing=-1), self._summary, spacing=2), 1),
+                spacing=12,
+                margins=(12, 10, 12, 10),
+            )
+        )
 
     @property
     def searched_text(self) -> str:
@@ -133,12 +120,6 @@ class ReportCard(QFrame):
         if bool(self.property("chosen")) != chosen:
             self.setProperty("chosen", chosen)
             repolish(self)
-
-    def retranslate(self) -> None:
-        """Write the texts anew."""
-        self._title.setText(tr(self.spec.title))
-        self._summary.setText(tr(self.spec.summary))
-        self.setAccessibleName(tr(self.spec.title))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.reports import ReportUnit, ResultChart
@@ -18,8 +18,9 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import figure_text
 from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import label
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.inputs import SegmentedControl
+from gui.widgets.said import on_language
 from gui.words.text import TimeZoneChoice, tr
 
 WHOLE, WINDOW = "whole", "window"
@@ -29,14 +30,14 @@ GRID_POINTS_MAX = 20_000
 OVER_TIME = ("stack", "lines")
 Points = dict[str, tuple[Floats, Floats]]
 JUMP_MARGIN = 8
-"""Px above the title of a chart that is jumped to."""
+"""Px above the title of a chart after a jump."""
 
 
 class ChartsPanel(QScrollArea):
     """Findings and charts of one result. Charts over time share their range and their crosshair.
 
     Signals:
-        scrolled: Another chart is the first on the screen; carries its number, -1 for the findings above all of them.
+        scrolled: Another chart is at the top; carries its number, -1 for the findings above.
     """
 
     scrolled = Signal(int)
@@ -57,7 +58,7 @@ class ChartsPanel(QScrollArea):
         self._at = -1
         self._is_jumping = False
         self._wanted = -1
-        """What was jumped to and not left since."""
+        """Target of the last jump, until the user scrolls."""
         self._left = 0
         self.findings = label(wrap=True, selectable=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -65,7 +66,7 @@ class ChartsPanel(QScrollArea):
         self.verticalScrollBar().valueChanged.connect(self._moved)
         self.verticalScrollBar().rangeChanged.connect(self._stay)
         time_range.changed.connect(self._range_changed)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
         """Show charts; ``now_ms`` is the end of the window's time range, epoch ms."""
@@ -74,11 +75,10 @@ class ChartsPanel(QScrollArea):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all charts are made."""
         return not self._left
 
     def jump_to(self, number: int) -> None:
-        """Bring a chart to the top, as far as there is something below it; -1: the findings."""
+        """Scroll a chart to the top, as far as the content reaches; -1: the findings."""
         body = self.widget()
         layout = body.layout() if body is not None else None
         self._at = self._wanted = number
@@ -90,12 +90,12 @@ class ChartsPanel(QScrollArea):
         self._is_jumping = False
 
     def _stay(self) -> None:
-        """What was jumped to stays where it was brought when parts before it get other heights."""
+        """Keep the target of a jump in place when parts before it change their heights."""
         if self._wanted >= 0 and not self._is_jumping:
             self.jump_to(self._wanted)
 
     def _moved(self, value: int) -> None:
-        """Tell which chart stands at the top: the last one whose title is not below it."""
+        """Report the chart at the top: the last one whose title is not below it."""
         before = [number for number, title in enumerate(self._titles) if title.y() - JUMP_MARGIN <= value]
         at = before[-1] if before and value > 0 else -1
         if not self._is_jumping:
@@ -104,8 +104,7 @@ class ChartsPanel(QScrollArea):
             self._at = at
             self.scrolled.emit(at)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def _write_texts(self) -> None:
         self._write_range()
         self._fill()
 
@@ -125,12 +124,9 @@ class ChartsPanel(QScrollArea):
         self.range.setParent(None)
         self.findings.setParent(None)
         body = QWidget()
-        lines = QVBoxLayout(body)
-        lines.setContentsMargins(14, 10, 14, 10)
-        lines.setSpacing(6)
-        first = QHBoxLayout()
-        first.addStretch(1)
-        first.addWidget(self.range)
+        lines = column(spacing=6, margins=(14, 10, 14, 10))
+        body.setLayout(lines)
+        first = row(1, self.range, spacing=-1)
         lines.addWidget(self.findings)
         self.findings.show()
         lines.addLayout(first)
@@ -138,10 +134,8 @@ class ChartsPanel(QScrollArea):
         places = []
         for chart in self._charts:
             self._titles.append(label(report_text(chart.title), "panel-title"))
-            place = QVBoxLayout()
-            place.setSpacing(lines.spacing())
-            lines.addWidget(self._titles[-1])
-            lines.addLayout(place)
+            place = column(spacing=lines.spacing())
+            fill(lines, self._titles[-1], place)
             places.append(place)
         lines.addStretch(1)
         self.setWidget(body)
@@ -150,7 +144,7 @@ class ChartsPanel(QScrollArea):
             next_turn(body, partial(self._make, body, places))
 
     def _make(self, body: QWidget, places: Sequence[QVBoxLayout]) -> None:
-        """Make a chart in the first of the places left, and the others each a turn later: all at once would be felt."""
+        """Make the first pending chart, and the others a turn later each, because all in one turn would be noticeable."""
         number, place = len(self._charts) - len(places), places[0]
         chart = self._charts[number]
         drawn = self._drawn(chart, self._points.get(number, {}))
@@ -197,7 +191,7 @@ class ChartsPanel(QScrollArea):
         return made
 
     def _show_range(self, only: TimeChart | None = None) -> None:
-        """Draw the charts over time, or one of them, over the range that all of them have."""
+        """Draw the charts over time, or one of them, over their common range."""
         ends = [float(x[end]) for points in self._points.values() for x, _ in points.values() for end in (0, -1)]
         if not ends:
             return
@@ -221,7 +215,7 @@ def _points_of(chart: ResultChart) -> Points:
 
 
 def _with_zeros(points: Points) -> Points:
-    """Counts on one grid: where a series has none, nothing was counted, and that is zero."""
+    """Counts on one grid; a series without a count has zero there."""
     every = np.sort(np.concatenate([x for x, _ in points.values()]))
     # `np.unique` would bring masked arrays, 20 ms of import.
     every = every[np.diff(every, prepend=-np.inf) > 0]

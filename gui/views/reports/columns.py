@@ -27,10 +27,10 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, dura
 from spark_reports.vocabulary import is_free, title_of, word_columns
 
 ROWS_MEASURED = 100
-"""Rows from the first on that say how wide a column is."""
+"""First rows that decide the widths of columns."""
 ARROW_WIDTH = 16
 WIDTH_MAX = 320
-"""Px; what is longer is cut, and told by its tip."""
+"""Px; longer texts are cut and shown by the tip."""
 RUN_STATES: dict[RunState, tuple[str, State]] = {
     RunState.RUNNING: ("Running", State.INFO),
     RunState.COMPLETE: ("Complete", State.HEALTHY),
@@ -62,9 +62,9 @@ def _minute(at_ms: int, times: TimeZoneChoice) -> str:
 
 
 def result_columns(table: ResultTable, times: TimeZoneChoice, report: str) -> list[Column[ResultRow]]:
-    """Columns of a table of a report: the first few of the file, as wide as what stands in them.
+    """Columns of a report's table: the first ones of the file, as wide as their content.
 
-    That of the store is left out where it says the same in all rows.
+    The store is left out where it is the same in all rows.
     """
     translated = word_columns(report)
     left_out = "store" if not is_free(report) and _is_of_one_store(table) else ""
@@ -96,7 +96,7 @@ def _result_column(
 
 
 def _width(title: str, texts: Iterable[str], kind: CellKind) -> int:
-    """In px, for a heading with its arrow and for texts."""
+    """Width in px for a heading with its arrow and for texts."""
     cells, heading = QFontMetrics(cell_font(kind)), QFontMetrics(text_font(Size.SECONDARY, QFont.Weight.Medium))
     widest = max((cells.horizontalAdvance(text) for text in texts), default=0)
     return min(max(widest, heading.horizontalAdvance(title) + ARROW_WIDTH) + 2 * CELL_PADDING + 2, WIDTH_MAX)
@@ -110,7 +110,7 @@ def _is_of_one_store(table: ResultTable) -> bool:
 
 
 def cell_text(text: str, unit: ReportUnit, times: TimeZoneChoice) -> str:
-    """A cell of a result table as it is shown; an empty cell is unknown."""
+    """The shown text of a table's cell; an empty cell is unknown."""
     if not text:
         return UNKNOWN
     if unit is ReportUnit.TEXT:
@@ -124,7 +124,7 @@ def cell_text(text: str, unit: ReportUnit, times: TimeZoneChoice) -> str:
 
 
 def figure_text(value: float, unit: ReportUnit) -> str:
-    """A figure of a result with its unit; a change can be below zero, and so can a time between two clocks."""
+    """A figure with its unit; changes and differences of clocks may be negative."""
     if math.isnan(value):
         return UNKNOWN
     if value < 0:

@@ -1,4 +1,4 @@
-"""`FormPanel`: what a report is to cover."""
+"""`FormPanel`: source and range of a report."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from enum import Enum
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QFormLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
 from gui.operations.report_estimate import START_S, EstimateRequest, Expected, expected_s
@@ -18,16 +18,17 @@ from gui.theme.style import repolish, set_role
 from gui.theme.tokens import State
 from gui.views.reports.own_fields import OwnFields
 from gui.views.reports.schedule_dialog import ScheduleDialog
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.words.plain_text import tip_text
+from gui.widgets.popups import ask_folder, opened
+from gui.widgets.said import on_language, said, said_button, said_label, say, say_items
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
 
 class Range(Enum):
-    """Offered ranges: what is given as ``from``."""
+    """Offered ranges, by their ``from``."""
 
     ALL = ""
     QUARTER = "-15m"
@@ -47,7 +48,7 @@ RANGE_NAMES = {
 }
 BROKER, FOLDER = "broker", "folder"
 ALSO = {"jsonl": "JSON Lines", "xlsx": "XLSX", "pdf": "PDF"}
-"""Further forms of the tables, beside Parquet and CSV, by their option."""
+"""Further formats of the tables, beside Parquet and CSV, by their option."""
 
 
 class FormPanel(Panel):
@@ -65,33 +66,39 @@ class FormPanel(Panel):
         self._runner = runner
         self._spec: ReportSpec | None = None
         self._broker_store = ("", "", "")
-        self._names: list[tuple[QLabel, str]] = []
         self._question = label(role="secondary", wrap=True)
-        self.source = QComboBox()
+        self.source = said(QComboBox(), name="Source of the messages")
         self.folder = QLineEdit()
-        self.commit_log = QLineEdit()
-        self.browse_button = IconButton(theme, "folder-open", role="icon-box", on_click=self._browse)
-        self.range = QComboBox()
+        self.commit_log = said(
+            QLineEdit(),
+            tip="Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own",
+        )
+        self.browse_button = said_button(theme, "folder-open", role="icon-box", on_click=self._browse, tip="Choose folder")
+        self.range = said(QComboBox(), name="Time range")
         self.begin = QLineEdit()
         self.end = QLineEdit()
-        self.topics = QLineEdit()
+        self.topics = said(QLineEdit(), tip="Names apart by commas or spaces; empty: all topics")
         self.own = OwnFields(theme)
         self.also = {form: QCheckBox(name) for form, name in ALSO.items()}
-        self.originals = QCheckBox(" ")
+        self.originals = said(
+            QCheckBox(" "),
+            text="With the originals of what is masked",
+            tip="Else what the masking rules hide is in no table, chart or file of the result.",
+        )
         self.hint = Notice(theme)
         self._estimated: tuple[EstimateRequest, Expected] | None = None
         self._past: Sequence[PastRun] = ()
         self.schedule_button = IconButton(theme, "timer", " ", role="quiet", on_click=self.open_schedules)
-        self.copy_button = IconButton(theme, "terminal-window", " ", role="quiet", on_click=self._copy_command)
+        self.copy_button = said_button(theme, "terminal-window", "Copy as command", role="quiet", on_click=self._copy_command)
         self.run_button = IconButton(theme, "play", " ", role="primary", on_click=self.run)
         self._build()
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the view calls ---------------------------------------------------------------------------------------
 
     def show_report(self, spec: ReportSpec) -> None:
-        """Ask for another report; what was entered stays."""
+        """Show the form of another report; entries stay."""
         self._spec = spec
         self.set_title(tr(spec.title))
         self._question.setText(tr(spec.question))
@@ -102,7 +109,7 @@ class FormPanel(Panel):
         self.check()
 
     def show_broker_store(self, directory: str, commit_log: str = "", name_servers: str = "") -> None:
-        """Where this broker stores, and the directories of its log if they are others; empty while it is not known.
+        """Set the store of this broker and its log directories if they are others; empty while unknown.
 
         A cluster that runs elsewhere has no store here, but name servers.
         """
@@ -116,7 +123,7 @@ class FormPanel(Panel):
 
     @property
     def order(self) -> ReportOrder | None:
-        """What would be run; None when something is missing or wrong."""
+        """The entered order; None when something is missing or invalid."""
         if self._spec is None or self.fault:
             return None
         also = tuple(form for form, box in self.also.items() if box.isChecked())
@@ -127,7 +134,7 @@ class FormPanel(Panel):
 
     @property
     def fault(self) -> str:
-        """Why the report cannot be run, in words; empty when it can."""
+        """Why the report cannot run; empty when it can."""
         if not self.stores:
             if self._is_broker:
                 return tr("The broker has not told yet where it stores. Wait until it runs, or choose a folder.")
@@ -146,33 +153,33 @@ class FormPanel(Panel):
     def _build(self) -> None:
         for key in (BROKER, FOLDER):
             self.source.addItem(" ", key)
+        say_items(self.source, ["Folder of a store"], first=1)
         for choice in Range:
             self.range.addItem(" ", choice)
-        form = self._form = QFormLayout()
-        form.setHorizontalSpacing(14)
-        form.setVerticalSpacing(8)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        say_items(self.range, [RANGE_NAMES[choice] for choice in Range])
+        fields = (
+            (self.folder, "Store folder"), (self.commit_log, "Log directories"), (self.begin, "From"), (self.end, "To"),
+            (self.topics, "All topics"),
+        )  # fmt: skip
+        for field, text in fields:
+            said(field, hint=text)
+        several = "Several folders, apart by {separator}, are read as one"
+        say(self.folder, "setToolTip", several, separator=os.pathsep)
+        form = self._form = form_layout(across=14, down=8, grow="all")
         self._folder_line = _line(self.folder, self.browse_button)
         self._custom_line = _line(self.begin, self.end)
-        form.addRow(self._name("Source"), self.source)
+        form.addRow(said_label("Source"), self.source)
         form.addRow("", self._folder_line)
         form.addRow("", self.commit_log)
-        form.addRow(self._name("Range"), self.range)
+        form.addRow(said_label("Range"), self.range)
         form.addRow("", self._custom_line)
-        form.addRow(self._name("Topics"), self.topics)
+        form.addRow(said_label("Topics"), self.topics)
         self.content.setSpacing(12)
-        self.content.addWidget(self._question)
-        self.content.addLayout(form)
-        self.content.addWidget(self.own)
-        form.addRow(self._name("Also as"), _line(*self.also.values(), 1))
-        self.content.addWidget(self.originals)
-        self.content.addWidget(self.hint)
-        self.content.addLayout(row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4))
-
-    def _name(self, text: str) -> QLabel:
-        made = label(role="secondary")
-        self._names.append((made, text))
-        return made
+        fill(self.content, self._question, form, self.own)
+        form.addRow(said_label("Also as"), _line(*self.also.values(), 1))
+        fill(
+            self.content, self.originals, self.hint, row(self.schedule_button, self.copy_button, 1, self.run_button, spacing=4)
+        )
 
     def _connect(self) -> None:
         for choice in (self.source, self.range):
@@ -186,33 +193,9 @@ class FormPanel(Panel):
         if self._runner.estimate is not None:
             self._runner.estimate.found.connect(self._show_estimate)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for name, text in self._names:
-            name.setText(tr(text))
+    def _write_texts(self) -> None:
         self._name_broker()
-        self.source.setItemText(1, tr("Folder of a store"))
-        for index, choice in enumerate(Range):
-            self.range.setItemText(index, tr(RANGE_NAMES[choice]))
-        fields = (
-            (self.folder, "Store folder"), (self.commit_log, "Log directories"), (self.begin, "From"), (self.end, "To"),
-            (self.topics, "All topics"),
-        )  # fmt: skip
-        for field, text in fields:
-            field.setPlaceholderText(tr(text))
-            field.setAccessibleName(tr(text))
-        self.source.setAccessibleName(tr("Source of the messages"))
-        self.range.setAccessibleName(tr("Time range"))
-        self.topics.setToolTip(tr("Names apart by commas or spaces; empty: all topics"))
-        self.folder.setToolTip(tip_text(tr("Several folders, apart by {separator}, are read as one", separator=os.pathsep)))
-        self.commit_log.setToolTip(
-            tr("Directories of the commit log, apart by commas, if storePathCommitLog names others than the store’s own")
-        )
-        self.browse_button.set_tip(tr("Choose folder"))
         self._write_schedules()
-        self.copy_button.setText(tr("Copy as command"))
-        self.originals.setText(tr("With the originals of what is masked"))
-        self.originals.setToolTip(tr("Else what the masking rules hide is in no table, chart or file of the result."))
         if self._spec is not None:
             self.show_report(self._spec)
         self.check()
@@ -233,7 +216,7 @@ class FormPanel(Panel):
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """What is read as entered: store directories, or the cluster that is shown; none while there is none."""
+        """The entered store directories or the shown cluster; empty while there is none."""
         if self._is_cluster:
             return (CLUSTER + self._broker_store[2],)
         text = self._broker_store[0] if self._is_broker else self.folder.text()
@@ -259,7 +242,7 @@ class FormPanel(Panel):
         return shared + self.own.values
 
     def check(self) -> None:
-        """Say whether the report can be run, and what it will read."""
+        """Show whether the report can run, and how much it will read."""
         for field in (self._folder_line, self.commit_log):
             self._form.setRowVisible(field, not self._is_broker)
         self.originals.setVisible(self._runner.masks)
@@ -279,12 +262,12 @@ class FormPanel(Panel):
             self._say_estimate()
 
     def show_past(self, runs: Sequence[PastRun]) -> None:
-        """Take the times of earlier runs into the estimate."""
+        """Use the durations of earlier runs in the estimate."""
         self._past = runs
         self.look_again()
 
     def look_again(self) -> None:
-        """Find out anew how much would be read: the store has grown since."""
+        """Estimate again, because the store has grown."""
         if self._runner.estimate is not None:
             self._runner.estimate.forget()
         self.check()
@@ -294,7 +277,7 @@ class FormPanel(Panel):
         self.check()
 
     def _say_estimate(self) -> None:
-        """Say what would be read and how long that would take, as far as it is known."""
+        """Show the estimate, as far as it is known."""
         order, spec = self.order, self._spec
         question = EstimateRequest.of(order) if order is not None else None
         if self._runner.estimate is not None:
@@ -330,18 +313,17 @@ class FormPanel(Panel):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Ask for the report as it is entered, unless something is missing or wrong."""
+        """Order the report, unless something is missing or invalid."""
         order = self.order
         if order is not None:
             self.run_wanted.emit(order)
 
     def open_schedules(self) -> None:
-        """Show what is scheduled, and offer to add what is entered."""
+        """Open the list of schedules, with the entered report to add."""
         if self._runner.schedules is None:
             return
         dialog = ScheduleDialog(self._theme, self._runner.schedules, self.order, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        opened(dialog)
 
     def _write_schedules(self) -> None:
         count = len(self._runner.schedules.all) if self._runner.schedules is not None else 0
@@ -354,12 +336,7 @@ class FormPanel(Panel):
             QGuiApplication.clipboard().setText(order.command_text())
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, tr("Folder of a store"), self.stores[-1] if self.stores else "")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self._add_folder)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_folder(self, tr("Folder of a store"), self._add_folder, self.stores[-1] if self.stores else "")
 
     def _add_folder(self, path: str) -> None:
         given = self.folder.text().strip(f" {os.pathsep}")

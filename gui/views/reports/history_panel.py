@@ -1,11 +1,11 @@
-"""`HistoryPanel`: the results that earlier runs left, and what can be done with one."""
+"""`HistoryPanel`: the results of earlier runs, with actions."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
 
@@ -17,7 +17,9 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu
 from gui.widgets.questions import ask_loss
+from gui.widgets.said import on_language, said
 from gui.words.error_words import error_line, error_text
 from gui.words.text import TimeZoneChoice, shown_language, tr
 
@@ -28,9 +30,9 @@ class HistoryPanel(Panel):
     """Results of a folder, newest first.
 
     Signals:
-        was_read: The list is that of the folder; carries the list of `PastRun`.
+        was_read: The list was read; carries the list of `PastRun`.
         selected: Another result is selected; carries its `PastRun`, or None.
-        shown: A person asks to see a result; carries its `PastRun`.
+        shown: Show a result; carries its `PastRun`.
         page_wanted, folder_wanted: Open its page, its folder, with the desktop; carry the same.
         compare_wanted: Show it beside the one before; carries the same.
         again_wanted: Run the same again; carries the same.
@@ -52,8 +54,8 @@ class HistoryPanel(Panel):
         self._wanted: Path | None = None
         self._reading = BackgroundCall(self)
         self._deleting = BackgroundCall(self)
-        self.model: ColumnTableModel[PastRun] = ColumnTableModel(run_columns(times), lambda run: run.folder.name, parent=self)
-        self.grid = DataGrid(self.model, theme)
+        self.model = ColumnTableModel(run_columns(times), lambda run: run.folder.name, parent=self)
+        self.grid = said(DataGrid(self.model, theme), empty="No report has been run here yet.")
         self.content.addWidget(self.grid)
         self.setMinimumHeight(HEIGHT_MIN)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
@@ -66,9 +68,10 @@ class HistoryPanel(Panel):
         self._deleting.done.connect(lambda _run: self.refresh())
         self._deleting.failed.connect(self._not_deleted)
         times.changed.connect(self.model.all_texts_changed)
+        on_language(self, self._write_title)
 
     def refresh(self, wanted: Path | None = None) -> None:
-        """Read the folder anew, and select the result ``wanted``."""
+        """Read the folder again, and select the result ``wanted``."""
         self._wanted = wanted or self._wanted
         folder = self._folder
         self.grid.set_loading(True)
@@ -80,20 +83,16 @@ class HistoryPanel(Panel):
         earlier = [one for one in self.model.rows if one.report == run.report and one.created_ms < run.created_ms]
         return max(earlier, key=lambda one: one.created_ms, default=None)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def _write_title(self) -> None:
         self.set_title(tr("History"), str(self._folder))
-        self.grid.set_empty(tr("No report has been run here yet."))
-        self.model.all_texts_changed()
 
     def open_menu(self, run: PastRun, at: QPoint) -> None:
-        """Show what can be done with a result."""
+        """Open the menu of a result."""
         self.menu_of(run).popup(at)
 
     def menu_of(self, run: PastRun) -> QMenu:
-        """What can be done with a result."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        """The menu of a result."""
+        menu = new_menu(self)
         menu.addAction(tr("Show result"), lambda: self.shown.emit(run))
         compare = menu.addAction(tr("Compare with the previous"), lambda: self.compare_wanted.emit(run))
         compare.setEnabled(self.previous(run) is not None)

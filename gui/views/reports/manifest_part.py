@@ -1,15 +1,15 @@
-"""`ManifestPart`: what a result was made of: the range asked and found, what was read and skipped and why, its files."""
+"""`ManifestPart`: the manifest of a result: ranges, records read and skipped with reasons, files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from gui.models.reports import PastRun
 from gui.views.reports.columns import RUN_STATES, range_text
 from gui.views.reports.words import report_text, report_texts
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.key_values import KeyValueList
 from gui.words.text import TimeZoneChoice, bytes_text, count_text, duration_text, tr
 
@@ -25,12 +25,7 @@ class ManifestPart(QScrollArea):
         self.facts = KeyValueList()
         self.notes = label(role="caption", wrap=True, selectable=True)
         body = QWidget()
-        lines = QVBoxLayout(body)
-        lines.setContentsMargins(14, 10, 14, 10)
-        lines.setSpacing(10)
-        lines.addWidget(self.facts)
-        lines.addWidget(self.notes)
-        lines.addStretch(1)
+        body.setLayout(column(self.facts, self.notes, 1, spacing=10, margins=(14, 10, 14, 10)))
         self.setWidget(body)
 
     def show_run(self, run: PastRun | None) -> None:
@@ -41,7 +36,7 @@ class ManifestPart(QScrollArea):
 
 
 def manifest_pairs(run: PastRun, times: TimeZoneChoice) -> list[tuple[str, str]]:
-    """What a manifest says, in the order of its file."""
+    """The facts of a manifest, in the order of its file."""
     word, _state = RUN_STATES[run.state]
     pairs = [
         (tr("Report"), run.report),
@@ -60,7 +55,7 @@ def manifest_pairs(run: PastRun, times: TimeZoneChoice) -> list[tuple[str, str]]
 
 
 def _asked_text(run: PastRun, times: TimeZoneChoice) -> str:
-    """The range that was asked for, which may have no beginning or no end."""
+    """The requested range, which may have no begin or no end."""
     if run.asked_from_ms < 0 and run.asked_to_ms < 0:
         return tr("everything")
     if run.asked_to_ms < 0:

@@ -1,4 +1,4 @@
-"""`OwnFields`: controls for the parameters that only one report has."""
+"""`OwnFields`: fields of the parameters that only one report has."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
@@ -14,7 +14,8 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
+from gui.widgets.popups import ask_file
 from gui.widgets.questions import ask_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
@@ -30,7 +31,7 @@ class QueryField(QWidget):
     """An editor with a list of saved queries. Files are read and written on another thread.
 
     Signals:
-        textChanged: The query is another; carries it without blanks around it.
+        textChanged: The query changed; carries it without surrounding blanks.
     """
 
     textChanged = Signal(str)
@@ -50,14 +51,9 @@ class QueryField(QWidget):
         self.remove_button = IconButton(theme, "x", tip=tr("Remove saved query"), on_click=self._remove)
         self.remark = label(role="caption", wrap=True)
         self.remark.hide()
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        chosen = row(self.saved, self.save_button, self.remove_button, spacing=4)
-        chosen.setStretch(0, 1)
-        lines.addLayout(chosen)
-        lines.addWidget(self.editor)
-        lines.addWidget(self.remark)
+        self.setLayout(
+            column(row((self.saved, 1), self.save_button, self.remove_button, spacing=4), self.editor, self.remark, spacing=6)
+        )
         self._listing = self._call(self._listed)
         self._loading = self._call(self._loaded)
         self._changing = self._call(self._list)
@@ -66,20 +62,19 @@ class QueryField(QWidget):
         self._list()
 
     def text(self) -> str:
-        """The query, without blanks around it."""
+        """The query, without surrounding blanks."""
         return self.editor.toPlainText().strip()
 
     def setText(self, text: str) -> None:
-        """Show another query."""
         self.editor.setPlainText(text)
 
     def ask_name(self) -> None:
-        """Ask for a name and keep the query under it."""
+        """Ask for a name and save the query under it."""
         words = tr("Name: letters, digits, spaces, - and _")
         ask_text(self, tr("Save query…"), words, str(self.saved.currentData() or ""), self.save)
 
     def save(self, name: str) -> None:
-        """Keep the query; an earlier one of that name is replaced."""
+        """Save the query; it replaces one of the same name."""
         query = self.text()
         if query:
             self._changing.start(lambda: _saved(name.strip(), query))
@@ -91,8 +86,7 @@ class QueryField(QWidget):
         return made
 
     def _say(self, text: str) -> None:
-        self.remark.setText(text)
-        self.remark.setVisible(bool(text))
+        show_text(self.remark, text)
 
     def _edited(self) -> None:
         self.textChanged.emit(self.text())
@@ -134,14 +128,14 @@ def _saved(name: str, query: str) -> str:
 
 Field = QLineEdit | QComboBox | QueryField
 _ELSEWHERE = (ParameterKind.TIME, ParameterKind.TOPICS, ParameterKind.SAVED)
-"""Kinds that other parts of the form ask for."""
+"""Kinds of parameters that other parts of the form have."""
 
 
 class OwnFields(QWidget):
-    """One row for each parameter of the chosen report beside times and topics. What was entered stays while others are shown.
+    """A row for each own parameter of the chosen report. Entries stay while other reports are shown.
 
     Signals:
-        changed: Something else is entered.
+        changed: An entry changed.
     """
 
     changed = Signal()
@@ -152,14 +146,10 @@ class OwnFields(QWidget):
         self._spec: ReportSpec | None = None
         self._entered: dict[tuple[str, str], str] = {}
         self.fields: dict[str, Field] = {}
-        self._form = QFormLayout(self)
-        self._form.setContentsMargins(0, 0, 0, 0)
-        self._form.setHorizontalSpacing(14)
-        self._form.setVerticalSpacing(8)
-        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._form = form_layout(self, across=14, down=8, grow="all")
 
     def show_report(self, spec: ReportSpec) -> None:
-        """Show the rows of another report, or the same ones in another language."""
+        """Show the rows of another report, or the same in another language."""
         self._spec = spec
         while self._form.rowCount():
             self._form.removeRow(0)
@@ -178,13 +168,13 @@ class OwnFields(QWidget):
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """Names and values of what was entered; what is as by default is left away."""
+        """Names and values of entries; defaults are left out."""
         entered = [(parameter, self._text(parameter)) for parameter in self._parameters()]
         return [(parameter.name, text) for parameter, text in entered if text and text != parameter.default]
 
     @property
     def fault(self) -> str:
-        """What is missing or wrong, in words; empty if nothing is."""
+        """What is missing or invalid; empty if nothing is."""
         for parameter in self._parameters():
             text = self._text(parameter)
             if parameter_fault(parameter, text):
@@ -234,15 +224,11 @@ class OwnFields(QWidget):
         return made
 
     def _browse(self, field: QLineEdit) -> None:
-        dialog = QFileDialog(self, tr("Choose file"), field.text())
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(field.setText)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_file(self, tr("Choose file"), field.setText, start=field.text())
 
 
 def _mark(field: QLineEdit, parameter: Parameter, text: str) -> None:
-    """Show that what was entered is wrong; that something is missing is said in words."""
+    """Mark an invalid entry; a missing one is only reported in words."""
     shown = "false" if text and parameter_fault(parameter, text) else ""
     if field.property("valid") != shown:
         field.setProperty("valid", shown)

@@ -1,9 +1,10 @@
-"""`ResultPanel`: what a finished report found."""
+"""`ResultPanel`: the result of a finished report."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
@@ -18,23 +19,24 @@ from gui.views.reports.manifest_part import ManifestPart
 from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import IconButton, Line, label
+from gui.widgets.basic import IconButton, Line, clear, column, fill, label, row, take_out
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.folding_panel import FoldingPanel
 from gui.widgets.notice import Placeholder
+from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 
 
 class ResultPanel(FoldingPanel):
-    """Headlines on top; below them a list of the parts, and the part that was jumped to. Of a run that goes on its first table.
+    """Headlines on top; below them a list of the parts, and the chosen part. A running report shows its first table.
 
     Signals:
         page_wanted: Open the page of the result; carries its `PastRun`.
         folder_wanted: Open the folder of the result; carries the same.
         again_wanted: Run the same again; carries the same.
-        compare_wanted: Show the result beside the one before it; carries the same.
-        table_wanted: A table is to be read; carries the `PastRun`, the title and the file name.
+        compare_wanted: Show the result beside the one before; carries the same.
+        table_wanted: Read a table; carries the `PastRun`, the title and the file name.
     """
 
     page_wanted = Signal(object)
@@ -70,11 +72,12 @@ class ResultPanel(FoldingPanel):
         self._table_page = QWidget()
         self._pages = QStackedLayout()
         self.placeholder = Placeholder(theme)
+        self.placeholder.show_empty(partial(tr, "No report has been run here yet. Choose one and run it."))
         self._body = QWidget()
         self._table_place = QVBoxLayout()
         self._grid: DataGrid[ResultRow] | None = None
         self._build()
-        self.retranslate()
+        on_language(self, self.write_texts)
 
     @property
     def run(self) -> PastRun | None:
@@ -82,21 +85,20 @@ class ResultPanel(FoldingPanel):
 
     @property
     def shows_first(self) -> bool:
-        """Whether the table of a run that goes on is shown."""
+        """Whether the table of a running report is shown."""
         return self._first is not None
 
     @property
     def grid(self) -> DataGrid[ResultRow] | None:
-        """The shown table."""
         return self._grid
 
     def show_run(self, run: PastRun | None) -> None:
-        """Show a result; None says that there is none yet."""
+        """Show a result; None: there is none yet."""
         self._start_anew(run, None)
         self._fill_sections()
 
     def show_first(self, run: StartedRun) -> None:
-        """Show the first table of a run that goes on, which has no result yet."""
+        """Show the first table of a running report."""
         self._start_anew(None, run)
         if run.first is not None:
             self.sections.set_sections([ResultSection(SectionKind.TABLE, run.first.title)])
@@ -128,65 +130,40 @@ class ResultPanel(FoldingPanel):
         self._show_table()
 
     def show_table_error(self, words: Words) -> None:
-        """The table could not be read."""
+        """Show why the table was not read."""
         self._table = None
         self._table_error = words
         self._show_table()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def write_texts(self) -> None:
+        """Write what depends on language or time zone."""
         self.set_words(self.page_button, tr("Open page"))
         self.set_words(self.folder_button, tr("Open folder"))
         self.set_words(self.again_button, tr("Run again"))
         self.set_words(self.compare_button, tr("Compare"), tr("Figures beside those of the run before"))
-        self.sections.retranslate()
-        self.charts.retranslate()
-        self.placeholder.show_empty(tr("No report has been run here yet. Choose one and run it."))
         self._show()
 
-    # ---- parts -----------------------------------------------------------------------------------------------------
-
     def _build(self) -> None:
-        for widget in (self.chip, self.again_button, self.compare_button, self.page_button, self.folder_button):
-            self.add_action(widget)
+        self.add_action(self.chip, self.again_button, self.compare_button, self.page_button, self.folder_button)
         self.headlines.setContentsMargins(0, 0, 0, 0)
         self.headlines.setSpacing(0)
-        side = QVBoxLayout()
-        side.setContentsMargins(0, 0, 0, 10)
-        side.setSpacing(6)
-        side.addWidget(self.sections, 1)
-        side.addWidget(self.manifest)
+        side = column((self.sections, 1), self.manifest, spacing=6, margins=(0, 0, 0, 10))
         self.manifest.setFixedWidth(WIDTH)
         self.manifest.setContentsMargins(14, 0, 4, 0)
-        table = QVBoxLayout(self._table_page)
-        table.setContentsMargins(0, 0, 0, 0)
-        table.setSpacing(0)
-        title = QHBoxLayout()
-        title.setContentsMargins(14, 6, 14, 6)
-        title.addWidget(self.table_title)
-        table.addLayout(title)
-        table.addLayout(self._table_place, 1)
+        self._table_page.setLayout(
+            column(row(self.table_title, spacing=-1, margins=(14, 6, 14, 6)), (self._table_place, 1), spacing=0)
+        )
         self._pages.addWidget(self.charts)
         self._pages.addWidget(self._table_page)
         self._pages.addWidget(self.manifest_part)
         self.sections.chosen.connect(self._section_chosen)
         self.sections.entered_part.connect(self._enter_part)
         self.charts.scrolled.connect(self._charts_scrolled)
-        lines = QVBoxLayout(self._body)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(Line())
-        lines.addLayout(self.headlines)
-        lines.addWidget(Line())
-        parts = QHBoxLayout()
-        parts.setSpacing(0)
-        parts.addLayout(side)
-        parts.addWidget(Line(vertical=True))
-        parts.addLayout(self._pages, 1)
-        lines.addLayout(parts, 1)
+        self._body.setLayout(
+            column(Line(), self.headlines, Line(), (row(side, Line(vertical=True), (self._pages, 1), spacing=0), 1), spacing=0)
+        )
         self.content.setSpacing(0)
-        self.content.addWidget(self._body, 1)
-        self.content.addWidget(self.placeholder, 1)
+        fill(self.content, (self._body, 1), (self.placeholder, 1))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def _show(self) -> None:
@@ -208,7 +185,7 @@ class ResultPanel(FoldingPanel):
         self.manifest_part.show_run(run)
 
     def _show_beginning(self) -> None:
-        """What stands around a table that is there before the result, or around nothing."""
+        """Write the title around a first table, or around nothing."""
         if self._first is None:
             self.set_title(tr("Result"), "")
             self.chip.set("", State.PLAIN)
@@ -219,7 +196,7 @@ class ResultPanel(FoldingPanel):
         self.manifest.setText(tr("This is the first table. Findings, charts and the other tables follow."))
 
     def _manifest_text(self, run: PastRun) -> str:
-        """What a reader wants to know of it at a glance; the rest stands in its manifest."""
+        """Facts of the manifest at a glance."""
         reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
         parts = [
             range_text(run.found_from_ms, run.found_to_ms, self._times),
@@ -237,12 +214,7 @@ class ResultPanel(FoldingPanel):
         return "\n".join(parts)
 
     def _show_headlines(self, run: PastRun | None) -> None:
-        while self.headlines.count():
-            item = self.headlines.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self.headlines)
         before = {} if self._before is None else {one.label: one for one in self._before.headlines}
         for place, headline in enumerate(run.headlines if run is not None else ()):
             if place:
@@ -282,7 +254,7 @@ class ResultPanel(FoldingPanel):
             self.sections.mark(section)
 
     def _enter_part(self) -> None:
-        """Let the keys go to the part that is shown."""
+        """Focus the shown part."""
         page = self._pages.currentWidget()
         if page is self._table_page and self._grid is not None:
             self._grid.take_keyboard()
@@ -292,16 +264,12 @@ class ResultPanel(FoldingPanel):
     def _show_table(self) -> None:
         grid, self._grid = self._grid, None
         if grid is not None:
-            self._table_place.removeWidget(grid)
-            grid.hide()
-            grid.deleteLater()
+            take_out(self._table_place, grid)
         table = self._table
         self.table_title.setText(self._rows_text(table) if table is not None else said(self._table_error))
         if table is None:
             return
-        model: ColumnTableModel[ResultRow] = ColumnTableModel(
-            result_columns(table, self._times, self._report_name), lambda row: row.number
-        )
+        model = ColumnTableModel(result_columns(table, self._times, self._report_name), lambda row: row.number)
         self._grid = DataGrid(model, self._theme, several=True)
         model.setParent(self._grid)
         self._grid.set_empty(tr("This table has no rows."))
@@ -342,7 +310,7 @@ class ResultPanel(FoldingPanel):
 
 
 def change_text(now: ResultHeadline, before: ResultHeadline | None) -> str:
-    """How a figure compares with the one before: ``before 1,200, −16.7 %``."""
+    """A figure compared with the one before: ``before 1,200, −16.7 %``."""
     if before is None or math.isnan(before.value):
         return tr("before: {value}", value=UNKNOWN)
     value = figure_text(before.value, before.unit)
@@ -356,10 +324,13 @@ def change_text(now: ResultHeadline, before: ResultHeadline | None) -> str:
 class _Figure(QWidget):
     def __init__(self, headline: ResultHeadline, note: str) -> None:
         super().__init__()
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(14, 10, 14, 10)
-        lines.setSpacing(1)
-        lines.addWidget(label(figure_text(headline.value, headline.unit), "headline"))
-        lines.addWidget(label(report_text(headline.label), wrap=True))
-        lines.addWidget(label(note, "caption", wrap=True))
-        lines.addStretch(1)
+        self.setLayout(
+            column(
+                label(figure_text(headline.value, headline.unit), "headline"),
+                label(report_text(headline.label), wrap=True),
+                label(note, "caption", wrap=True),
+                1,
+                spacing=1,
+                margins=(14, 10, 14, 10),
+            )
+        )

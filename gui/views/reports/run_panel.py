@@ -1,9 +1,9 @@
-"""`RunPanel`: the stages of a run, how it ended, and what waits behind it."""
+"""`RunPanel`: the stages and the result of a run, and the queue after it."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from gui.models.reports import ReportOrder, RunStage, RunState, StageState, StartedRun
 from gui.operations.reports import rows_text
@@ -11,10 +11,11 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.reports.columns import RUN_STATES
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, clear, column, fill, label, row, show_text
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language
 from gui.words.child_words import child_text
 from gui.words.text import count_text, rate_text, tr
 
@@ -33,7 +34,7 @@ class RunPanel(Panel):
     Signals:
         cancel_wanted: Stop it.
         again_wanted: Run the same again.
-        withdraw_wanted: Take back one that waits; carries its `ReportOrder`.
+        withdraw_wanted: Take back a waiting one; carries its `ReportOrder`.
     """
 
     cancel_wanted = Signal()
@@ -44,29 +45,23 @@ class RunPanel(Panel):
         super().__init__(" ", parent=parent)
         self._theme = theme
         self._lines: list[_StageLine] = []
-        self._stages = QVBoxLayout()
-        self._stages.setSpacing(2)
+        self._stages = column(spacing=2)
         self.chip = Chip(theme)
         self.cancel_button = IconButton(theme, "x", " ", role="small", on_click=self.cancel_wanted.emit)
         self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self.again_wanted.emit)
         self.total = label(role="secondary")
         self.fault = Notice(theme)
-        self.fault.set("")
-        for widget in (self.chip, self.cancel_button, self.again_button):
-            self.add_action(widget)
-        self.content.addLayout(self._stages)
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self.total)
+        self.add_action(self.chip, self.cancel_button, self.again_button)
+        fill(self.content, self._stages, self.fault, self.total)
         self._waiting: tuple[ReportOrder, ...] = ()
         self.waiting_title = label(role="secondary")
         self.waiting_title.hide()
-        self._queue = QVBoxLayout()
-        self._queue.setSpacing(2)
-        self.content.addWidget(self.waiting_title)
-        self.content.addLayout(self._queue)
+        self._queue = column(spacing=2)
+        fill(self.content, self.waiting_title, self._queue)
+        on_language(self, self._write_texts)
 
     def show_run(self, run: StartedRun, now_ms: float) -> None:
-        """Show how far a run is. ``now_ms`` is on the clock of the run."""
+        """Show the progress of a run. ``now_ms`` is on the clock of the run."""
         running = run.state is RunState.RUNNING
         self.set_title(tr("Running") if running else tr("Last run"), tr(run.order.spec.title))
         self._show_stages(run, now_ms)
@@ -78,22 +73,16 @@ class RunPanel(Panel):
         word, state = RUN_STATES[run.state]
         self.chip.set("" if running else tr(word), state)
         self._show_fault(run)
-        self.total.setText(self._total_text(run, now_ms))
-        self.total.setVisible(bool(self.total.text()))
+        show_text(self.total, self._total_text(run, now_ms))
 
     def show_waiting(self, orders: tuple[ReportOrder, ...]) -> None:
-        """Show what runs next."""
+        """Show the waiting reports."""
         self.waiting_title.setVisible(bool(orders))
         self.waiting_title.setText(tr("Waiting: {count}", count=count_text(len(orders))))
         if orders == self._waiting:
             return
         self._waiting = orders
-        while self._queue.count():
-            item = self._queue.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._queue)
         for order in orders:
             self._queue.addWidget(self._waiting_line(order))
 
@@ -103,13 +92,10 @@ class RunPanel(Panel):
             self._theme, "x", tip=tr("Take back"), on_click=lambda: self.withdraw_wanted.emit(order), parent=made
         )
         name = ElidedLabel(tr(order.spec.title))
-        line = row(IconLabel(self._theme, "hourglass", "text_3", 14), name, take_back)
-        line.setStretch(1, 1)
-        made.setLayout(line)
+        made.setLayout(row(IconLabel(self._theme, "hourglass", "text_3", 14), (name, 1), take_back))
         return made
 
-    def retranslate(self) -> None:
-        """Write the queue anew; runs are shown anew by the page."""
+    def _write_texts(self) -> None:
         orders, self._waiting = self._waiting, ()
         self.show_waiting(orders)
 
@@ -155,13 +141,7 @@ class _StageLine(QWidget):
         self._took = label(role="caption")
         self._took.setFixedWidth(52)
         self._took.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(8)
-        line.addWidget(self._glyph)
-        line.addWidget(self._name, 1)
-        line.addWidget(self._bar)
-        line.addWidget(self._took)
+        self.setLayout(row(self._glyph, (self._name, 1), self._bar, self._took))
         self.setFixedHeight(24)
 
     def show_stage(self, stage: RunStage, took_ms: float) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QComboBox, QPushButton, QTimeEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QTimeEdit, QWidget
 
 from gui.models.reports import ReportOrder
 from gui.models.schedules import DAYS, Schedule
 from gui.operations.report_schedules import ReportSchedules
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, Line, clear, column, fill, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from spark_reports.catalog import CLUSTER, reports
@@ -20,7 +21,7 @@ FIRST_TIME = QTime(8, 30)
 
 
 class ScheduleDialog(FittedDialog):
-    """Schedules of all reports; the one in the form can be added."""
+    """Schedules of all reports; the entered one can be added."""
 
     def __init__(
         self, theme: ThemeManager, schedules: ReportSchedules, order: ReportOrder | None, parent: QWidget | None = None
@@ -37,19 +38,19 @@ class ScheduleDialog(FittedDialog):
         self.time.setDisplayFormat("HH:mm")
         self.time.setAccessibleName(tr("Time"))
         self.add = IconButton(theme, "plus", tr("Schedule"), role="primary", on_click=self._add)
-        self.close_button = QPushButton(tr("Close"))
+        self.close_button = push_button("Close", self.reject)
         self.close_button.setDefault(True)
-        self.close_button.clicked.connect(self.reject)
-        self._list = QVBoxLayout()
-        self._list.setSpacing(2)
+        self._list = column(spacing=2)
         lines = self.lay_out()
         if order is not None:
-            lines.addWidget(label(tr(order.spec.title), "card-title"))
-            lines.addWidget(label(tr("As the form asks for it now. It runs while Orbit is open."), "secondary", wrap=True))
-            lines.addLayout(row(self.day, self.time, 1, self.add))
-            lines.addWidget(Line())
-        lines.addLayout(self._list)
-        lines.addStretch(1)
+            fill(
+                lines,
+                label(tr(order.spec.title), "card-title"),
+                label(tr("As the form asks for it now. It runs while Orbit is open."), "secondary", wrap=True),
+                row(self.day, self.time, 1, self.add),
+                Line(),
+            )
+        fill(lines, self._list, 1)
         self.set_foot(row(1, self.close_button))
         schedules.changed.connect(self._fill)
         self._fill()
@@ -61,17 +62,12 @@ class ScheduleDialog(FittedDialog):
             self._schedules.add(
                 Schedule(
                     order.spec.name, order.stores, order.parameters, order.commit_log, order.also,
-                    int(self.day.currentData()), at.hour() * 60 + at.minute(),
+                    int(self.day.currentData()), at.hour() * 60 + at.minute()
                 )
             )  # fmt: skip
 
     def _fill(self) -> None:
-        while self._list.count():
-            item = self._list.takeAt(0)
-            widget = item.widget() if item is not None else None
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        clear(self._list)
         for schedule in self._schedules.all:
             self._list.addWidget(self._line(schedule))
         if not self._schedules.all:
@@ -85,7 +81,5 @@ class ScheduleDialog(FittedDialog):
         words.setToolTip(tip_text("\n".join(one.removeprefix(CLUSTER) for one in schedule.stores)))
         when = label(f"{tr(DAYS[schedule.weekday])}, {schedule.minute // 60:02}:{schedule.minute % 60:02}", "secondary")
         remove = IconButton(self._theme, "x", tip=tr("Remove"), on_click=lambda: self._schedules.remove(schedule), parent=made)
-        line = row(words, when, remove)
-        line.setStretch(0, 1)
-        made.setLayout(line)
+        made.setLayout(row((words, 1), when, remove))
         return made

@@ -1,4 +1,4 @@
-"""`SectionList`: the parts of a result, one below the other, to jump to: findings, each chart, each table, manifest."""
+"""`SectionList`: the parts of a result, to jump to: findings, each chart, each table, manifest."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QListWidget, QListWidge
 
 from gui.models.reports import PastRun, ResultChart
 from gui.views.reports.words import report_text
+from gui.widgets.said import on_language, said
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 WIDTH = 168
 ROW_HEIGHT = 28
-"""Of a part whose title takes one line."""
+"""Height of a part with a title of one line."""
 TEXT_WIDTH = WIDTH - 32
-"""What the style leaves of a row for its title."""
+"""Room of the title within a row."""
 
 
 class SectionKind(Enum):
-    """What a part of a result is."""
-
     FINDINGS = "findings"
     CHART = "chart"
     TABLE = "table"
@@ -32,7 +31,7 @@ class SectionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResultSection:
-    """A part of a result; ``number`` counts those of its kind, ``title`` is that of the report, in English."""
+    """A part of a result; ``number`` counts those of its kind, ``title`` is English."""
 
     kind: SectionKind
     title: str
@@ -55,11 +54,11 @@ def sections_of(run: PastRun, charts: Sequence[ResultChart]) -> list[ResultSecti
 
 
 class SectionList(QListWidget):
-    """Arrow keys jump from part to part; Enter lets the keys go to the part.
+    """Arrow keys jump from part to part; Enter moves the focus into the part.
 
     Signals:
-        chosen: A part is to be shown; carries its `ResultSection`.
-        entered_part: Enter on a part, or a double click: the keys are wanted there.
+        chosen: Show a part; carries its `ResultSection`.
+        entered_part: Enter or a double click: focus the part.
     """
 
     chosen = Signal(object)
@@ -76,21 +75,21 @@ class SectionList(QListWidget):
         self._sections: list[ResultSection] = []
         self.currentRowChanged.connect(self._row_changed)
         self.activated.connect(lambda _index: self.entered_part.emit())
-        self.retranslate()
+        said(self, name="Parts of the result")
+        on_language(self, self._write_texts)
 
     @property
     def sections(self) -> list[ResultSection]:
-        """What is listed."""
         return list(self._sections)
 
     @property
     def current(self) -> ResultSection | None:
-        """The part that is shown."""
+        """The shown part."""
         row = self.currentRow()
         return self._sections[row] if 0 <= row < len(self._sections) else None
 
     def set_sections(self, sections: Sequence[ResultSection]) -> None:
-        """List other parts; the marked one stays if it is among them, and nothing is chosen."""
+        """List other parts; the marked one stays if it is among them, without a signal."""
         before = self.current
         if list(sections) == self._sections:
             return
@@ -100,21 +99,19 @@ class SectionList(QListWidget):
             for _section in sections:
                 self.addItem(QListWidgetItem())
             self.setCurrentRow(self._sections.index(before) if before in self._sections else -1)
-        self.retranslate()
+        self._write_texts()
 
     def mark(self, section: ResultSection) -> None:
-        """Mark the part that stands on the screen, without asking for it."""
+        """Mark the part on the screen, without a signal."""
         with QSignalBlocker(self):
             self.setCurrentRow(self._sections.index(section))
 
     def choose(self, section: ResultSection) -> None:
-        """Go to a part, also to the one that is marked."""
+        """Choose a part, also the marked one."""
         self.mark(section)
         self.chosen.emit(section)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.setAccessibleName(tr("Parts of the result"))
+    def _write_texts(self) -> None:
         room, metrics = QRect(0, 0, TEXT_WIDTH, 0), self.fontMetrics()
         for row, section in enumerate(self._sections):
             item, text = self.item(row), section.text

@@ -1,4 +1,4 @@
-"""The Reports page: choose a report, run it with progress and cancel, read and open what it found."""
+"""The Reports page: choose a report, run it with progress and cancel, read its result."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
 from gui.operations.queries import BackgroundCall
 from gui.operations.reports import open_in_desktop, read_charts, read_table
+from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
+from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.reports.catalog_panel import CatalogPanel
@@ -19,22 +21,61 @@ from gui.views.reports.form_panel import FormPanel
 from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
-from gui.views.reports.session_line import SessionLine
+from gui.widgets.basic import ElidedLabel, column, row
 from gui.widgets.containers import ScrolledColumn, ScrolledPart
-from gui.widgets.inputs import SearchField, SegmentedControl
+from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import kept_line
-from gui.words.text import age_text, count_text, tr
+from gui.words.plain_text import tip_text
+from gui.words.text import age_text, bytes_text, count_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 from spark_reports.catalog import ReportSpec, reports
 
 SIDE_WIDTH, BAR_ROOM = 396, 10
-"""Of the right column, and of its scroll bar in it."""
+"""Width of the right column, and of its scroll bar."""
 SHELF_WIDTH_MIN = 540
-"""So that the titles of cards can be told apart; where there is less, the page is scrolled."""
+"""Width at which titles of cards stay readable; where there is less, the page is scrolled."""
 SEARCH_WIDTH = 180
 CATALOG, RESULT = "catalogue", "result"
+
+
+class SessionLine(QWidget):
+    """The state of Spark between reports, with a button that ends it; hidden while there is no Spark."""
+
+    def __init__(self, theme: ThemeManager, session: SparkChild | None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self.words = ElidedLabel(role="secondary")
+        self.end_button = said_button(theme, "x", on_click=self._end, tip="End Spark and give its memory back")
+        self.setLayout(row((self.words, 1), self.end_button, spacing=4, margins=(12, 0, 12, 0)))
+        if session is not None:
+            session.changed.connect(self.show_session)
+        self.hide()  # the page shows it, when it has its place
+
+    def show_session(self) -> None:
+        """Show the state of Spark."""
+        session = self._session
+        self.setVisible(session is not None and session.state is not SparkState.OFF)
+        if session is None:
+            return
+        self.end_button.setEnabled(session.state is not SparkState.BUSY)
+        self.words.setText(_session_text(session))
+        self.words.setToolTip(tip_text(tr("It ends after {minutes} min without a report.", minutes=IDLE_S // 60)))
+
+    def _end(self) -> None:
+        if self._session is not None:
+            self._session.rest()
+
+
+def _session_text(session: SparkChild) -> str:
+    memory = bytes_text(session.memory_bytes)
+    if session.state is SparkState.READY:
+        return tr("Spark is ready, with {memory} of memory", memory=memory)
+    if session.state is SparkState.BUSY:
+        return tr("Spark is at work, with {memory} of memory", memory=memory)
+    return tr("Spark starts in the background…")
 
 
 class ReportsView(PageView):
@@ -48,9 +89,9 @@ class ReportsView(PageView):
         self._spec = reports()[0]
         self._table_call = BackgroundCall(self)
         self._charts_call = BackgroundCall(self)
-        self.parts = SegmentedControl([(CATALOG, " "), (RESULT, " ")])
+        self.parts = segments({CATALOG: "Catalogue", RESULT: "Result"})
         self.header.add_action(self.parts)
-        self.search = SearchField(theme, " ")
+        self.search = said(SearchField(theme, " "), hint="Filter reports")
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
         self._catalog = LaterPart(self._make_catalog, fill=self._fill_catalog)
@@ -63,7 +104,9 @@ class ReportsView(PageView):
         self.session_line = SessionLine(theme, self._runner.session)
         self.history = HistoryPanel(theme, context.times, self._runner.folder)
         self._build()
+        self.set_parts(find=self.search, detail=self._side)
         self._connect()
+        on_language(self.session_line, self.session_line.show_session)
         self.retranslate()
         self.choose(self._spec)
         self._show_run()
@@ -100,22 +143,8 @@ class ReportsView(PageView):
     def refresh(self) -> None:
         self.history.refresh()
 
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self._side
-
     def retranslate(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
-        self.parts.set_text(CATALOG, tr("Catalogue"))
-        self.parts.set_text(RESULT, tr("Result"))
-        self.search.setPlaceholderText(tr("Filter reports"))
-        self.search.setAccessibleName(tr("Filter reports"))
-        for part in (self._catalog.made, self._result.made, self.form, self.history, self.run_panel, self.session_line):
-            if part is not None:
-                part.retranslate()
         self._show_run()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -136,7 +165,7 @@ class ReportsView(PageView):
         self._left.setCurrentIndex(0 if part == CATALOG else 1)
 
     def run(self, order: ReportOrder) -> None:
-        """Run a report, after those that were asked for before."""
+        """Run a report after the waiting ones."""
         if not self._runner.submit(order):
             self.context.notify(lambda: tr("Too many reports wait. Take one back first."), state=State.WARNING)
 
@@ -166,23 +195,14 @@ class ReportsView(PageView):
         self._left.addWidget(shelf)
         self._left.addWidget(self._result)
         side = ScrolledColumn()
-        right = QVBoxLayout(side)
-        right.setContentsMargins(0, 0, 0, 0)
-        right.setSpacing(Size.GAP)
-        right.addWidget(self.form)
-        right.addWidget(self.session_line)
-        right.addWidget(self.run_panel)
-        right.addWidget(self.history, 1)
+        side.setLayout(column(self.form, self.session_line, self.run_panel, (self.history, 1), spacing=Size.GAP))
         scroll = ScrolledPart()
         scroll.setWidget(side)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFixedWidth(SIDE_WIDTH)
         # Its own width, with or without a bar: else a bar that comes wraps texts anew in a height that was given before.
         side.setFixedWidth(SIDE_WIDTH - BAR_ROOM)
-        columns = QHBoxLayout()
-        columns.setSpacing(Size.GAP)
-        columns.addLayout(self._left, 1)
-        columns.addWidget(scroll)
+        columns = row((self._left, 1), scroll, spacing=Size.GAP)
         self._side = scroll
         self.content.addLayout(columns, 1)
 
@@ -213,7 +233,7 @@ class ReportsView(PageView):
 
     @property
     def catalog(self) -> CatalogPanel:
-        """The reports there are."""
+        """All reports."""
         return self._catalog.widget
 
     def _make_catalog(self) -> CatalogPanel:
@@ -228,7 +248,7 @@ class ReportsView(PageView):
 
     @property
     def result(self) -> ResultPanel:
-        """The chosen result."""
+        """The shown result."""
         return self._result.widget
 
     def _make_result(self) -> ResultPanel:
@@ -261,7 +281,7 @@ class ReportsView(PageView):
                 self._show_first(run)
 
     def _show_first(self, run: StartedRun) -> None:
-        """The first table of a run has come; once a run."""
+        """Show the first table of a run, once a run."""
         self._first_of = run.order
         if run.state is RunState.RUNNING:
             self.show_part(RESULT)
@@ -275,7 +295,7 @@ class ReportsView(PageView):
             self.run(
                 self._runner.order(
                     order.spec, order.stores, order.parameters, commit_log=order.commit_log, also=order.also,
-                    originals=order.originals,
+                    originals=order.originals
                 )
             )  # fmt: skip
 
@@ -356,4 +376,4 @@ class ReportsView(PageView):
 
     def _zone_changed(self) -> None:
         if self._result.made is not None:
-            self._result.made.retranslate()
+            self._result.made.write_texts()

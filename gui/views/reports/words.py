@@ -1,4 +1,4 @@
-"""What reports say in sentences, in the language of the window. Reports themselves are written in English."""
+"""Sentences of reports in the language of the window. Reports themselves are written in English."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def report_text(text: str) -> str:
 
 
 def report_label(text: str, *, words: bool) -> str:
-    """What stands beside a bar or names a line; ``words``: it is the report's own."""
+    """A label of a bar or a line; ``words``: it is a text of the report, not data."""
     return label_in_chinese(text, words) if shown_language() == "zh" else text
 
 

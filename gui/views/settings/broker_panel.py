@@ -1,4 +1,4 @@
-"""The section of the embedded broker: folder, ports, size of the history. Used from its next start on."""
+"""The section of the embedded broker: folder, ports, size of the history. Effective from its next start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QFormLayout, QLineEdit, QPushButton
+from PySide6.QtWidgets import QLineEdit
 
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
@@ -20,53 +20,58 @@ from gui.processes.saved_options import (
 from gui.processes.worker_options import WorkerArguments
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.popups import ask_folder
+from gui.widgets.said import on_language, push_button, said, said_label
 from gui.words.text import tr
 from monitoring.outside import whole_of
 
 HISTORY_MIB = 1_024
-"""What the history takes at most where nothing else is said."""
+"""Default maximum of the history."""
 FIELD_WIDTH, FIELD_WIDTH_MIN = 420, 220
 _PORTS = WorkerArguments(Path())
 
 
 class BrokerPanel(Panel):
-    """Fields over what is kept in the settings file; an empty one means the default."""
+    """Fields of the stored settings; an empty one means the default."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._context = context
         self.store = QLineEdit()
-        self.browse = QPushButton()
+        self.browse = push_button("Choose…", self._ask_folder)
         self.name_server = QLineEdit()
         self.broker = QLineEdit()
         self.history = QLineEdit()
         self.fault = label(role="critical", wrap=True)
         self.fault.hide()
-        self.note = label(role="caption", wrap=True)
-        self.save = QPushButton()
-        self.save.setProperty("role", "primary")
-        self.restart = QPushButton()
-        self.settings_button = QPushButton()
-        self.open_folder = QPushButton()
+        self.note = said(
+            label(role="caption", wrap=True),
+            text="An empty field means the default. A taken port is replaced by the next free one. The folder counts from the "
+            "next start of Orbit; another one is another store, and what is in this one stays where it is.",
+        )
+        self.save = push_button("Save", self.keep, role="primary")
+        self.restart = push_button("Restart the broker", self._restart)
+        self.settings_button = push_button("Broker settings", lambda: context.navigate("broker_settings"))
+        self.open_folder = push_button("Open the folder", self._open_folder)
         self.facts = KeyValueList()
-        self._names = [label() for _ in range(4)]
+        names = ("Folder of the messages", "Port of the name server", "Port of the broker", "History, MiB")
+        self._names = [said_label(name, "") for name in names]
+        hints = (str(default_store()), str(_PORTS.name_server_port), str(_PORTS.broker_port), str(HISTORY_MIB))
+        for entry, name, hint in zip(self._fields(), names, hints, strict=True):
+            said(entry, name=name).setPlaceholderText(hint)
         self._build()
         for field in self._fields():
             field.textEdited.connect(lambda _text: self._check())
             field.returnPressed.connect(self.keep)
-        self.browse.clicked.connect(lambda _checked=False: self._ask_folder())
-        self.save.clicked.connect(lambda _checked=False: self.keep())
-        self.restart.clicked.connect(lambda _checked=False: self._restart())
-        self.settings_button.clicked.connect(lambda _checked=False: context.navigate("broker_settings"))
-        self.open_folder.clicked.connect(lambda _checked=False: self._open_folder())
         self.show_saved()
-        self.retranslate()
+        said(self, title="Embedded broker", subtitle="used from its next start on")
+        on_language(self, self._check, self.refresh)
 
     def show_saved(self) -> None:
-        """Write what is kept into the fields."""
+        """Show the stored settings in the fields."""
         saved = read_saved(self._context.settings)
         self.store.setText("" if saved.store is None else str(saved.store))
         numbers = (saved.name_server_port, saved.broker_port, saved.history_mib)
@@ -75,7 +80,7 @@ class BrokerPanel(Panel):
         self._check()
 
     def refresh(self) -> None:
-        """Show what the broker uses now."""
+        """Show the settings of the running broker."""
         ready = self._context.source.ready
         facts = [(tr("Settings of the window"), self._context.settings.fileName())]
         if ready is not None:
@@ -85,10 +90,10 @@ class BrokerPanel(Panel):
         self.open_folder.setEnabled(ready is not None)
 
     def saved(self) -> SavedBroker:
-        """What the fields say.
+        """The settings of the fields.
 
         Raises:
-            ValueError: Says which field cannot be used, in the language of the window.
+            ValueError: Says which field is invalid, in the language of the window.
         """
         store = self.store.text().strip()
         if store and not Path(store).is_absolute():
@@ -102,68 +107,40 @@ class BrokerPanel(Panel):
         return SavedBroker(Path(store) if store else None, ports[0], ports[1], history)
 
     def keep(self) -> None:
-        """Keep what the fields say for the next start of the broker."""
+        """Store the fields for the next start of the broker."""
         if not self.save.isEnabled():
             return
         write_saved(self._context.settings, self.saved())
         self._context.notify(lambda: tr("Kept; the broker uses it from its next start on"), state=State.HEALTHY)
         self._check()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Embedded broker"), tr("used from its next start on"))
-        texts = (tr("Folder of the messages"), tr("Port of the name server"), tr("Port of the broker"), tr("History, MiB"))
-        for name, field, text in zip(self._names, self._fields(), texts, strict=True):
-            name.setText(text)
-            field.setAccessibleName(text)
-        hints = (str(default_store()), str(_PORTS.name_server_port), str(_PORTS.broker_port), str(HISTORY_MIB))
-        for field, hint in zip(self._fields(), hints, strict=True):
-            field.setPlaceholderText(hint)
-        self.browse.setText(tr("Choose…"))
-        self.save.setText(tr("Save"))
-        self.restart.setText(tr("Restart the broker"))
-        self.settings_button.setText(tr("Broker settings"))
-        self.open_folder.setText(tr("Open the folder"))
-        self.note.setText(
-            tr(
-                "An empty field means the default. A taken port is replaced by the next free one. The folder counts from the "
-                "next start of Orbit; another one is another store, and what is in this one stays where it is."
-            )
-        )  # fmt: skip
-        self._check()
-        self.refresh()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _fields(self) -> tuple[QLineEdit, QLineEdit, QLineEdit, QLineEdit]:
         return self.store, self.name_server, self.broker, self.history
 
     def _build(self) -> None:
-        form = QFormLayout()
-        form.setVerticalSpacing(8)
+        form = form_layout(down=8, grow="all")
         self.store.setMinimumWidth(FIELD_WIDTH_MIN)
         self.store.setMaximumWidth(FIELD_WIDTH)
-        store = row(self.store, self.browse, 1)
-        store.setStretch(0, 100)
-        form.addRow(self._names[0], store)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow(self._names[0], row((self.store, 100), self.browse, 1))
         for name, field in zip(self._names[1:], self._fields()[1:], strict=True):
             field.setMaximumWidth(120)
             form.addRow(name, field)
-        self.content.addLayout(form)
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self.note)
-        self.content.addLayout(row(self.save, self.restart, self.open_folder, self.settings_button, 1))
-        self.content.addWidget(self.facts)
-        self.content.addStretch(1)
+        fill(
+            self.content,
+            form,
+            self.fault,
+            self.note,
+            row(self.save, self.restart, self.open_folder, self.settings_button, 1),
+            self.facts,
+            1,
+        )
 
     def _check(self) -> None:
         try:
             changed, fault = self.saved() != read_saved(self._context.settings), ""
         except ValueError as error:
             changed, fault = False, str(error)
-        self.fault.setText(fault)
-        self.fault.setVisible(bool(fault))
+        show_text(self.fault, fault)
         self.save.setEnabled(changed)
 
     def _restart(self) -> None:
@@ -176,12 +153,7 @@ class BrokerPanel(Panel):
             QDesktopServices.openUrl(QUrl.fromLocalFile(ready.store_directory))
 
     def _ask_folder(self) -> None:
-        dialog = QFileDialog(self, tr("Folder of the messages"), self.store.text() or str(default_store().parent))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.fileSelected.connect(self._folder_chosen)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        ask_folder(self, tr("Folder of the messages"), self._folder_chosen, self.store.text() or str(default_store().parent))
 
     def _folder_chosen(self, folder: str) -> None:
         self.store.setText(folder)

@@ -1,6 +1,6 @@
-"""`ConnectionDoctor`: each hop to the broker tried, with the time it took and what is wrong.
+"""`ConnectionDoctor`: tests each hop to the broker, with its time and fault.
 
-Those to an attached cluster are tried by a process of its own (`ConnectionProbe`), with the keys and the way of the connection.
+A process of its own (`ConnectionProbe`) tests those to an attached cluster, with the keys and the proxies of the connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
-from broker_core.api import OrbitError, RequestCode
+from broker_core.api import RequestCode
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.searches import EndSearch
 from gui.models.hops import ConnectionHop
@@ -28,13 +28,13 @@ WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
 
 
 class ReachHost(Protocol):
-    """Connects to ``host:port``; one of the two is called later, `failed` with the reason."""
+    """Connects to ``host:port``; later calls one of the two callbacks, `failed` with the reason."""
 
     def __call__(self, address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject, /) -> None: ...
 
 
 def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject) -> None:
-    """Open a connection as a client does, and close it again."""
+    """Open a connection like a client, and close it again."""
     host, _colon, port = address.rpartition(":")
     socket = QTcpSocket(parent)
     limit = QTimer(socket)
@@ -55,16 +55,10 @@ def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str],
 
 
 class ConnectionDoctor(QObject):
-    """Tries one hop after the other; the ones behind a fault are not tried.
-
-    Args:
-        source: The cluster.
-        parent: The owner.
-        reach: How an address is connected to; None: by TCP.
-        probe: Tries the hops to an attached cluster; given by tests.
+    """Tests one hop after the other; hops after a fault are not tested.
 
     Signals:
-        changed: A hop was tried.
+        changed: A hop was tested.
         ended: The last one was.
     """
 
@@ -86,7 +80,7 @@ class ConnectionDoctor(QObject):
         self.hops: list[ConnectionHop] = []
 
     def run(self) -> None:
-        """Try all hops anew; what still runs is given up."""
+        """Test all hops again; a running test is cancelled."""
         self._run += 1
         self._query.cancel()
         self._probe.cancel()
@@ -125,7 +119,7 @@ class ConnectionDoctor(QObject):
         return asks[number]()
 
     def _try(self, number: int) -> None:
-        """Ask a hop; one with an address of its own is connected to first, as a client would."""
+        """Ask a hop; if it has an address, connect to it first, like a client."""
         self._began_s = time.monotonic()
         if number == 0:
             self._ask(number)
@@ -151,11 +145,8 @@ class ConnectionDoctor(QObject):
         self._query.ask(
             self._asks(number),
             lambda _answer: self._tried(number, (time.monotonic() - self._began_s) * 1_000, ""),
-            lambda error: self._failed(number, error),
+            lambda error: self._tried(number, -1.0, error.message),
         )
-
-    def _failed(self, number: int, error: OrbitError) -> None:
-        self._tried(number, -1.0, error.message)
 
     def _tried(self, number: int, took_ms: float, fault: str) -> None:
         self.hops[number] = replace(self.hops[number], took_ms=took_ms, fault=fault, is_tried=True)

@@ -1,4 +1,4 @@
-"""The list of connections in the settings: the cluster that is shown first, then all others that are kept."""
+"""The list of connections in the settings: the shown cluster first, then all other stored ones."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from monitoring.reach import ClusterReach
 from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
 
 SHOWN = "shown"
-"""Key of the row of the cluster that is shown."""
+"""Key of the shown cluster's row."""
 STATES = {
     SourceStatus.STARTING: ("Starting", State.PENDING),
     SourceStatus.LOST: ("Lost", State.CRITICAL),
     SourceStatus.STOPPED: ("Stopped", State.IDLE),
 }
-"""English word and colour of one that is not there."""
+"""English word and colour of an absent cluster."""
 REACHES = {
     ClusterReach.ALL: ("Running", State.HEALTHY),
     ClusterReach.PART: ("In part", State.WARNING),
     ClusterReach.NOTHING: ("No answer", State.CRITICAL),
 }
-"""The same of one that is there."""
+"""English word and colour of a present cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRow:
-    """A cluster that the window knows.
+    """A known cluster.
 
     Attributes:
         key: `SHOWN`, or the place of the cluster.
         name: Of the cluster.
         address: Name servers, or the folder of a store.
-        word: English; how it stands.
+        word: English; its status.
         state: Colour of that word.
-        cluster: As it is kept; None for one that is shown and not kept.
+        cluster: As stored; None for a shown cluster that is not stored.
     """
 
     key: str
@@ -50,7 +50,6 @@ class ConnectionRow:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the window shows it now."""
         return self.key == SHOWN
 
     @property
@@ -70,7 +69,7 @@ def connection_columns() -> list[Column[ConnectionRow]]:
 
 
 def connection_rows(source: ClusterSource, clusters: Clusters) -> list[ConnectionRow]:
-    """The shown cluster, and those that are kept beside it."""
+    """The shown cluster, and the other stored ones."""
     known = list(clusters.known())
     word, state = _state_of(source)
     shown = known[0] if known else None
@@ -98,7 +97,7 @@ def _address(source: ClusterSource, shown: Cluster | None) -> str:
 
 
 def kept_pairs(cluster: Cluster) -> list[tuple[str, str]]:
-    """What is kept of a cluster that is not shown, without its secrets."""
+    """The stored facts of a cluster that is not shown, without its secrets."""
     if cluster.kind == EMBEDDED:
         return [(tr("Store"), cluster.address)]
     way = ", ".join(

@@ -1,15 +1,15 @@
-"""The connections section: all clusters that Orbit knows, how one is reached, and what can be done with it."""
+"""The connections section: all known clusters, the way to one, and its actions."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from broker_core.api import ORBIT_VERSION
 from gui.connections.cluster import Cluster
-from gui.models.hops import ConnectionHop, hop_columns
+from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
 from gui.theme.tokens import Size
@@ -24,11 +24,12 @@ from gui.views.settings.connection_rows import (
     connection_rows,
     kept_pairs,
 )
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import IconButton, fill, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
@@ -39,47 +40,51 @@ LIST_WIDTH_MIN = 170
 
 
 class ConnectionsPanel(QWidget):
-    """The cluster that is shown, and those that are kept: opened, changed, tested and deleted here."""
+    """The shown cluster and the stored ones: opened, changed, tested and deleted here."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         theme = context.theme
         self._context = context
         self.doctor = ConnectionDoctor(context.source, self)
-        self.list_panel = Panel(" ", flush=True)
-        self.connections: ColumnTableModel[ConnectionRow] = ColumnTableModel(
-            connection_columns(), lambda one: one.key, parent=self
-        )
+        self.list_panel = said(Panel(" ", flush=True), title="Connections")
+        self.connections = ColumnTableModel(connection_columns(), lambda one: one.key, parent=self)
         self.list = DataGrid(self.connections, theme)
         self.detail = Panel(" ")
         self.facts = KeyValueList()
         self.probe = ConnectionProbe(self)
-        """Tries the way to a connection that is not shown."""
+        """Tests a connection that is not shown."""
         self._tested = ""
         """Key of the row whose hops are listed."""
-        self.open_button = IconButton(theme, "arrow-right", " ", role="small", on_click=self._open)
-        self.beside_button = IconButton(theme, "arrow-square-out", role="small", on_click=self._open_beside)
-        self.change_button = IconButton(theme, "gear-six", role="small", on_click=self._change)
-        self.delete_button = IconButton(theme, "trash", role="small", on_click=self._delete)
-        self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
-        self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
-        self.hops: ColumnTableModel[ConnectionHop] = ColumnTableModel(
-            hop_columns(), lambda hop: (hop.name, hop.address), parent=self
+        self.open_button = said_button(theme, "arrow-right", "Open here", role="small", on_click=self._open)
+        self.beside_button = said_button(
+            theme, "arrow-square-out", role="small", on_click=self._open_beside, tip="In a window of its own"
         )
-        self.hop_grid = DataGrid(self.hops, theme)
-        self.doctor_title = label(role="panel-title")
+        self.change_button = said_button(theme, "gear-six", role="small", on_click=self._change, tip="Change this connection…")
+        self.delete_button = said_button(theme, "trash", role="small", on_click=self.ask_delete, tip="Delete this connection…")
+        self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
+        self.restart_button = said_button(
+            theme, "arrow-clockwise", "Restart", role="small", on_click=context.restart_worker, name="Restart the broker"
+        )
+        self.hops = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
+        self.hop_grid = said(DataGrid(self.hops, theme), empty="Not tried yet.")
+        self.doctor_title = said_label("Connection doctor", "panel-title")
         self.fault = Notice(theme)
-        self.fault.set("")
-        self._build()
+        self.list_panel.content.addWidget(self.list)
+        self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
+        self.list_panel.setMaximumWidth(LIST_WIDTH)
+        self.detail.add_action(*self._buttons)
+        fill(self.detail.content, self.facts, self.doctor_title, self.fault, (self.hop_grid, 1))
+        self.setLayout(row((self.list_panel, 3), (self.detail, 5), spacing=Size.GAP))
         self.doctor.changed.connect(self._show_hops)
         self.probe.changed.connect(self._show_hops)
         self.list.selected.connect(lambda _row: self._show_selected())
         self.list.activated.connect(lambda _row: self._open())
         self.list.select_first()
-        self.retranslate()
+        on_language(self, self._show_facts)
 
     def refresh(self) -> None:
-        """Show where the connection stands, and try it if that was not done yet."""
+        """Show the state of the connection, and test it if that was not done yet."""
         self.connections.set_rows(connection_rows(self._context.source, self._context.clusters))
         self.list.select_first()
         self._show_facts()
@@ -88,45 +93,13 @@ class ConnectionsPanel(QWidget):
         if not self.doctor.hops and (source.status is SourceStatus.READY or source.connect_details):
             self.doctor.run()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.list_panel.set_title(tr("Connections"))
-        self.open_button.setText(tr("Open here"))
-        self.beside_button.set_tip(tr("In a window of its own"))
-        self.change_button.set_tip(tr("Change this connection…"))
-        self.delete_button.set_tip(tr("Delete this connection…"))
-        self.restart_button.setText(tr("Restart"))
-        self.restart_button.setAccessibleName(tr("Restart the broker"))
-        self.doctor_title.setText(tr("Connection doctor"))
-        self.hop_grid.set_empty(tr("Not tried yet."))
-        for model in (self.connections, self.hops):
-            model.all_texts_changed()
-        self._show_facts()
-
-    def _build(self) -> None:
-        self.list_panel.content.addWidget(self.list)
-        self.list_panel.setMinimumWidth(LIST_WIDTH_MIN)
-        self.list_panel.setMaximumWidth(LIST_WIDTH)
-        for button in self._buttons:
-            self.detail.add_action(button)
-        for part in (self.facts, self.doctor_title, self.fault):
-            self.detail.content.addWidget(part)
-        self.detail.content.addWidget(self.hop_grid, 1)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self.list_panel, 3)
-        line.addWidget(self.detail, 5)
-
     @property
     def _buttons(self) -> tuple[IconButton, ...]:
         others = (self.open_button, self.beside_button, self.change_button, self.delete_button)
         return (*others, self.test_button, self.restart_button)
 
-    # ---- actions -------------------------------------------------------------------------------------------------------
-
     def _other(self) -> Cluster | None:
-        """The selected cluster, unless it is the one that is shown."""
+        """The selected cluster, unless it is the shown one."""
         chosen = self.list.selected_row
         return None if chosen is None or chosen.is_shown else chosen.cluster
 
@@ -149,11 +122,8 @@ class ConnectionsPanel(QWidget):
         else:
             ask_to_change(clusters, theme, self.window(), chosen.cluster).finished.connect(lambda _code: self.refresh())
 
-    def _delete(self) -> None:
-        self.ask_delete()
-
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether the selected connection is to be deleted."""
+        """Ask whether to delete the selected connection."""
         cluster = self._other()
         if cluster is None:
             return None
@@ -180,8 +150,6 @@ class ConnectionsPanel(QWidget):
         if isValid(self) and self._tested == cluster.place:
             self.probe.fault = fault
             self._show_hops()  # nothing of it while another one is selected
-
-    # ---- showing -------------------------------------------------------------------------------------------------------
 
     def _show_selected(self) -> None:
         self._show_facts()
@@ -253,7 +221,7 @@ class ConnectionsPanel(QWidget):
 
 
 def _version_text(state: ClusterState | None) -> str:
-    """Versions of the brokers of an attached cluster; the embedded one is Orbit's."""
+    """Versions of an attached cluster's brokers; the embedded one has Orbit's."""
     if state is None or not state.is_from_outside:
         return f"Orbit {ORBIT_VERSION}"
     return ", ".join(sorted(set(filter(None, state.catalog.broker_version)))) or UNKNOWN

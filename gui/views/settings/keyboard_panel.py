@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QKeySequenceEdit, QPushButton
+from PySide6.QtWidgets import QKeySequenceEdit
 
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.key_choices import KeyChoices, shown
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, push_button, said, said_label
 from gui.words.text import UNKNOWN, tr
 
 FIELD_WIDTH = 190
@@ -46,70 +47,41 @@ def key_columns() -> list[Column[KeyRow]]:
 
 
 class KeyboardPanel(Panel):
-    """Changes count at once, in menus and on the sheet too; a key that is taken is refused with who has it."""
+    """Changes apply at once, also in menus and on the sheet; a taken key is refused with the action that has it."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ", flush=True)
         self._actions = context.actions
         self.choices = KeyChoices(context.actions, context.settings)
-        self.search = SearchField(context.theme, " ", "magnifying-glass")
-        self.rows: ColumnTableModel[KeyRow] = ColumnTableModel(key_columns(), lambda one: one.action_id, parent=self)
-        self.grid = DataGrid(self.rows, context.theme)
-        self.field = QKeySequenceEdit()
+        self.search = said(SearchField(context.theme, " ", "magnifying-glass"), hint="Filter by action, menu or key")
+        self.rows = ColumnTableModel(key_columns(), lambda one: one.action_id, parent=self)
+        self.grid = said(DataGrid(self.rows, context.theme), empty="No action matches this filter.")
+        self.field = said(QKeySequenceEdit(), name="New key: press it")
         self.field.setMaximumSequenceLength(1)
         self.field.setFixedWidth(FIELD_WIDTH)
-        self.change_button, self.clear_button = QPushButton(), QPushButton()
-        self.reset_button, self.reset_all_button, self.sheet = QPushButton(), QPushButton(), QPushButton()
+        self.sheet = push_button("Show the keyboard shortcuts", lambda: self._actions.run("help.shortcuts"))
+        self.change_button = push_button("Change the key", self.change)
+        self.clear_button = push_button("No key", self.clear)
+        self.reset_button = push_button("Reset the key", self.reset)
+        self.reset_all_button = push_button("Reset all keys", self.reset_all)
         self.fault = label(role="warning", wrap=True)
-        self.note = label(role="caption", wrap=True)
-        self._build()
-        self._connect()
-
-    def _build(self) -> None:
-        self.add_action(self.sheet)
-        self.add_action(self.reset_all_button)
-        self.content.addLayout(row(self.search, margins=(8, 0, 8, 8)))
-        self.content.addWidget(self.grid, 1)
+        self.note = said_label(
+            "Choose an action, click into the field, press the new key, and change it. It counts at once.", "caption", wrap=True
+        )
+        self.add_action(self.sheet, self.reset_all_button)
+        fill(self.content, row(self.search, margins=(8, 0, 8, 8)), (self.grid, 1))
         buttons = row(self.field, self.change_button, self.clear_button, self.reset_button, 1, margins=(12, 8, 12, 0))
-        self.content.addLayout(buttons)
-        self.content.addLayout(row(self.fault, margins=(12, 0, 12, 0)))
-        self.content.addLayout(row(self.note, margins=(12, 0, 12, 10)))
-
-    def _connect(self) -> None:
+        fill(self.content, buttons, row(self.fault, margins=(12, 0, 12, 0)), row(self.note, margins=(12, 0, 12, 10)))
         self.search.searched.connect(self._filter)
         self.grid.selected.connect(lambda _row: self._show_selected())
         self.grid.activated.connect(lambda _row: self.field.setFocus(Qt.FocusReason.OtherFocusReason))
         self.field.keySequenceChanged.connect(lambda _keys: self._check())
-        self.change_button.clicked.connect(lambda _checked=False: self.change())
-        self.clear_button.clicked.connect(lambda _checked=False: self.clear())
-        self.reset_button.clicked.connect(lambda _checked=False: self.reset())
-        self.reset_all_button.clicked.connect(lambda _checked=False: self.reset_all())
-        self.sheet.clicked.connect(lambda _checked=False: self._actions.run("help.shortcuts"))
         self._actions.changed.connect(self.refresh)
-
-    # ---- what the page calls -------------------------------------------------------------------------------------------
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Keyboard"), tr("keys of the whole window; those of lists are on the sheet"))
-        for field, words in (
-            (self.sheet, tr("Show the keyboard shortcuts")),
-            (self.reset_all_button, tr("Reset all keys")),
-            (self.change_button, tr("Change the key")),
-            (self.clear_button, tr("No key")),
-            (self.reset_button, tr("Reset the key")),
-        ):
-            field.setText(words)
-        self.search.setPlaceholderText(tr("Filter by action, menu or key"))
-        self.search.setAccessibleName(tr("Filter by action, menu or key"))
-        self.field.setAccessibleName(tr("New key: press it"))
-        self.note.setText(tr("Choose an action, click into the field, press the new key, and change it. It counts at once."))
-        self.grid.set_empty(tr("No action matches this filter."))
-        self.rows.all_texts_changed()
-        self.refresh()
+        said(self, title="Keyboard", subtitle="keys of the whole window; those of lists are on the sheet")
+        on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show the keys of now."""
+        """Show the present keys."""
         self.rows.set_rows(
             KeyRow(
                 action.action_id,
@@ -125,26 +97,22 @@ class KeyboardPanel(Panel):
         self.reset_all_button.setEnabled(bool(self.choices.kept()))
         self._show_selected()
 
-    # ---- actions -------------------------------------------------------------------------------------------------------
-
     def change(self) -> None:
-        """Give the selected action the key in the field."""
+        """Assign the key in the field to the selected action."""
         self._done(lambda action_id: self.choices.change(action_id, self._wanted))
 
     def clear(self) -> None:
-        """Leave the selected action without a key."""
+        """Remove the key of the selected action."""
         self._done(lambda action_id: self.choices.change(action_id, ""))
 
     def reset(self) -> None:
-        """Give the selected action the key it came with."""
+        """Restore the default key of the selected action."""
         self._done(self.choices.reset)
 
     def reset_all(self) -> None:
-        """Give all actions the keys they came with."""
+        """Restore the default keys of all actions."""
         self.choices.reset_all()
         self.field.clear()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     @property
     def _wanted(self) -> str:
@@ -176,12 +144,11 @@ class KeyboardPanel(Panel):
         self._check()
 
     def _check(self) -> None:
-        """Say at once what speaks against the key in the field."""
+        """Show why the key in the field cannot be used."""
         chosen, wanted = self.grid.selected_row, self._wanted
         refusal = self.choices.refusal(chosen.action_id, wanted) if chosen is not None and wanted else ""
         self.change_button.setEnabled(chosen is not None and bool(wanted) and not refusal)
         self._show_fault(refusal)
 
     def _show_fault(self, refusal: str) -> None:
-        self.fault.setText(refusal)
-        self.fault.setVisible(bool(refusal))
+        show_text(self.fault, refusal)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QTimeEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QTimeEdit, QWidget
 
 from gui.settings.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
 from gui.views.page import PageContext
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, push_button, said, said_label, say, segments
 from gui.words.plain_text import tip_text
-from gui.words.text import LANGUAGES, shown_language, tr
+from gui.words.text import LANGUAGES, shown_language
 
 THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 DENSITY_NAMES = {Density.COMPACT: "Compact", Density.NORMAL: "Standard", Density.ROOMY: "Roomy"}
@@ -26,66 +26,45 @@ LOCAL, UTC = "local", "utc"
 
 
 class _Section(Panel):
-    """Names and fields one under the other, with a remark."""
-
-    def __init__(self) -> None:
+    def __init__(self, title: str, *notes: str) -> None:
         super().__init__(" ")
-        self._form = QFormLayout()
-        self._form.setVerticalSpacing(10)
-        self._form.setHorizontalSpacing(16)
-        self._names: list[QLabel] = []
+        said(self, title=title)
+        self._form = form_layout(down=10, across=16)
         self.note = label(role="caption", wrap=True)
-        self.content.addLayout(self._form)
-        self.content.addWidget(self.note)
-        self.content.addStretch(1)
+        fill(self.content, self._form, self.note, 1)
+        say(self, "set_note", *notes)
 
-    def add(self, *fields: QWidget) -> None:
-        """Add a line."""
-        name = label()
-        self._names.append(name)
-        self._form.addRow(name, row(*fields, 1))
+    def set_note(self, *texts: str) -> None:
+        """Write the remark."""
+        show_text(self.note, " ".join(texts))
 
-    def write(self, title: str, names: Sequence[str], note: str = "") -> None:
-        """Write title, names and remark anew."""
-        self.set_title(title)
-        for shown, name in zip(self._names, names, strict=True):
-            shown.setText(name)
-        self.note.setText(note)
-        self.note.setVisible(bool(note))
+    def add(self, name: str, *fields: QWidget) -> None:
+        """Add a line; the name is English."""
+        self._form.addRow(said_label(name, ""), row(*fields, 1))
 
 
 class AppearancePanel(_Section):
-    """Theme, scale, layout; all but the scale at once."""
+    """Theme, scale, layout; all but the scale apply at once."""
 
     def __init__(self, context: PageContext) -> None:
-        super().__init__()
+        super().__init__("Appearance", "The scale counts from the next start of Orbit; everything else at once.")
         self._context = context
-        self.theme = SegmentedControl([(mode.value, " ") for mode in ThemeMode])
+        self.theme = segments({mode.value: THEME_NAMES[mode] for mode in ThemeMode})
         self.theme.chosen.connect(lambda mode: context.actions.run(f"view.theme.{mode}"))
-        self.density = SegmentedControl([(density.name.lower(), " ") for density in Density])
+        self.density = segments({density.name.lower(): DENSITY_NAMES[density] for density in Density})
         self.density.chosen.connect(lambda density: context.actions.run(f"view.density.{density}"))
-        self.scale = QComboBox()
+        self.scale = said(QComboBox(), name="Scale")
         self.scale.addItems([f"{scale} %" for scale in SCALES_PERCENT])
         self.scale.activated.connect(lambda place: context.settings.setValue(SCALE_KEY, SCALES_PERCENT[place]))
-        self.reset = QPushButton()
-        self.reset.clicked.connect(lambda _checked=False: context.actions.run("window.reset_layout"))
-        for field in (self.theme, self.density, self.scale, self.reset):
-            self.add(field)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        names = (tr("Theme"), tr("Rows of tables"), tr("Scale"), tr("Layout"))
-        self.write(tr("Appearance"), names, tr("The scale counts from the next start of Orbit; everything else at once."))
-        for mode, name in THEME_NAMES.items():
-            self.theme.set_text(mode.value, tr(name))
-        for density, name in DENSITY_NAMES.items():
-            self.density.set_text(density.name.lower(), tr(name))
-        self.reset.setText(tr("Reset the layout"))
-        self.scale.setAccessibleName(tr("Scale"))
-        self.refresh()
+        self.reset = push_button("Reset the layout", lambda: context.actions.run("window.reset_layout"))
+        self.add("Theme", self.theme)
+        self.add("Rows of tables", self.density)
+        self.add("Scale", self.scale)
+        self.add("Layout", self.reset)
+        on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show what is in use."""
+        """Show the present choices."""
         self.theme.choose(self._context.theme.mode.value)
         self.density.choose(self._context.theme.density.name.lower())
         percent = whole_number(self._context.settings, SCALE_KEY, SCALES_PERCENT[0])
@@ -96,70 +75,54 @@ class LanguagePanel(_Section):
     """Language, and whether times are local."""
 
     def __init__(self, context: PageContext) -> None:
-        super().__init__()
+        super().__init__("Language and time", "Names from the broker, topics, groups and keys, are never translated.")
         self._context = context
         self.language = SegmentedControl(list(LANGUAGES.items()))
         self.language.chosen.connect(context.set_language)
-        self.zone = SegmentedControl([(LOCAL, " "), (UTC, "UTC")])
+        self.zone = segments({LOCAL: "Local time", UTC: "UTC"})
         self.zone.chosen.connect(lambda zone: context.times.set_utc(zone == UTC))
-        self.add(self.language)
-        self.add(self.zone)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        note = tr("Names from the broker, topics, groups and keys, are never translated.")
-        self.write(tr("Language and time"), (tr("Language"), tr("Times in")), note)
-        self.zone.set_text(LOCAL, tr("Local time"))
-        self.refresh()
+        self.add("Language", self.language)
+        self.add("Times in", self.zone)
+        on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show what is in use."""
+        """Show the present choices."""
         self.language.choose(shown_language())
         self.zone.choose(UTC if self._context.times.utc else LOCAL)
 
 
 class NotificationsPanel(_Section):
-    """Through what alerts are told, also without a window; the rules themselves are on their page."""
+    """Channels of alerts, also without a window; the rules themselves are on their page."""
 
     def __init__(self, context: PageContext) -> None:
-        super().__init__()
+        super().__init__(
+            "Notifications",
+            "The desktop tells of warnings and alerts while this window is behind others, or in the tray.",
+            "In quiet hours it is left alone: what comes waits under the bell, and the web hook is told as ever.",
+        )
         self._settings = context.settings
         self._actions = context.actions
-        self.desktop = QCheckBox()
+        self.desktop = said(QCheckBox(), text="Tell through the desktop")
         self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_NOTICES_KEY, on))
-        self.tray = QCheckBox()
+        self.tray = said(QCheckBox(), text="Stay in the tray: the broker, its history and its alerts go on")
         self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))
-        self.quiet = QCheckBox()
+        self.quiet = said(QCheckBox(), text="Every day from", name="Quiet hours")
         self.quiet_from, self.quiet_to = _time_field(), _time_field()
-        self._until = label()
-        self.rules = QPushButton()
-        self.rules.clicked.connect(lambda _checked=False: context.navigate("alerts"))
-        self.add(self.desktop)
-        self.add(self.quiet, self.quiet_from, self._until, self.quiet_to)
-        self.add(self.tray)
-        self.add(self.rules)
+        self._until = said_label("to", "")
+        self.rules = push_button("Open the alerts", lambda: context.navigate("alerts"))
+        self.add("Warnings and alerts", self.desktop)
+        self.add("Quiet hours", self.quiet, self.quiet_from, self._until, self.quiet_to)
+        self.add("When the window is closed", self.tray)
+        self.add("Rules and web hook", self.rules)
         self.quiet.toggled.connect(lambda _on: self._keep_quiet_hours())
         for field in (self.quiet_from, self.quiet_to):
             field.timeChanged.connect(lambda _time: self._keep_quiet_hours())
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        note = tr("The desktop tells of warnings and alerts while this window is behind others, or in the tray.")
-        note += " " + tr("In quiet hours it is left alone: what comes waits under the bell, and the web hook is told as ever.")
-        names = (tr("Warnings and alerts"), tr("Quiet hours"), tr("When the window is closed"), tr("Rules and web hook"))
-        self.write(tr("Notifications"), names, note)
-        self.desktop.setText(tr("Tell through the desktop"))
-        self.quiet.setText(tr("Every day from"))
-        self.quiet.setAccessibleName(tr("Quiet hours"))
-        self._until.setText(tr("to"))
-        self.quiet_from.setAccessibleName(tr("Begin of the quiet hours, local time"))
-        self.quiet_to.setAccessibleName(tr("End of the quiet hours, local time"))
-        self.tray.setText(tr("Stay in the tray: the broker, its history and its alerts go on"))
-        self.rules.setText(tr("Open the alerts"))
-        self.refresh()
+        said(self.quiet_from, name="Begin of the quiet hours, local time")
+        said(self.quiet_to, name="End of the quiet hours, local time")
+        on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show what is in use."""
+        """Show the present choices."""
         self.desktop.setChecked(is_on(self._settings, SYSTEM_NOTICES_KEY, default=True))
         hours = read_quiet_hours(self._settings)
         for field, value in ((self.quiet_from, hours.begin), (self.quiet_to, hours.end)):

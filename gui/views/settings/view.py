@@ -1,4 +1,4 @@
-"""The Settings page: sections on the left, one of them on the right. Everything is kept at once, unless it says otherwise."""
+"""The Settings page: sections on the left, one of them on the right. Changes are stored at once, unless a section differs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QPushButton, QSizePolicy, QStackedWidget, QWidget
 
 from gui.theme.tokens import Size, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
@@ -14,9 +14,9 @@ from gui.views.settings.broker_panel import BrokerPanel
 from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import column, row
 from gui.widgets.lazy_tab import LaterPart
-from gui.words.text import tr
+from gui.widgets.said import said_button
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -33,13 +33,13 @@ _SECTIONS: tuple[tuple[str, str, str, Callable[[PageContext], Section]], ...] = 
     ("keyboard", "Keyboard", "keyboard", KeyboardPanel),
     ("notifications", "Notifications", "bell", NotificationsPanel),
 )
-"""Key, English title, glyph, and what makes it when it is first shown."""
+"""Key, English title, glyph, and factory of each section."""
 SECTIONS = tuple(key for key, _title, _glyph, _make in _SECTIONS)
-"""What `SettingsView.open` takes as ``show``."""
+"""Values of ``show`` in `SettingsView.open`."""
 
 
 class SettingsView(PageView):
-    """Sections are made when they are first shown."""
+    """Makes sections when they are first shown."""
 
     page_id = "settings"
     dims_when_lost = False
@@ -51,12 +51,21 @@ class SettingsView(PageView):
         self._stack = QStackedWidget()
         self._group = QButtonGroup(self)
         self.buttons: dict[str, QPushButton] = {}
-        self._build()
+        navigation = QWidget()
+        navigation.setFixedWidth(NAVIGATION_WIDTH)
+        lines = column(spacing=2)
+        navigation.setLayout(lines)
+        for key, title, glyph, _make in _SECTIONS:
+            on_click = partial(self.show_section, key)
+            button = said_button(self.context.theme, glyph, title, role="section", name=title, on_click=on_click)
+            button.setCheckable(True)
+            self._group.addButton(button)
+            self.buttons[key] = button
+            lines.addWidget(button)
+        lines.addStretch(1)
+        self.content.addLayout(row((navigation, 0, Qt.AlignmentFlag.AlignTop), (self._stack, 1), spacing=Size.GAP), 1)
         context.times.changed.connect(self._refresh)
         self.show_section(_SECTIONS[0][0])
-        self.retranslate()
-
-    # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def open(self, arguments: PageArguments) -> None:
         wanted = arguments.get("show")
@@ -76,14 +85,6 @@ class SettingsView(PageView):
     def theme_changed(self, tokens: Tokens) -> None:  # noqa: ARG002  sections ask the theme
         self._refresh()
 
-    def retranslate(self) -> None:
-        for key, title, _glyph, _make in _SECTIONS:
-            self.buttons[key].setText(tr(title))
-            self.buttons[key].setAccessibleName(tr(title))
-        for part in self._parts.values():
-            if part.made is not None:
-                part.made.retranslate()
-
     def show_section(self, key: str) -> None:
         """Show a section by its key."""
         if key not in self._parts:
@@ -100,38 +101,10 @@ class SettingsView(PageView):
         self._refresh()
 
     def section(self, key: str) -> Section:
-        """A section that was shown."""
         return self._parts[key].widget
 
-    # ---- inside --------------------------------------------------------------------------------------------------------
-
     def _make(self, key: str) -> Section:
-        made = next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)
-        made.retranslate()
-        return made
-
-    def _build(self) -> None:
-        navigation = QWidget()
-        navigation.setFixedWidth(NAVIGATION_WIDTH)
-        lines = QVBoxLayout(navigation)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(2)
-        for key, title, glyph, _make in _SECTIONS:
-            button = IconButton(self.context.theme, glyph, title, role="section", on_click=partial(self._chosen, key))
-            button.setCheckable(True)
-            self._group.addButton(button)
-            self.buttons[key] = button
-            lines.addWidget(button)
-        lines.addStretch(1)
-        line = QHBoxLayout()
-        line.setSpacing(Size.GAP)
-        line.addWidget(navigation, 0, Qt.AlignmentFlag.AlignTop)
-        line.addWidget(self._stack, 1)
-        self.content.addLayout(line, 1)
-
-    def _chosen(self, key: str) -> None:
-        self.show_section(key)
-        self.place_changed.emit({"show": key})
+        return next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)
 
     def _refresh(self) -> None:
         part = self._parts.get(self._current)

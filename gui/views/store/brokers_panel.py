@@ -1,4 +1,4 @@
-"""`BrokersPanel`: the brokers of an attached cluster, whether each answers, and what it can and cannot do."""
+"""`BrokersPanel`: the brokers of an attached cluster, whether each answers, and its abilities."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.said import said
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, bytes_text, tr
 from monitoring.state import ClusterState
 
 ROWS_SHOWN = 5
-"""More of them are scrolled to: the figures below are looked at longer."""
+"""Visible rows; more are scrolled, because the figures below matter more."""
 ABOVE_ROWS = 36 + Size.HEADER + 4
 """Title, head of the table and the edges of the panel, px."""
 
@@ -59,24 +60,18 @@ class BrokersPanel(Panel):
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(" ", flush=True, parent=parent)
-        self.rows: ColumnTableModel[BrokerRow] = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
+        self.rows = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
         self._theme = theme
         theme.density_changed.connect(self._give_height)
         self.content.addWidget(self.grid)
-        self.retranslate()
+        said(self, title="Brokers", subtitle="what each can and cannot do; hover for the reasons")
 
     def show_state(self, state: ClusterState) -> None:
-        """Take new figures."""
         self.rows.set_rows(broker_rows(state))
         self._give_height()
 
     def _give_height(self) -> None:
-        """Be as high as the rows are, which are few."""
+        """Be as high as the rows."""
         count = min(max(self.rows.rowCount(), 1), ROWS_SHOWN)
         self.setFixedHeight(ABOVE_ROWS + count * self._theme.density.value)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.set_title(tr("Brokers"), tr("what each can and cannot do; hover for the reasons"))
-        self.rows.all_texts_changed()

@@ -1,11 +1,11 @@
-"""`ClusterPart`: an attached cluster on the Store page: brokers, what each tells of itself, and why the rest is not known."""
+"""`ClusterPart`: an attached cluster on the Store page: brokers, their figures, and why the rest is unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.administration import BrokerAnswer
@@ -15,10 +15,11 @@ from gui.theme.tokens import Size, State
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.views.store.brokers_panel import BrokersPanel
-from gui.widgets.basic import label
+from gui.widgets.basic import column, fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_line
 from gui.words.runtime_terms import RUNTIME_TERMS
@@ -50,7 +51,7 @@ _TEXTS: Mapping[FigureUnit, Callable[[float], str]] = {
 
 
 def figure_text(figure: RuntimeFigure, value: Value, times: TimeZoneChoice) -> str:
-    """A value with its unit; a dash for what is not told."""
+    """A value with its unit; a dash for an unknown one."""
     if value is None:
         return UNKNOWN
     if isinstance(value, str):
@@ -59,7 +60,7 @@ def figure_text(figure: RuntimeFigure, value: Value, times: TimeZoneChoice) -> s
 
 
 def _number(value: Value) -> float | None:
-    """What it sorts by; words go last, as what is not known."""
+    """Sort key of a value; words and unknown values sort last."""
     return None if isinstance(value, str) else value
 
 
@@ -72,16 +73,10 @@ def _meaning(row: FigureRow) -> str:
 
 
 class FiguresPanel(Panel):
-    """Cells of a broker that is far from the others are amber, and the row says that they differ."""
+    """Marks cells that are far from the other brokers amber, and says so in the row."""
 
     def __init__(self, context: PageContext, brokers: Sequence[str], again: Callable[[], None]) -> None:
-        """Make a table for these brokers.
-
-        Args:
-            context: Of the page.
-            brokers: Their names, in order; also of those that tell nothing now.
-            again: Asks them once more.
-        """
+        """Make a table for these brokers, in their order, also for those without an answer."""
         super().__init__(" ", flush=True)
         self.brokers = tuple(brokers)
         self._times = context.times
@@ -89,25 +84,24 @@ class FiguresPanel(Panel):
         self._faults: Mapping[str, str] = {}
         self._tables: Mapping[str, Table] = {}
         self._read = ListRead(context.times)
-        self.rows: ColumnTableModel[FigureRow] = ColumnTableModel(
+        self.rows = ColumnTableModel(
             self._columns(), _title, section=lambda row: row.figure.section, sections=SECTIONS, parent=self
         )
-        self.grid = DataGrid(self.rows, context.theme)
+        self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers tell no figures.")
         self.grid.set_hidden(set() if len(brokers) > 1 else {"note"})
         self.grid.set_loading(True)
         self.missing = MissingNote()
         self.setMinimumHeight(HEIGHT_MIN)
-        self.content.addWidget(self.grid)
-        self.content.addWidget(self.missing)
+        fill(self.content, self.grid, self.missing)
         self._times.changed.connect(self.rows.all_texts_changed)
-        self.retranslate()
+        on_language(self, self._show_title)
 
     def show_faults(self, faults: Mapping[str, str]) -> None:
-        """Know why brokers tell nothing, by name."""
+        """Set the faults of brokers, by name."""
         self._faults = faults
 
     def show_runtime(self, runtime: BrokerRuntime, notice: str) -> None:
-        """Show what was told; ``notice`` says whose figures are missing."""
+        """Show the figures; ``notice`` names brokers whose figures are missing."""
         self._tables = tables_of(runtime, self.brokers)
         self._read.answered()
         self._read.show_in(self.grid, "", self._again)
@@ -116,23 +110,15 @@ class FiguresPanel(Panel):
         self._show_title()
 
     def show_failure(self, error: OrbitError) -> None:
-        """Say that the figures were not read."""
+        """Show that the figures were not read."""
         self._read.refused(error)
         self._read.show_in(self.grid, lambda: tr("The figures were not read."), self._again)
         self.missing.say("")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._show_title()
-        self.grid.set_empty(tr("The brokers tell no figures."))
-        self.rows.all_texts_changed()
 
     def _show_title(self) -> None:
         differing = sum(bool(row.apart) for row in self.rows.rows)
         words = tr("brokers differ in {count} figures", count=differing) if differing else tr("F1 on a row explains it")
         self.set_title(tr("Figures of the brokers"), words)
-
-    # ---- columns -------------------------------------------------------------------------------------------------------
 
     def _columns(self) -> list[Column[FigureRow]]:
         return [
@@ -174,12 +160,7 @@ class FiguresPanel(Panel):
 
 
 class ClusterPart(QWidget):
-    """Stands where the files of an own broker are shown.
-
-    Args:
-        context: Of the page.
-        again: Asks the brokers once more.
-    """
+    """Replaces the files of an own broker."""
 
     def __init__(self, context: PageContext, again: Callable[[], None]) -> None:
         super().__init__()
@@ -188,18 +169,15 @@ class ClusterPart(QWidget):
         self._told: tuple[BrokerRuntime, str] | OrbitError | None = None
         self.brokers = BrokersPanel(context.theme)
         self.figures: FiguresPanel | None = None
-        """Made anew when other brokers are there: they are its columns."""
+        """Created again for other brokers, because they are its columns."""
         self.inside = label(role="caption", wrap=True)
         self.inside.hide()
         self._fault: OrbitError | None = None
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(Size.GAP)
-        self._lines.addWidget(self.brokers)
-        self._lines.addWidget(self.inside)
+        self._lines = column(self.brokers, self.inside, spacing=Size.GAP)
+        self.setLayout(self._lines)
+        on_language(self, self._show_inside)
 
     def show_state(self, state: ClusterState) -> None:
-        """Take new figures of the cluster."""
         self.brokers.show_state(state)
         names = tuple(state.catalog.brokers)
         if self.figures is None or self.figures.brokers != names:
@@ -208,28 +186,19 @@ class ClusterPart(QWidget):
             self.figures.show_faults(state.faults)
 
     def show_runtime(self, runtime: BrokerRuntime, answer: BrokerAnswer) -> None:
-        """Show what the brokers told of themselves."""
+        """Show the figures of the brokers."""
         self._told = (runtime, answer.notice)
         self._show_told()
 
     def show_failure(self, error: OrbitError) -> None:
-        """Say that no broker told it."""
+        """Show that no broker answered."""
         self._told = error
         self._show_told()
 
     def show_inside(self, fault: OrbitError | None) -> None:
-        """Say in one line why files, flushes and cleanings are missing; None: that is not known yet."""
+        """Say in one line why files, flushes and cleanings are missing; None: unknown yet."""
         self._fault = fault
         self._show_inside()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.brokers.retranslate()
-        if self.figures is not None:
-            self.figures.retranslate()
-        self._show_inside()
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _make_figures(self, names: tuple[str, ...]) -> None:
         if self.figures is not None:

@@ -1,4 +1,4 @@
-"""`DiskPanel`: the disk against its three limits, when they are reached, and when old files go."""
+"""`DiskPanel`: the disk against its three limits, when they are reached, and when old files are deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from broker_core.worker.questions.administration import StorePicture
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
-from gui.widgets.basic import ElidedLabel, label, row
+from gui.widgets.basic import ElidedLabel, fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.repaint import repaint_with
@@ -37,7 +37,7 @@ class DiskBar(QWidget):
         repaint_with(self, theme)
 
     def set_shares(self, used: float, store: float, limits: Sequence[tuple[int, State]]) -> None:
-        """Show the use of the disk, of it this store, and limits in percent with their colours."""
+        """Show the use of the disk, the store's part of it, and limits in percent with their colours."""
         self._used, self._store, self._limits = used, min(store, used), limits
         self.update()
 
@@ -88,14 +88,10 @@ class DiskPanel(Panel):
         self.facts = KeyValueList()
         self.facts.setMinimumSize(*FACTS_SIZE_MIN)
         self.content.setSpacing(2)
-        line = row(self.share, self._of, spacing=6)
-        line.setStretch(1, 1)
-        self.content.addLayout(line)
-        self.content.addWidget(self.bar)
-        self.content.addWidget(self.facts, 1)
+        fill(self.content, row(self.share, (self._of, 1), spacing=6), self.bar, (self.facts, 1))
 
     def show_picture(self, picture: StorePicture, growth: Forecast) -> None:
-        """Show how full the disk is now and what follows from its growth."""
+        """Show the use of the disk and the consequences of its growth."""
         total, used = picture.disk_total_bytes, picture.disk_used_bytes
         self.share.setText(percent_text(used / total if total > 0 else None))
         self._of.setText(tr("of {size} used", size=bytes_text(total or None)))
@@ -133,7 +129,7 @@ class DiskPanel(Panel):
 
 
 def reached_text(in_ms: float) -> str:
-    """When a limit is reached, in words."""
+    """Time until a limit is reached, in words."""
     if math.isnan(in_ms):
         return tr("unknown")
     if math.isinf(in_ms):

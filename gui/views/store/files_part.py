@@ -1,20 +1,21 @@
-"""`FilesPart`: consume queues, index files, cleaning runs and the broker's own figures, below the charts of the Store page."""
+"""`FilesPart`: consume queues, index files, cleaning runs and the broker's figures, below the charts of the Store page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.administration import StorePicture
 from gui.models.store import CleaningRow, IndexRow, QueueTopicRow, cleaning_rows, index_rows, queue_rows
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
-from gui.widgets.basic import column
+from gui.widgets.basic import column, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said
 from gui.words.text import (
     UNKNOWN,
     TimeZoneChoice,
@@ -28,32 +29,18 @@ from gui.words.text import (
 )
 from monitoring.admin.runtime import BrokerRuntime
 
-TRIGGER_NAMES = {
-    "deleteWhen": "hour of deleteWhen",
-    "diskMaxUsedSpaceRatio": "disk too full",
-    "manual": "by hand",
-}
+TRIGGER_NAMES = {"deleteWhen": "hour of deleteWhen", "diskMaxUsedSpaceRatio": "disk too full", "manual": "by hand"}
 
 
 def queue_columns() -> list[Column[QueueTopicRow]]:
     """Consume queues by topic."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queues", "Queues", lambda row: str(row.queues), sort=lambda row: row.queues, right=True, width=68),
-        Column(
-            "entries", "Entries", lambda row: count_text(row.entries), sort=lambda row: row.entries, right=True, width=96
-        ),
-        Column(
-            "behind",
-            "Behind",
-            lambda row: count_text(row.behind),
-            sort=lambda row: row.behind,
-            tip=lambda _row: tr("Entries in memory that are not in the files yet"),
-            right=True,
-            width=62,
-        ),
-        Column("size", "Size", lambda row: bytes_text(row.size), sort=lambda row: row.size,
-               tip=lambda row: bytes_exact_text(row.size), right=True, width=84),
+        number_column("queues", "Queues", lambda row: row.queues, str, width=68),
+        number_column("entries", "Entries", lambda row: row.entries, width=96),
+        number_column("behind", "Behind", lambda row: row.behind,
+                      tip=lambda _row: tr("Entries in memory that are not in the files yet"), width=62),
+        number_column("size", "Size", lambda row: row.size, bytes_text, tip=lambda row: bytes_exact_text(row.size), width=84),
     ]  # fmt: skip
 
 
@@ -93,7 +80,7 @@ def cleaning_columns(times: TimeZoneChoice) -> list[Column[CleaningRow]]:
         Column("trigger", "Why", lambda row: tr(TRIGGER_NAMES.get(row.trigger, row.trigger))),
         Column("files", "Files", _files_text, sort=lambda row: row.log_files, tip=_cleaning_tip,
                state=lambda row: State.CRITICAL if row.error else None, right=True, width=64),
-        Column("freed", "Freed", lambda row: bytes_text(row.log_bytes), sort=lambda row: row.log_bytes, right=True, width=78),
+        number_column("freed", "Freed", lambda row: row.log_bytes, bytes_text, width=78),
     ]  # fmt: skip
 
 
@@ -117,55 +104,51 @@ def _cleaning_tip(row: CleaningRow) -> str:
 
 
 class FilesPart(QWidget):
-    """Says that it waits until a picture or a failure is shown."""
+    """Shows itself as loading until a picture or a failure is shown."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
         theme, times = context.theme, context.times
         self._picture: StorePicture | None = None
         self._runtime: BrokerRuntime | None = None
-        self.queues: ColumnTableModel[QueueTopicRow] = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
-        self.queue_grid = DataGrid(self.queues, theme)
-        self.queue_panel = Panel(" ", flush=True)
-        self.index: ColumnTableModel[IndexRow] = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
-        self.index_grid = DataGrid(self.index, theme)
+        self.queues = ColumnTableModel(queue_columns(), lambda row: row.topic, parent=self)
+        self.queue_grid = said(DataGrid(self.queues, theme), empty="No message was stored yet.")
+        self.queue_panel = said(Panel(" ", flush=True), title="Consume queues")
+        self.index = ColumnTableModel(index_columns(times), lambda row: row.name, parent=self)
+        self.index_grid = said(DataGrid(self.index, theme), empty="There is no index file yet.")
         self.index_panel = Panel(" ", flush=True)
-        self.cleanings: ColumnTableModel[CleaningRow] = ColumnTableModel(
-            cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self
-        )
-        self.cleaning_grid = DataGrid(self.cleanings, theme)
-        self.cleaning_panel = Panel(" ", flush=True)
-        self.runtime_panel = Panel(" ")
+        self.cleanings = ColumnTableModel(cleaning_columns(times), lambda row: (row.at_ms, row.number), parent=self)
+        self.cleaning_grid = said(DataGrid(self.cleanings, theme), empty="Nothing was deleted since the start.")
+        self.cleaning_panel = said(Panel(" ", flush=True), title="Cleaning runs", subtitle="since the start")
+        self.runtime_panel = said(Panel(" "), title="Runtime")
         self.runtime_facts = KeyValueList()
-        self._build()
-        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
-        self.queue_grid.sort_by("entries", descending=True)
-        for grid in self._grids:
-            grid.set_loading(True)
-        self.retranslate()
-
-    def hasHeightForWidth(self) -> bool:
-        """Never: see `BesideRow`; here it would cut the panels above."""
-        return False
-
-    def _build(self) -> None:
         self.queue_panel.content.addWidget(self.queue_grid)
         self.index_panel.content.addWidget(self.index_grid)
         self.cleaning_panel.content.addWidget(self.cleaning_grid)
         self.runtime_panel.content.addWidget(self.runtime_facts)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self.queue_panel, 7)
-        line.addLayout(column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5)
-        line.addWidget(self.runtime_panel, 4)
+        self.setLayout(
+            row(
+                (self.queue_panel, 7),
+                (column(self.index_panel, self.cleaning_panel, spacing=Size.GAP), 5),
+                (self.runtime_panel, 4),
+                spacing=Size.GAP,
+            )
+        )
+        self.queue_grid.activated.connect(lambda topic: context.navigate("topics", topic=topic.topic))
+        self.queue_grid.sort_by("entries", descending=True)
+        for grid in self._grids:
+            grid.set_loading(True)
+        on_language(self, self._write_texts)
+
+    def hasHeightForWidth(self) -> bool:
+        """Never: see `BesideRow`; here it would cut the panels above."""
+        return False
 
     @property
     def _grids(self) -> tuple[DataGrid[QueueTopicRow], DataGrid[IndexRow], DataGrid[CleaningRow]]:
         return self.queue_grid, self.index_grid, self.cleaning_grid
 
     def show_picture(self, picture: StorePicture) -> None:
-        """Show the store as it was read."""
         self._picture = picture
         for grid in self._grids:
             grid.set_loading(False)
@@ -184,26 +167,17 @@ class FilesPart(QWidget):
         self._show_runtime()
 
     def show_failure(self, text: str, again: Callable[[], None]) -> None:
-        """Say that the store was never read; ``again`` reads it once more."""
+        """Show that the store was never read; ``again`` reads it."""
         for grid in self._grids:
             grid.set_loading(False)
             grid.set_error(text, "", tr("Retry"), again)
 
     def show_runtime(self, runtime: BrokerRuntime | None) -> None:
-        """Show what the broker counts; None: not known."""
+        """Show the counters of the broker; None: unknown."""
         self._runtime = runtime
         self._show_runtime()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.queue_panel.set_title(tr("Consume queues"))
-        self.queue_grid.set_empty(tr("No message was stored yet."))
-        self.index_grid.set_empty(tr("There is no index file yet."))
-        self.cleaning_panel.set_title(tr("Cleaning runs"), tr("since the start"))
-        self.cleaning_grid.set_empty(tr("Nothing was deleted since the start."))
-        self.runtime_panel.set_title(tr("Runtime"), "")
-        for model in (self.queues, self.index, self.cleanings):
-            model.all_texts_changed()
+    def _write_texts(self) -> None:
         self._show_index_title()
         if self._picture is not None:
             self.show_picture(self._picture)
@@ -227,7 +201,7 @@ _MACHINE_CODE = {"used": "used", "off": "off (orbitNative)", "not used": "not us
 
 
 def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[tuple[str, str]]:
-    """How the broker flushes and how long its puts took, as names and values."""
+    """Flush mode and put times of the broker, as names and values."""
     flush = tr("asynchronous, every {time}", time=duration_text(picture.flush_interval_ms))
     mode = tr("synchronous") if picture.flush_disk_type == "SYNC_FLUSH" else flush
     took = picture.flush_took_us

@@ -24,7 +24,7 @@ OLDEST_TINT, NEWEST_TINT = 34, 72
 
 
 class LogStrip(QWidget):
-    """Older files that find no room are one box with their number. A tip says what a file holds."""
+    """Older files without room are one box with their number. A tip describes a file."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,12 +46,12 @@ class LogStrip(QWidget):
         self.update()
 
     def set_empty(self, text: str) -> None:
-        """What is said while there is no file."""
+        """Set the text that is shown while there is no file."""
         self._nothing = text
         self.update()
 
     def shown(self) -> tuple[int, Sequence[LogFileShape]]:
-        """How many old files are put together, and the ones that have a box of their own."""
+        """How many old files share a box, and the files with a box of their own."""
         room = max(1, (self.width() + GAP) // (FILE_WIDTH_MIN + GAP))
         if len(self._files) <= room:
             return 0, self._files
@@ -59,7 +59,7 @@ class LogStrip(QWidget):
         return len(self._files) - alone, self._files[-alone:]
 
     def text_of(self, file: LogFileShape) -> str:
-        """What the tip of a file says."""
+        """The tip of a file."""
         return tr(
             "{offset}: written {written}, on disk {flushed}, first record {time}",
             offset=f"{file.base:020d}",
@@ -67,8 +67,6 @@ class LogStrip(QWidget):
             flushed=percent_text(file.flushed),
             time=self._times.full(file.first_ms),
         )
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _boxes(self) -> list[tuple[QRectF, LogFileShape | None]]:
         hidden, files = self.shown()

@@ -24,11 +24,13 @@ from gui.views.store.cluster_part import ClusterPart
 from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import fill, label
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.popups import opened
+from gui.widgets.said import on_language, said, said_button
 from gui.words.error_words import error_line
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
@@ -39,17 +41,17 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 ASK_MS = 2_000
-"""Least time between two looks at the store."""
+"""Minimum interval of reads."""
 GROWTH_SPAN_MS = 15 * 60_000
-"""What the growth of the disk looks back at."""
+"""Span of the disk growth."""
 AFTER_CLEANING_MS = 300
 FILES_HEIGHT_MIN = 200
-"""Kept free until what lies there is made."""
+"""Reserved height until the files are made."""
 _SERIES = {"p99": "totals.put_p99_ms", "p50": "totals.put_p50_ms", "flush": "totals.flush_max_ms"}
 
 
 class StoreView(PageView):
-    """Shows the store of a broker that Orbit runs itself."""
+    """Shows the store of Orbit's own broker, or the brokers of an attached cluster."""
 
     page_id = "store"
 
@@ -63,22 +65,21 @@ class StoreView(PageView):
         self._runtime_fault: OrbitError | None = None
         self._asked_ms = self._read_ms = -1
         self.cluster: ClusterPart | None = None
-        """Only of an attached cluster."""
+        """Only for an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
         self._runtime_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self.clean_button = IconButton(theme, "trash", " ", on_click=self._clean_clicked)
+        self.clean_button = said_button(theme, "trash", "Clean now…", on_click=self.ask_clean, name="Clean now…")
         self.header.add_action(self.clean_button)
         self.problem = Notice(theme)
-        self.problem.set("")
         self.log_panel = Panel(" ")
         self.positions = label(role="caption")
         self.strip = LogStrip(theme, times)
         self.strip.setProperty(TERM, "Commit log")
-        self.latency_panel = Panel(" ")
+        self.latency_panel = said(Panel(" "), title="Put latency", subtitle="puts up to … ms, last full minute")
         self.latency_note = label(role="figure")
         self.latency = LogBars(theme)
         self.no_latency = label(role="caption", wrap=True)
-        self.times_panel = Panel(" ")
+        self.times_panel = said(Panel(" "), title="Put and sync times", subtitle="ms")
         lines = [
             ChartSeries("p50", "p50"),
             ChartSeries("p99", "p99", State.WARNING),
@@ -90,12 +91,12 @@ class StoreView(PageView):
         self._lines = ChartHistory(context.source, context.history, self)
         self._growth_lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
-        self.disk = DiskPanel(theme, times)
+        self.disk = said(DiskPanel(theme, times), title="Disk and cleaning")
         self._files = LaterPart(self._make_files, turns=4)
         self._files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
         context.time_range.changed.connect(self._draw)
-        self.retranslate()
+        on_language(self, self._enable_clean, self._show_fault, self._show_picture, self._show_runtime)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -108,11 +109,11 @@ class StoreView(PageView):
 
     @property
     def brokers(self) -> BrokersPanel | None:
-        """The table of brokers; only of an attached cluster."""
+        """The table of brokers; only for an attached cluster."""
         return None if self.cluster is None else self.cluster.brokers
 
     def _show_cluster(self, state: ClusterState) -> None:
-        """An attached cluster is its brokers, which tell figures; of the inside of them no more is known from outside."""
+        """Show the brokers of an attached cluster, because their files are unknown from outside."""
         if self.cluster is None and state.is_from_outside:
             self.cluster = self._make_cluster()
             self._show_fault()
@@ -120,7 +121,7 @@ class StoreView(PageView):
             self.cluster.show_state(state)
 
     def _make_cluster(self) -> ClusterPart:
-        """What stands in place of the files, above the charts: put times are told by brokers, too."""
+        """Make the part that replaces the files, above the charts, because brokers report put times too."""
         made = ClusterPart(self.context, self.refresh)
         for part in (self.problem, self.log_panel, self._files):
             part.hide()
@@ -142,21 +143,6 @@ class StoreView(PageView):
         self._store_query.ask(source.ask(ReadStore()), self._take_picture, self._failed)
         self._runtime_query.ask(source.ask(runtime_request()), self._take_runtime, self._no_runtime)
 
-    def retranslate(self) -> None:
-        self.clean_button.setText(tr("Clean now…"))
-        self.clean_button.setAccessibleName(tr("Clean now…"))
-        self._enable_clean()
-        self.times_panel.set_title(tr("Put and sync times"), "ms")
-        self.latency_panel.set_title(tr("Put latency"), tr("puts up to … ms, last full minute"))
-        self.disk.set_title(tr("Disk and cleaning"), "")
-        self._show_fault()
-        if self.cluster is not None:
-            self.cluster.retranslate()
-        if self._files.made is not None:
-            self._files.made.retranslate()
-        self._show_picture()
-        self._show_runtime()
-
     def _enable_clean(self) -> None:
         source = self.context.source
         refusal = read_only_reason(source)
@@ -166,7 +152,7 @@ class StoreView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_clean(self) -> ActionDialog:
-        """Ask whether what is past its time is to be deleted now."""
+        """Ask whether to delete expired files now."""
         picture, ready = self._picture, self.context.source.ready
         facts = []
         if picture is not None:
@@ -191,12 +177,7 @@ class StoreView(PageView):
         )
         dialog = ActionDialog(plan, self.context.theme, self)
         dialog.succeeded.connect(lambda _answer: self._cleaned())
-        dialog.open()
-        dialog.finished.connect(dialog.deleteLater)
-        return dialog
-
-    def _clean_clicked(self) -> None:
-        self.ask_clean()
+        return opened(dialog)
 
     def _cleaned(self) -> None:
         self.context.notify(lambda: tr("Expired files were deleted"), state=State.HEALTHY)
@@ -208,19 +189,16 @@ class StoreView(PageView):
         self.log_panel.add_action(self.positions)
         self.log_panel.content.addWidget(self.strip)
         self.latency_panel.add_action(self.latency_note)
-        self.latency_panel.content.addWidget(self.latency, 1)
-        self.latency_panel.content.addWidget(self.no_latency, 1)
+        fill(self.latency_panel.content, (self.latency, 1), (self.no_latency, 1))
         self.times_panel.add_action(self.chart.legend)
         self.times_panel.content.addWidget(self.chart, 1)
-        self.content.addWidget(self.problem)
-        self.content.addWidget(self.log_panel)
+        fill(self.content, self.problem, self.log_panel)
         self._charts = BesideRow((self.latency_panel, 5), (self.times_panel, 6), (self.disk, 5))
-        self.content.addWidget(self._charts, 5)
-        self.content.addWidget(self._files, 6)
+        fill(self.content, (self._charts, 5), (self._files, 6))
 
     @property
     def files(self) -> FilesPart:
-        """What lies below the charts."""
+        """The part below the charts."""
         return self._files.widget
 
     def _make_files(self) -> FilesPart:
@@ -247,7 +225,7 @@ class StoreView(PageView):
         self._show_fault()
 
     def _show_fault(self) -> None:
-        """Say what went wrong, in place of the figures or above them."""
+        """Show the fault in place of the figures or above them."""
         if self.cluster is not None:
             self.cluster.show_inside(self._fault)
             return
@@ -302,7 +280,6 @@ class StoreView(PageView):
         self.disk.show_picture(picture, self._growth())
 
     def _time_text(self, at_ms: int) -> str:
-        """When figures were asked for."""
         return self.context.times.seconds(at_ms) if at_ms >= 0 else UNKNOWN
 
     def _show_log(self, picture: StorePicture) -> None:
@@ -357,14 +334,14 @@ class StoreView(PageView):
 
 
 def _early_text(picture: StorePicture) -> str:
-    """Whether files go before their time."""
+    """Whether files are deleted before their time."""
     if picture.clean_forcibly:
         return tr("Above {percent} % of the disk, files go before their time.", percent=picture.clean_forcibly_percent)
     return tr("No file goes before its time.")
 
 
 def _tick_text(value: float) -> str:
-    """Of an axis in ms: parts where there is little to tell apart."""
+    """A tick of the axis in ms, with a fraction for small values."""
     return short_count_text(value) if value >= 10 else f"{value:g}"
 
 

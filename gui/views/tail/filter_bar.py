@@ -1,11 +1,11 @@
-"""`TailBar`: which topics are followed, and the filter."""
+"""`TailBar`: the followed topics, and the filter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.models.messages import topic_names
 from gui.operations.filter_memory import FilterMemory
@@ -13,13 +13,14 @@ from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.filter_bar import FilterBar
-from gui.widgets.basic import IconButton, row
+from gui.widgets.basic import IconButton, clear, row
+from gui.widgets.said import said
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 from monitoring.state import ClusterState
 
 TOPICS_MAX = 12
-"""Chips that fit; more topics are followed by a filter such as ``topic ~ "^order"``."""
+"""Maximum of chips; more topics are followed by a filter such as ``topic ~ "^order"``."""
 CHIP_CHARACTERS_MAX = 40
 EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
@@ -28,8 +29,8 @@ class TailBar(QWidget):
     """Topics as chips, a field that adds one, and the filter.
 
     Signals:
-        changed: Topics or filter are others now.
-        plan_wanted: What is stored already is to be searched; carries the filter.
+        changed: Topics or filter changed.
+        plan_wanted: Search the stored messages; carries the filter.
     """
 
     changed = Signal()
@@ -40,20 +41,29 @@ class TailBar(QWidget):
         self._theme = theme
         self._topics: list[str] = []
         self._known: list[str] = []
-        self.topic_text = QLineEdit()
-        self.topic = topic_choice(self.topic_text)
+        self.topic_text = said(QLineEdit(), hint="Add topic")
+        self.topic = said(topic_choice(self.topic_text), name="Add topic")
         self.names = KnownNames(self)
         self.filter = FilterBar(theme, memory, example=EXAMPLE)
         self.filter.use_names(self.names)
-        self._chips = QHBoxLayout()
-        self._chips.setSpacing(6)
+        self._chips = row(spacing=6)
         self._told = ""
-        self._build()
-        self.retranslate()
+        self.topic.setFixedWidth(150)
+        line = row(self.topic, (self.filter, 1))
+        line.insertLayout(0, self._chips)
+        for part in (self._chips, self.topic):
+            line.setAlignment(part, Qt.AlignmentFlag.AlignTop)
+        line.setContentsMargins(0, 0, 0, 0)
+        self.setLayout(line)
+        self.topic.textActivated.connect(self.add_topic)
+        self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
+        self.filter.submitted.connect(self._filter_entered)
+        self.filter.edited.connect(self._filter_entered)
+        self.filter.plan_wanted.connect(self.plan_wanted)
 
     @property
     def topics(self) -> list[str]:
-        """What is followed; empty: every topic that the filter takes."""
+        """The followed topics; empty: every topic that the filter accepts."""
         return list(self._topics)
 
     @property
@@ -61,17 +71,17 @@ class TailBar(QWidget):
         return self.filter.text
 
     def set_topics(self, topics: Sequence[str]) -> None:
-        """Follow these, without telling anyone."""
+        """Set the topics without a signal."""
         self._topics = list(dict.fromkeys(topics))[:TOPICS_MAX]
         self._show_chips()
 
     def set_filter(self, text: str) -> None:
-        """Write the filter, without telling anyone."""
+        """Set the filter without a signal."""
         self._told = text.strip()
         self.filter.set_text(text)
 
     def show_choices(self, state: ClusterState) -> None:
-        """Topics to choose from, and names for the filter."""
+        """Offer topics, and names for the filter."""
         self.names.take_state(state)
         names = topic_names(state)
         if names != self._known:
@@ -94,31 +104,10 @@ class TailBar(QWidget):
         self.topic_text.clear()
 
     def remove_topic(self, topic: str) -> None:
-        """Follow a topic no longer."""
+        """Stop following a topic."""
         self._topics.remove(topic)
         self._show_chips()
         self.changed.emit()
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.topic_text.setPlaceholderText(tr("Add topic"))
-        self.topic.setAccessibleName(tr("Add topic"))
-        self.filter.retranslate()
-
-    def _build(self) -> None:
-        self.topic.setFixedWidth(150)
-        line = row(self.topic, self.filter)
-        line.setStretch(1, 1)
-        line.insertLayout(0, self._chips)
-        for part in (self._chips, self.topic):
-            line.setAlignment(part, Qt.AlignmentFlag.AlignTop)
-        line.setContentsMargins(0, 0, 0, 0)
-        self.setLayout(line)
-        self.topic.textActivated.connect(self.add_topic)
-        self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
-        self.filter.submitted.connect(self._filter_entered)
-        self.filter.edited.connect(self._filter_entered)
-        self.filter.plan_wanted.connect(self.plan_wanted)
 
     def _filter_entered(self, text: str) -> None:
         if text != self._told:
@@ -126,10 +115,7 @@ class TailBar(QWidget):
             self.changed.emit()
 
     def _show_chips(self) -> None:
-        while (item := self._chips.takeAt(0)) is not None:
-            if (old := item.widget()) is not None:
-                old.hide()
-                old.deleteLater()
+        clear(self._chips)
         for topic in self._topics:
             chip = IconButton(
                 self._theme, "x", menu_name(topic, CHIP_CHARACTERS_MAX), tip=tr("Follow {topic} no longer", topic=topic)

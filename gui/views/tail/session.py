@@ -1,4 +1,4 @@
-"""`TailSession`: one live tail after another at the broker process, each with one open question."""
+"""`TailSession`: one live tail after another in the broker process, each with one open question."""
 
 from __future__ import annotations
 
@@ -16,38 +16,34 @@ from monitoring.sources.base import ClusterSource
 
 @dataclass(slots=True)
 class _Running:
-    """Outlives the page that is being destroyed, so that its tail is ended all the same."""
+    """Outlives the destroyed page, so that the tail is ended."""
 
     source: ClusterSource
     follow_id: int = -1
 
     def end(self) -> None:
-        """End it; one that is gone already is none the worse for it."""
+        """End the tail, if it runs."""
         follow_id, self.follow_id = self.follow_id, -1
         if follow_id >= 0:
             self.source.ask(EndFollow(follow_id)).then(_ignore, _ignore)
 
 
 def _ignore(_answer: Done | OrbitError) -> None:
-    """Nobody waits for it."""
+    """Do nothing with the answer."""
 
 
 class TailSession(QObject):
-    """Asks for the next batch when the one before was taken in, so the broker process never runs ahead of the window.
+    """Asks for the next batch after the one before was shown, so that the broker process never runs ahead of the window.
 
     Args:
         source: Where to follow.
         arrived: Called with each batch.
-        failed: Called once if it cannot begin or go on; it is over then.
+        failed: Called once when the tail cannot begin or continue; it has ended then.
         parent: Its page; the tail ends with it.
     """
 
     def __init__(
-        self,
-        source: ClusterSource,
-        arrived: Callable[[Followed], None],
-        failed: Callable[[OrbitError], None],
-        parent: QObject,
+        self, source: ClusterSource, arrived: Callable[[Followed], None], failed: Callable[[OrbitError], None], parent: QObject
     ) -> None:
         super().__init__(parent)
         self._source = source
@@ -57,7 +53,7 @@ class TailSession(QObject):
         self._start: LatestQuery[FollowStarted] = LatestQuery(self)
         self._next: LatestQuery[Followed] = LatestQuery(self)
         self.position = -1
-        """Where the newest batch ended; -1: none came."""
+        """End of the newest batch; -1: no batch."""
         running = self._running
         parent.destroyed.connect(lambda: running.end())  # noqa: PLW0108  Qt holds a method's object weakly
 
@@ -66,7 +62,7 @@ class TailSession(QObject):
         return self._running.follow_id >= 0
 
     def begin(self, query: StartFollow, begun: Callable[[], None], refused: Callable[[OrbitError], None]) -> None:
-        """Follow this instead of what is followed; if it is refused, what runs goes on."""
+        """Follow this query; if it is refused, the running tail continues."""
 
         def started(answer: FollowStarted) -> None:
             self.end()

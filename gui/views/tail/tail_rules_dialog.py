@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from broker_core.api import OrbitError
 from gui.models.tail import ColourRule
@@ -14,8 +14,9 @@ from gui.theme.fonts import mono_font
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, label, row, take_out
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.error_words import error_text
 from gui.words.text import tr
 
@@ -25,10 +26,10 @@ MARK_NAMES = {State.WARNING: "Amber", State.CRITICAL: "Red", State.HEALTHY: "Gre
 
 
 class TailRulesDialog(FittedDialog):
-    """The first rule that a message passes marks it. Whether a rule can be read is for the broker process to say.
+    """The first rule that a message passes marks it. The broker process checks whether a rule is valid.
 
     Signals:
-        wanted: Another list of rules is to be used; carries it.
+        wanted: Use another list of rules; carries it.
     """
 
     wanted = Signal(list)
@@ -39,15 +40,27 @@ class TailRulesDialog(FittedDialog):
         self.lines: list[_Line] = []
         self.error = label(role="critical", wrap=True, selectable=True)
         self.add_button = IconButton(theme, "plus", tr("Add rule"), role="quiet", on_click=self.add)
-        self.use_button = QPushButton(tr("Use rules"))
-        self._cancel = QPushButton(tr("Cancel"))
+        self.use_button = push_button("Use rules", lambda: self.wanted.emit(self.rules()), role="primary")
+        self._cancel = push_button("Cancel", self.reject)
         self._lines = QVBoxLayout()
-        self._build()
+        self.setWindowTitle(tr("Colour rules"))
+        self.setMinimumWidth(WIDTH)
+        effect = tr("Messages that arrive from now on are marked by the first rule that they pass.")
+        self.error.hide()
+        self._lines.setSpacing(6)
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(effect, "secondary", wrap=True),
+            self._lines,
+            row(self.add_button, 1),
+        )
+        self.set_foot(self.error, row(1, self._cancel, self.use_button))
         for rule in rules or (ColourRule("", MARKS[0]),):
             self.add(rule)
 
     def rules(self) -> list[ColourRule]:
-        """What was entered; empty lines are left out."""
+        """The entered rules; empty lines are left out."""
         return [ColourRule(text, line.mark) for line in self.lines if (text := line.filter.text().strip())]
 
     def add(self, rule: ColourRule | None = None) -> None:
@@ -59,31 +72,13 @@ class TailRulesDialog(FittedDialog):
         self._check()
 
     def show_error(self, error: OrbitError) -> None:
-        """Say why the rules are not used."""
+        """Show why the rules are refused."""
         self.error.setText(error_text(error))
         self.error.show()
 
-    def _build(self) -> None:
-        self.setWindowTitle(tr("Colour rules"))
-        self.setMinimumWidth(WIDTH)
-        effect = tr("Messages that arrive from now on are marked by the first rule that they pass.")
-        self.error.hide()
-        self.use_button.setProperty("role", "primary")
-        self._lines.setSpacing(6)
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(effect, "secondary", wrap=True))
-        lines.addLayout(self._lines)
-        lines.addLayout(row(self.add_button, 1))
-        self.set_foot(self.error, row(1, self._cancel, self.use_button))
-        self._cancel.clicked.connect(self.reject)
-        self.use_button.clicked.connect(lambda: self.wanted.emit(self.rules()))
-
     def _remove(self, line: _Line) -> None:
         self.lines.remove(line)
-        self._lines.removeWidget(line)
-        line.hide()
-        line.deleteLater()
+        take_out(self._lines, line)
         self._check()
 
     def _check(self) -> None:
@@ -104,11 +99,8 @@ class _Line(QWidget):
         self.filter.setAccessibleName(tr("Filter"))
         self.remove = IconButton(theme, "x", tip=tr("Remove rule"))
         self.colour.setFixedWidth(120)
-        line = row(self.colour, self.filter, self.remove)
-        line.setStretch(1, 1)
-        self.setLayout(line)
+        self.setLayout(row(self.colour, (self.filter, 1), self.remove))
 
     @property
     def mark(self) -> State:
-        """The chosen colour."""
         return MARKS[self.colour.currentIndex()]

@@ -1,37 +1,41 @@
-"""The Live tail page: what arrives in chosen topics, as it arrives."""
+"""The Live tail page: messages of chosen topics as they arrive."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QPoint, QSettings
+from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, OrbitError
 from broker_core.worker.questions.searches import Followed, StartFollow
 from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
+from gui.models.table import CellKind, Column
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
-from gui.models.tail_rows import TailRow
+from gui.models.tail_rows import MARKS, TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import Size, State
 from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.tail.columns import tail_columns
 from gui.views.tail.filter_bar import TailBar
 from gui.views.tail.session import TailSession
-from gui.views.tail.settings import load_rules, save_rules
 from gui.views.tail.tail_rules_dialog import TailRulesDialog
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import said_button, said_label, say
 from gui.words.error_words import error_text
-from gui.words.text import bytes_text, count_text, rate_text, tr
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
+from monitoring.outside import read_json
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -39,11 +43,48 @@ NOTICE_SECONDS = 10
 """How long the notice stays after messages were left out."""
 BARS_HEIGHT = 84
 HIDDEN_ROWS_MAX = 5_000
-"""So many rows wait while the page is not shown; then they go into the ring, which need not be kept twice."""
+"""Rows that wait while the page is hidden; beyond it they go into the ring."""
+RULES_KEY = "tail/rules"
+
+
+def load_rules(settings: QSettings) -> list[ColourRule]:
+    """The colour rules used last; none where the setting is unreadable."""
+    try:
+        kept = read_json(str(settings.value(RULES_KEY, "[]")))
+    except ValueError:
+        return []
+    marks = {mark.value: mark for mark in MARKS}
+    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []
+    return [ColourRule(str(text), marks.get(str(mark), State.WARNING)) for text, mark in pairs]
+
+
+def save_rules(settings: QSettings, rules: Sequence[ColourRule]) -> None:
+    """Store the colour rules."""
+    settings.setValue(RULES_KEY, json.dumps([[rule.filter, rule.mark.value] for rule in rules], ensure_ascii=False))
+
+
+def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
+    """Columns of the table of arrivals."""
+    return [
+        Column(
+            "stored",
+            "Stored",
+            lambda row: times.clock(row.store_ms),
+            tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms), born=times.full(row.born_ms)),
+            width=112,
+        ),
+        Column("topic", "Topic", lambda row: row.topic, width=198),
+        Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=76),
+        Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=172),
+        Column("body", "Body", lambda row: row.body_text, kind=CellKind.CODE, dim=True),
+        Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=76),
+    ]
 
 
 class TailView(PageView):
-    """Follows topics. A pause holds the rows still and goes on collecting; so does a page that is not shown."""
+    """Follows topics. While paused or hidden it holds the rows still and continues to collect."""
 
     page_id = "tail"
 
@@ -56,21 +97,36 @@ class TailView(PageView):
         self.buffer = TailBuffer()
         self.session = TailSession(context.source, self._arrived, self._lost, self)
         self.bar = TailBar(theme, FilterMemory(context.settings, self))
-        self.search_button = IconButton(theme, "magnifying-glass", " ", on_click=self.search_stored)
-        self.rules_button = IconButton(theme, "tag", " ", on_click=self._rules_clicked)
-        self.clear_button = IconButton(theme, "trash", " ", on_click=self.clear)
+        self.search_button = said_button(
+            theme,
+            "magnifying-glass",
+            "Search what is stored",
+            on_click=self.search_stored,
+            tip="The same topics and filter as a search; Ctrl+Enter in the filter shows its plan first",
+        )
+        self.rules_button = IconButton(theme, "tag", " ", on_click=self.ask_rules)
+        self.clear_button = said_button(theme, "trash", "Clear", on_click=self.clear)
         self.pause_button = IconButton(theme, "pause", " ", role="primary", on_click=self.toggle_pause)
         self.status = Chip(theme)
         self.figures = ElidedLabel("", "secondary")
-        self._keys = label(role="caption")
+        self._keys = said_label("Space pauses and continues", "caption")
         self.bars = StackedBars(theme)
+        say(self.bars, "setAccessibleName", "Arrivals of the last {count} seconds", count=SECONDS_SHOWN)
         self.notice = Notice(theme)
         self.masks = ListMasks(context.decoders, self)
         self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
-        self.grid: DataGrid[TailRow] = DataGrid(self.model, theme, several=True)
+        self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
-        self._connect()
+        self.set_parts(grid=self.grid, find=self.bar.filter.focus)
+        self.bar.changed.connect(self._asked_otherwise)
+        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
+        self.grid.activated.connect(self._open_message)
+        self.grid.menu_asked.connect(self._open_menu)
+        self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
+        on_key(self.grid, "Space", self.toggle_pause)
+        for changed in (self.context.times.changed, self.masks.changed):
+            changed.connect(self.model.all_texts_changed)
         self.retranslate()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -114,20 +170,7 @@ class TailView(PageView):
         if not self.session.is_running:
             self.follow()
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.bar.filter.focus()
-
     def retranslate(self) -> None:
-        self.bar.retranslate()
-        self.search_button.setText(tr("Search what is stored"))
-        self.search_button.set_tip(tr("The same topics and filter as a search; Ctrl+Enter in the filter shows its plan first"))
-        self.clear_button.setText(tr("Clear"))
-        self._keys.setText(tr("Space pauses and continues"))
-        self.bars.setAccessibleName(tr("Arrivals of the last {count} seconds", count=SECONDS_SHOWN))
-        self.model.all_texts_changed()
         self._show_rules()
         self._show_figures()
         self.title_changed.emit(self.tab_title())
@@ -140,13 +183,12 @@ class TailView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Begin anew with the topics, filter and rules of now, from where the newest batch ended."""
+        """Begin again with the present topics, filter and rules, from the end of the newest batch."""
         self.title_changed.emit(self.tab_title())
         if self.context.source.status is SourceStatus.READY:
             self.session.begin(self._query(self.rules), self._begun, self._refused)
 
     def toggle_pause(self) -> None:
-        """Hold the rows still, or go on."""
         self._hold(held=not self.buffer.is_held)
 
     def clear(self) -> None:
@@ -156,7 +198,7 @@ class TailView(PageView):
         self._show_figures()
 
     def search_stored(self) -> None:
-        """Search what is stored already for what is followed."""
+        """Search the stored messages with the followed topics and filter."""
         self._search(plan_only=False)
 
     def _search(self, *, plan_only: bool) -> None:
@@ -168,13 +210,8 @@ class TailView(PageView):
     def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""
         dialog = TailRulesDialog(self.context.theme, self.rules, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(lambda rules: self._use_rules(dialog, rules))
-        dialog.open()
-        return dialog
-
-    def _rules_clicked(self) -> None:
-        self.ask_rules()
+        return opened(dialog)
 
     def _use_rules(self, dialog: TailRulesDialog, rules: list[ColourRule]) -> None:
         def used() -> None:
@@ -188,22 +225,16 @@ class TailView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        for button in (self.search_button, self.rules_button, self.clear_button, self.pause_button):
-            self.header.add_action(button)
+        self.header.add_action(self.search_button, self.rules_button, self.clear_button, self.pause_button)
         self.content.addWidget(self.bar)
         arrivals = Panel()
         arrivals.content.setContentsMargins(12, 8, 12, 6)
-        line = row(self.status, self.figures, self._keys)
-        line.setStretch(1, 1)
-        arrivals.content.addLayout(line)
+        arrivals.content.addLayout(row(self.status, (self.figures, 1), self._keys))
         self.bars.setFixedHeight(BARS_HEIGHT)
         self.bars.setMinimumHeight(BARS_HEIGHT)
         arrivals.content.addWidget(self.bars)
-        self.content.addWidget(arrivals)
-        self.notice.set("")
-        self.content.addWidget(self.notice)
-        table = Panel(flush=True)
-        table.content.setSpacing(0)
+        fill(self.content, arrivals, self.notice)
+        table = Panel(flush=True, spacing=0)
         table.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
@@ -211,17 +242,6 @@ class TailView(PageView):
         table.content.addWidget(foot)
         self.content.addWidget(table, 1)
         self.grid.header.setSectionsClickable(False)
-
-    def _connect(self) -> None:
-        self.bar.changed.connect(self._asked_otherwise)
-        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
-        self.grid.activated.connect(self._open_message)
-        self.grid.menu_asked.connect(self._open_menu)
-        self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
-        pause = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        pause.activated.connect(self.toggle_pause)
-        for changed in (self.context.times.changed, self.masks.changed):
-            changed.connect(self.model.all_texts_changed)
 
     def _query(self, rules: list[ColourRule]) -> StartFollow:
         filters = [rule.filter for rule in rules]
@@ -278,7 +298,7 @@ class TailView(PageView):
         self._show_figures()
 
     def _scrolled(self, value: int) -> None:
-        """Who scrolls down reads: rows that come would push what is read away."""
+        """Pause when the user scrolls down, because arriving rows would move the read ones away."""
         if value > 0 and not self.buffer.is_held and self.grid.view.verticalScrollBar().isVisible():
             self._hold(held=True)
 
@@ -353,8 +373,7 @@ class TailView(PageView):
         self.context.navigate("messages", topic=message.topic, queue=message.queue_id, offset=message.queue_offset)
 
     def _open_menu(self, message: TailRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         clipboard = QGuiApplication.clipboard()
         menu.addAction(tr("Open message"), lambda: self._open_message(message))
         menu.addSeparator()

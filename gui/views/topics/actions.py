@@ -1,16 +1,19 @@
-"""What a person does to a topic: send to it, delete it."""
+"""Actions on a topic: send to it, delete it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from collections.abc import Callable
+
 from PySide6.QtWidgets import QWidget
 
 from gui.models.topics import TopicRow, topic_group_rows
 from gui.operations.requests import RequestChain
 from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.messages.compose_dialog import ComposeDialog
-from gui.views.page import PageContext
+from gui.views.page import PageContext, PageView
+from gui.widgets.popups import opened
 from gui.words.text import count_text, tr
 from monitoring.admin.topics import delete_requests
 from monitoring.sources.base import ClusterSource
@@ -20,29 +23,39 @@ GROUPS_NAMED = 6
 
 
 def send_dialog(context: PageContext, state: ClusterState | None, topic: str, parent: QWidget) -> ComposeDialog:
-    """Open the dialog that sends a message to a topic; what was sent can be looked at from there."""
+    """Open the dialog that sends a message to a topic; its receipt leads to the sent message."""
 
     def show(sent_to: str, receipt: object) -> None:
         offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
         context.navigate("messages", topic=sent_to, queue=queue, offset=offset)
 
     dialog = ComposeDialog(context.source, context.theme, state, topic=topic, settings=context.settings, parent=parent)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.shown_wanted.connect(show)
-    dialog.open()
-    return dialog
+    return opened(dialog)
 
 
 def delete_fault(topic: TopicRow, state: ClusterState) -> str:
-    """Why a topic cannot be deleted, in words; empty when it can."""
+    """Why a topic cannot be deleted; empty when it can."""
     row = state.catalog.topics.index(topic.name) if topic.name in state.catalog.topics else -1
     return tr("The broker needs this topic itself.") if row >= 0 and state.catalog.topic_is_system[row] else ""
 
 
-def delete_dialog(
+def ask_delete(page: PageView, topic: TopicRow, state: ClusterState, deleted: Callable[[str], None]) -> ActionDialog | None:
+    """Open the dialog that deletes a topic, or notify why it cannot be deleted; ``deleted`` gets the name."""
+    context = page.context
+    fault = delete_fault(topic, state)
+    if fault:
+        context.notify(fault, state=State.WARNING)
+        return None
+    dialog = _delete_dialog(context.source, context.theme, topic, state, page)
+    dialog.succeeded.connect(lambda _answers: deleted(topic.name))
+    return opened(dialog)
+
+
+def _delete_dialog(
     source: ClusterSource, theme: ThemeManager, topic: TopicRow, state: ClusterState, parent: QWidget
 ) -> ActionDialog:
-    """Ask whether a topic is to go, with what goes with it."""
+    """Ask whether to delete a topic, with its consequences."""
     groups = topic_group_rows(state, topic.name)
     names = ", ".join(f"{group.name} ({count_text(group.lag_messages)})" for group in groups[:GROUPS_NAMED])
     online = sum(max(0, group.members) for group in groups)
@@ -51,14 +64,14 @@ def delete_dialog(
         effects=[
             tr("Its queues are removed, and no client can send to it or consume from it any more."),
             tr("The positions of its groups are removed with it. Its records stay in the commit log until that is cleaned, but "
-               "nothing leads to them."),
+               "nothing leads to them.")
         ],
         verb=tr("Delete topic"),
         start=lambda: RequestChain(source, delete_requests(topic.name)),
         facts=[
             (tr("Messages kept"), count_text(topic.kept_messages)),
             (tr("Groups and their lag"), names + ("…" if len(groups) > GROUPS_NAMED else "") or tr("none")),
-            (tr("Clients online in them"), count_text(online)),
+            (tr("Clients online in them"), count_text(online))
         ],
         warning=_warning(topic, online),
         typed=topic.name,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gui.models.favourites import FAVOURITES
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import TopicMeasure
 from gui.models.topics import TopicGroupRow, TopicHealth, TopicRow
 from gui.theme.tokens import State
@@ -36,24 +36,20 @@ TYPE_STATES = {
     TopicType.DEAD_LETTER: State.CRITICAL,
 }
 
-_HEALTH_STATES = {
-    TopicHealth.ACTIVE: State.HEALTHY,
-    TopicHealth.IDLE: State.IDLE,
-    TopicHealth.LAGGING: State.WARNING,
-}
+_HEALTH_STATES = {TopicHealth.ACTIVE: State.HEALTHY, TopicHealth.IDLE: State.IDLE, TopicHealth.LAGGING: State.WARNING}
 
 
 @dataclass(frozen=True, slots=True)
 class TopicColumnSources:
-    """What the columns ask beside the row; only for rows that are painted, or sorted by.
+    """What the columns read beside the row; only for painted or sorted rows.
 
     Attributes:
-        put_rates: The sparkline of a topic, None for nothing written.
+        put_rates: The sparkline of a topic, None for no writes.
         groups: Groups of a topic and their lag, largest first.
-        topic_type: What it is for; None while not known.
-        measure: It on disk; None while not measured.
-        measured_ago_ms: How long ago its size on disk was measured; -1: not known.
-        is_favourite: Whether it stands among the favourites.
+        topic_type: Its type; None while unknown.
+        measure: Its size on disk; None while not measured.
+        measured_ago_ms: Age of that measure; -1: unknown.
+        is_favourite: Whether it is a favourite.
     """
 
     put_rates: Callable[[TopicRow], Sequence[float] | None]
@@ -64,7 +60,7 @@ class TopicColumnSources:
     is_favourite: Callable[[TopicRow], bool]
 
     def section(self, row: TopicRow) -> str:
-        """Heading under which a topic stands."""
+        """Section of a topic."""
         if self.is_favourite(row):
             return FAVOURITES
         return SYSTEM_TOPICS if row.is_system else YOUR_TOPICS
@@ -72,93 +68,30 @@ class TopicColumnSources:
 
 def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
     """Columns of the topic table."""
-    return [*_name_columns(sources), *_traffic_columns(sources), *_state_columns(sources)]
-
-
-def _name_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """What a topic is."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
                tip=lambda row: tr("A favourite") if sources.is_favourite(row) else "", width=36),
         Column("type", "Type", lambda row: type_text(sources.topic_type(row)),
                kind=CellKind.TAG, state=lambda row: type_state(sources.topic_type(row)), width=104, gives_way=3),
-        Column(
-            "queues",
-            "Queues W / R",
-            lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
-            sort=lambda row: (row.write_queues, row.read_queues),
-            right=True,
-            width=104,
-            gives_way=5,
-        ),
-    ]  # fmt: skip
-
-
-def _traffic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """What comes in, and what is kept of it."""
-    return [
-        Column(
-            "in",
-            "In /s",
-            lambda row: rate_number(row.put_rate),
-            sort=lambda row: row.put_rate,
-            kind=CellKind.STRONG,
-            right=True,
-            width=76,
-        ),
+        Column("queues", "Queues W / R", lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
+               sort=lambda row: (row.write_queues, row.read_queues), right=True, width=104, gives_way=5),
+        number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=76),
         Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
                value=sources.put_rates, width=84, gives_way=4),
-        Column(
-            "size",
-            "Avg size",
-            lambda row: bytes_text(row.average_bytes),
-            sort=lambda row: row.average_bytes,
-            tip=lambda _row: tr("Body size of what was written since the broker started"),
-            right=True,
-            width=78,
-            gives_way=8,
-        ),
-        Column(
-            "kept",
-            "Messages kept",
-            lambda row: count_text(row.kept_messages),
-            sort=lambda row: _known(row.kept_messages),
-            right=True,
-            width=108,
-            gives_way=2,
-        ),
-    ]  # fmt: skip
-
-
-def _state_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """Who lags, and what it takes."""
-    return [
+        number_column("size", "Avg size", lambda row: row.average_bytes, bytes_text,
+                      tip=lambda _row: tr("Body size of what was written since the broker started"), width=78, gives_way=8),
+        number_column("kept", "Messages kept", lambda row: row.kept_messages, known=True, width=108, gives_way=2),
         Column("groups", "Groups with lag", lambda row: groups_text(sources.groups(row)), sort=lambda row: row.slowest_group,
                tip=lambda row: all_groups_text(sources.groups(row)), dim=True, width=168, gives_way=6),
-        Column(
-            "lag",
-            "Lag",
-            lambda row: count_text(row.lag_messages),
-            sort=lambda row: row.lag_messages,
-            state=lambda row: State.WARNING if row.health is TopicHealth.LAGGING else None,
-            right=True,
-            width=72,
-        ),
+        number_column("lag", "Lag", lambda row: row.lag_messages,
+                      state=lambda row: State.WARNING if row.health is TopicHealth.LAGGING else None, width=72),
         Column("disk", "On disk", lambda row: measure_text(sources.measure(row)),
                sort=lambda row: _measured_bytes(sources.measure(row)),
                tip=lambda row: measure_tip(sources.measure(row), sources.measured_ago_ms(row)), right=True, width=100,
                gives_way=1),
-        Column(
-            "last",
-            "Last write",
-            age_text,
-            sort=lambda row: _known(row.age_ms),
-            right=True,
-            dim=True,
-            width=84,
-            gives_way=7,
-        ),
+        Column("last", "Last write", age_text, sort=lambda row: known_number(row.age_ms), right=True, dim=True, width=84,
+               gives_way=7),
     ]  # fmt: skip
 
 
@@ -166,21 +99,19 @@ def group_columns() -> list[Column[TopicGroupRow]]:
     """Columns of the table of groups on a topic."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
-        Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, right=True, width=66),
-        Column(
-            "behind", "Behind", lambda row: duration_text(row.behind_ms), sort=lambda row: row.behind_ms, right=True, width=62
-        ),
+        number_column("lag", "Lag", lambda row: row.lag_messages, width=66),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         Column("clients", "Clients", members_text, sort=lambda row: row.members, right=True, dim=True, width=64),
     ]
 
 
 def type_text(kind: TopicType | None) -> str:
-    """What a topic is for, in a word."""
+    """The type of a topic, in a word."""
     return tr(kind.value) if kind is not None else UNKNOWN
 
 
 def type_state(kind: TopicType | None) -> State:
-    """Colour of that word."""
+    """Colour of a type."""
     return TYPE_STATES.get(kind, State.PLAIN) if kind is not None else State.PLAIN
 
 
@@ -199,14 +130,14 @@ def all_groups_text(groups: Sequence[tuple[str, float]]) -> str:
 
 
 def measure_text(measure: TopicMeasure | None) -> str:
-    """``8.1 GiB``; ``≈`` before what comes from a part of the records."""
+    """``8.1 GiB``; ``≈`` before an estimate."""
     if measure is None:
         return UNKNOWN
     return f"≈ {bytes_text(measure.bytes)}" if measure.is_estimate else bytes_text(measure.bytes)
 
 
 def measure_tip(measure: TopicMeasure | None, ago_ms: int) -> str:
-    """What the size on disk counts, and when it was counted; -1: not known."""
+    """What the size on disk counts, and the age of the measure; -1: unknown."""
     if measure is None:
         return tr("Not measured yet")
     exact = bytes_exact_text(measure.bytes)
@@ -225,7 +156,7 @@ def age_text(row: TopicRow) -> str:
 
 
 def members_text(row: TopicGroupRow) -> str:
-    """How many clients of a group are online."""
+    """Online clients of a group."""
     return online_text(row.members)
 
 
@@ -235,7 +166,3 @@ def _writes_text(row: TopicRow) -> str:
     if math.isnan(row.put_rate):
         return UNKNOWN
     return tr("no writes")
-
-
-def _known(value: int) -> int | None:
-    return value if value >= 0 else None

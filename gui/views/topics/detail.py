@@ -6,10 +6,10 @@ import math
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.table import ColumnTableModel
-from gui.models.topics import QueueRow, TopicGroupRow, TopicRow, queue_rows, skew, topic_group_rows
+from gui.models.topics import QueueRow, TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.topic_facts import TopicFacts
 from gui.plots.queue_bars import QueueBars
 from gui.theme.style import set_role
@@ -17,18 +17,19 @@ from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
 from gui.views.topics.columns import group_columns, type_text
 from gui.views.topics.settings import PERMISSIONS, other_attributes
-from gui.widgets.basic import IconButton, label
+from gui.widgets.basic import fill, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, tr
 from monitoring.state import ClusterState
 
 SKEW_WARNING = 1.5
 EVEN_UP_TO = 1.2
 GROUPS_WIDTH_WITH_CLIENTS = 300
-"""Below this width of the table of groups its clients are left out."""
+"""Minimum width of the table of groups at which clients are shown."""
 PERMISSION_WORDS = {6: "read and write", 4: "read only", 2: "write only", 0: "none"}
 
 
@@ -38,11 +39,7 @@ def permission_text(permission: int) -> str:
 
 
 class TopicDetail(QWidget):
-    """What the page says about one topic.
-
-    Args:
-        context: Of the page.
-        facts: Settings and sizes of topics.
+    """The facts of one topic.
 
     Signals:
         queue_wanted: Browse a queue; carries its id.
@@ -64,28 +61,34 @@ class TopicDetail(QWidget):
         self._now_ms = 0
         self._topic: TopicRow | None = None
         self.settings = KeyValueList()
-        self.groups: ColumnTableModel[TopicGroupRow] = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
-        self.group_grid = DataGrid(self.groups, theme, row_height=Size.ROW - 4)
-        self.bars = QueueBars(theme)
+        self.groups = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
+        self.group_grid = said(
+            DataGrid(self.groups, theme, row_height=Size.ROW - 4), empty="No group has a position on this topic."
+        )
+        self.bars = said(QueueBars(theme), name="Write rate by queue")
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
-        self._change = IconButton(theme, "sliders-horizontal", " ", role="link", on_click=self.settings_wanted.emit)
-        self._open = IconButton(theme, "arrow-right", " ", role="link", on_click=self.opened.emit)
+        self._change = said_button(
+            theme,
+            "sliders-horizontal",
+            "Change…",
+            role="link",
+            on_click=self.settings_wanted.emit,
+            name="Change the settings of the topic",
+        )
+        self._open = said_button(theme, "arrow-right", "Open details", role="link", on_click=self.opened.emit)
         self.settings_panel, self._bars_panel, self._group_panel = self._panels()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(Size.GAP)
-        line.addWidget(self.settings_panel, 32)
-        line.addWidget(self._bars_panel, 44)
-        line.addWidget(self._group_panel, 34)
+        self.setLayout(row((self.settings_panel, 32), (self._bars_panel, 44), (self._group_panel, 34), spacing=Size.GAP))
         self.bars.chosen.connect(self.queue_wanted)
         self.group_grid.activated.connect(lambda row: self.group_wanted.emit(row.name))
         context.times.changed.connect(self._show_settings)
         facts.changed.connect(self._show_settings)
-        self.retranslate()
+        said(self._bars_panel, title="Write rate by queue", subtitle="messages/s; a bar opens its messages")
+        said(self._group_panel, title="Groups")
+        on_language(self, self._show_settings)
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None) -> None:
-        """Show a topic as it is in ``state``; None empties the strip."""
+        """Show a topic of ``state``; None empties the strip."""
         self._topic = None if state is None else topic
         self.setVisible(self._topic is not None)
         if topic is None or state is None:
@@ -101,17 +104,6 @@ class TopicDetail(QWidget):
         self.group_grid.set_hidden({"clients"} if self._group_panel.width() < GROUPS_WIDTH_WITH_CLIENTS else set())
         self._show_settings()
 
-    def retranslate(self) -> None:
-        """Write all texts anew; figures follow with the next state."""
-        self._change.setText(tr("Change…"))
-        self._change.setAccessibleName(tr("Change the settings of the topic"))
-        self._open.setText(tr("Open details"))
-        self._bars_panel.set_title(tr("Write rate by queue"), tr("messages/s; a bar opens its messages"))
-        self.bars.setAccessibleName(tr("Write rate by queue"))
-        self._group_panel.set_title(tr("Groups"))
-        self.group_grid.set_empty(tr("No group has a position on this topic."))
-        self._show_settings()
-
     def _panels(self) -> tuple[Panel, Panel, Panel]:
         settings = Panel(" ")
         settings.add_action(self._change)
@@ -119,17 +111,14 @@ class TopicDetail(QWidget):
         settings.content.addWidget(self.settings)
         bars = Panel(" ")
         bars.add_action(self.skew_chip)
-        bars.content.addWidget(self.bars, 1)
-        bars.content.addWidget(self.bars_note)
+        fill(bars.content, (self.bars, 1), self.bars_note)
         groups = Panel(" ", flush=True)
         groups.add_action(self._open)
         groups.content.addWidget(self.group_grid)
         return settings, bars, groups
 
-    # ---- settings ------------------------------------------------------------------------------------------------------
-
     def _show_settings(self) -> None:
-        """Show what there is room for, what matters most first; the page of the topic has all of it."""
+        """Show the pairs that fit, most important first; the page of the topic has all."""
         topic = self._topic
         if topic is None:
             return
@@ -159,8 +148,6 @@ class TopicDetail(QWidget):
         since, age = self._times.minutes_near(measure.oldest_ms, self._now_ms), duration_text(self._now_ms - measure.oldest_ms)
         return f"{since} ({age})"
 
-    # ---- bars ----------------------------------------------------------------------------------------------------------
-
     def _show_bars(self, queues: list[QueueRow]) -> None:
         ratio = skew(queues)
         fullest = max(queues, key=lambda queue: queue.messages) if ratio >= SKEW_WARNING else None
@@ -177,7 +164,7 @@ def _queues_text(topic: TopicRow) -> str:
 
 
 def bars_text(queues: list[QueueRow], ratio: float) -> str:
-    """What the messages of the queues say about skew, in a sentence."""
+    """Distribution of the kept messages over the queues, in a sentence."""
     rates = [queue.put_rate for queue in queues if not math.isnan(queue.put_rate)]
     if math.isnan(ratio) or (rates and sum(rates) <= 0 and ratio < SKEW_WARNING):
         return _writes_text(queues, rates)
@@ -200,5 +187,5 @@ def _writes_text(queues: list[QueueRow], rates: list[float]) -> str:
 
 
 def _unbroken(figure: str) -> str:
-    """A figure that keeps its unit on the same line."""
+    """A figure that stays on one line with its unit."""
     return figure.replace(" ", "\u00a0")

@@ -1,67 +1,50 @@
-"""`TopicsExport`: settings of topics written to a file, which can be imported again."""
+"""`TopicsExport`: writes settings of topics to a file that can be imported again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from broker_core.api import TopicSettings
 from gui.operations.files import write_file
 from gui.theme.tokens import State
 from gui.views.page import PageContext
-from gui.widgets.basic import IconButton
+from gui.widgets.popups import ask_to_save
+from gui.widgets.said import said_button
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import topics_csv, topics_json
 
 
 class TopicsExport(QObject):
-    """A button, and what follows from it.
-
-    Args:
-        context: Of the page.
-        topics: Whose settings are written.
-        page: The page.
-    """
+    """A button with its dialog."""
 
     def __init__(self, context: PageContext, topics: Callable[[], list[TopicSettings]], page: QWidget) -> None:
         super().__init__(page)
         self._context = context
         self._topics = topics
         self._page = page
-        self.button = IconButton(context.theme, "arrow-square-out", tip=" ", on_click=self._clicked)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.button.set_tip(tr("Export the settings of the topics that are listed…"))
+        self.button = said_button(
+            context.theme, "arrow-square-out", on_click=self.ask_path, tip="Export the settings of the topics that are listed…"
+        )
 
     def ask_path(self) -> QFileDialog | None:
-        """Ask where to; None where no settings are known."""
+        """Ask for the file; None where no settings are known."""
         if not self._topics():
             self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.WARNING)
             return None
-        dialog = QFileDialog(self._page, tr("Export settings of topics"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(["JSON (*.json)", "CSV (*.csv)"])
-        dialog.setDefaultSuffix("json")
-        dialog.selectFile("topics.json")
-        dialog.fileSelected.connect(lambda name: self.write(Path(name)))
-        dialog.open()
-        return dialog
+        kinds = ["JSON (*.json)", "CSV (*.csv)"]
+        return ask_to_save(self._page, tr("Export settings of topics"), "topics.json", self.write, kinds)
 
     def write(self, path: Path) -> None:
-        """Write the settings, as CSV where the name says so, off the GUI thread."""
+        """Write the settings off the GUI thread, as CSV where the name says so."""
         topics = self._topics()
         make = topics_csv if path.suffix.lower() == ".csv" else topics_json
         count = count_text(len(topics))
         write_file(self, path, lambda: make(topics), lambda _size: self._written(count, path), self._not_written)
-
-    def _clicked(self) -> None:
-        self.ask_path()
 
     def _written(self, count: str, path: Path) -> None:
         self._context.notify(lambda: tr("{count} topics are exported to {path}", count=count, path=path), state=State.HEALTHY)

@@ -37,7 +37,7 @@ _FAULTS = {
 
 
 def import_columns() -> list[Column[TopicImport]]:
-    """Columns of the preview, which become those of the receipt."""
+    """Columns of the preview and of the receipt."""
     return [
         Column("taken", "Import", lambda one: TAKEN if one.is_taken else "", state=lambda _one: State.HEALTHY,
                tip=lambda one: tr("Click, or press Space, to take or leave it") if one.can_be_taken else "", width=64),
@@ -52,7 +52,7 @@ def import_columns() -> list[Column[TopicImport]]:
 
 
 def differences(one: TopicImport) -> str:
-    """``Write queues 8 → 16, Permission …``; of a new topic what it will be; of what is refused why."""
+    """``Write queues 8 → 16, Permission …``; the settings of a new topic; the reason of a refused one."""
     if one.reason:
         return one.reason
     if one.kind is ImportKind.REFUSED:
@@ -67,7 +67,7 @@ def differences(one: TopicImport) -> str:
 
 
 def effects(one: TopicImport) -> list[str]:
-    """What follows for clients of a topic that there is, one sentence each."""
+    """Consequences for clients of an existing topic, one sentence each."""
     changes = _changes(one) if one.kind is ImportKind.CHANGED else []
     return settings_effects(changes) if changes else []
 

@@ -1,4 +1,4 @@
-"""`ImportTopicsDialog`: settings of topics from a file: what they would change first, what became of each after."""
+"""`ImportTopicsDialog`: settings of topics from a file: a preview of the changes, then the result of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
 from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicSettings, UsageError, read_all_topic_settings
@@ -24,10 +23,11 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
 from gui.views.topics.import_columns import differences, import_columns
-from gui.widgets.basic import ElidedLabel, IconButton, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.widgets.popups import ask_file, ask_to_save
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.progress_line import ProgressLine
 from gui.words.error_words import error_line, error_text
@@ -40,15 +40,10 @@ WIDTH, HEIGHT = 860, 560
 
 
 class ImportTopicsDialog(FittedDialog):
-    """Nothing is changed before its button is pressed. While it works, closing it stops it.
-
-    Args:
-        context: Of the page.
-        is_own: Whether a topic is the broker's own, which is left out.
-        parent: The page.
+    """Changes nothing before its button is pressed. Closing it stops a running import. The broker's own topics are left out.
 
     Signals:
-        imported: The broker took some; carries how many.
+        imported: The broker accepted some; carries how many.
     """
 
     imported = Signal(int)
@@ -63,11 +58,11 @@ class ImportTopicsDialog(FittedDialog):
         self._existing: Mapping[str, TopicSettings] | None = None
         self._run: TopicImportRun | None = None
         self._done: list[int] = []
-        """Numbers of the entries that are carried out, in order."""
+        """Numbers of the imported entries, in order."""
         self._refusal = read_only_reason(context.source)
-        self.model: ColumnTableModel[TopicImport] = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
+        self.model = ColumnTableModel(import_columns(), lambda one: one.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
-        self.choose_button = IconButton(context.theme, "folder-open", tr("Choose a file…"), on_click=self._choose_clicked)
+        self.choose_button = IconButton(context.theme, "folder-open", tr("Choose a file…"), on_click=self.ask_file)
         self.file_name = ElidedLabel(role="secondary", mode=Qt.TextElideMode.ElideMiddle)
         self.changes = QCheckBox(tr("Change the settings of topics that there are"))
         self.counts = label(role="secondary")
@@ -78,23 +73,23 @@ class ImportTopicsDialog(FittedDialog):
         self.close_button = QPushButton(" ")
         self.go = QPushButton(" ")
         self._build()
-        self._connect()
+        self.changes.toggled.connect(lambda _on: self._plan())
+        self.production.changed.connect(self._show)
+        self.close_button.clicked.connect(self.reject)
+        self.go.clicked.connect(self.start)
+        self.grid.view.clicked.connect(self._clicked)
+        on_key(self.grid, "Space", lambda: self.toggle(self.grid.selected_row))
         self._show()
 
     # ---- what is asked ---------------------------------------------------------------------------------------------
 
     def ask_file(self) -> QFileDialog:
-        """Let a file be chosen."""
-        dialog = QFileDialog(self, tr("Import topics"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Settings of topics (*.json *.csv)"), tr("All files (*)")])
-        dialog.fileSelected.connect(lambda name: self.read(Path(name)))
-        dialog.open()
-        return dialog
+        """Let the user choose a file."""
+        kinds = [tr("Settings of topics (*.json *.csv)"), tr("All files (*)")]
+        return ask_file(self, tr("Import topics"), lambda name: self.read(Path(name)), kinds=kinds)
 
     def read(self, path: Path) -> None:
-        """Read a file, and ask what the cluster has now."""
+        """Read a file and the present settings."""
         if self._run is not None and self._run.is_running:
             return
         self._entries = self._existing = self._run = None
@@ -110,7 +105,7 @@ class ImportTopicsDialog(FittedDialog):
         self._query.ask(self._context.source.ask(ask_all_settings()), self._take_settings, self._settings_failed)
 
     def start(self) -> None:
-        """Do what is shown."""
+        """Import the taken topics."""
         wanted = [one for one in self.model.rows if one.is_taken]
         if not self._can_start(len(wanted)):
             return
@@ -128,7 +123,7 @@ class ImportTopicsDialog(FittedDialog):
             self._show()
 
     def reject(self) -> None:
-        """Stop what runs, or close."""
+        """Stop a running import, or close."""
         if self._run is not None and self._run.is_running:
             self._run.stop()
         else:
@@ -150,28 +145,17 @@ class ImportTopicsDialog(FittedDialog):
             "JSON as brokers keep it in config/topics.json, or a list of such topics; or CSV with the same names in its first "
             "line. What the file does not say stays as it is."
         )
-        lines.addWidget(label(words, "secondary", wrap=True))
-        chosen = row(self.choose_button, self.file_name)
-        chosen.setStretch(1, 1)
-        lines.addLayout(chosen)
-        lines.addWidget(self.notice)
-        lines.addWidget(self.grid, 1)
-        lines.addWidget(self.progress)
-        lines.addLayout(row(self.changes, 1, self.counts))
-        lines.addWidget(self.production)
+        fill(
+            lines,
+            label(words, "secondary", wrap=True),
+            row(self.choose_button, (self.file_name, 1)),
+            self.notice,
+            (self.grid, 1),
+            self.progress,
+            row(self.changes, 1, self.counts),
+            self.production,
+        )
         self.set_foot(row(self.receipt_button, 1, self.close_button, self.go))
-
-    def _connect(self) -> None:
-        self.changes.toggled.connect(lambda _on: self._plan())
-        self.production.changed.connect(self._show)
-        self.close_button.clicked.connect(self.reject)
-        self.go.clicked.connect(self.start)
-        self.grid.view.clicked.connect(self._clicked)
-        space = QShortcut(QKeySequence("Space"), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        space.activated.connect(lambda: self.toggle(self.grid.selected_row))
-
-    def _choose_clicked(self) -> None:
-        self.ask_file()
 
     def _clicked(self, index: QModelIndex) -> None:
         if self.model.columns[index.column()].key == "taken":
@@ -270,16 +254,10 @@ class ImportTopicsDialog(FittedDialog):
     # ---- the receipt -----------------------------------------------------------------------------------------------
 
     def _ask_receipt(self) -> None:
-        dialog = QFileDialog(self, tr("Receipt of the import"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("csv")
-        dialog.selectFile("topics-receipt.csv")
-        dialog.fileSelected.connect(lambda name: self.write_receipt(Path(name)))
-        dialog.open()
+        ask_to_save(self, tr("Receipt of the import"), "topics-receipt.csv", self.write_receipt)
 
     def write_receipt(self, path: Path) -> None:
-        """Write what became of each as CSV, off the GUI thread."""
+        """Write the result of each as CSV, off the GUI thread."""
         rows = [(one, differences(one)) for one in self.model.rows]
         words = {one.number: text for one, text in rows}
         write_file(

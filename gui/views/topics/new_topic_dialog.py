@@ -1,11 +1,11 @@
-"""`NewTopicDialog`: name, queues and permission of a topic to be made."""
+"""`NewTopicDialog`: name, queues and permission of a new topic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSpinBox, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import CreateTopic
@@ -14,10 +14,11 @@ from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.theme.style import repolish, set_role
 from gui.views.action_dialog import read_only_reason
-from gui.widgets.basic import label, row
+from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
 from gui.widgets.production_bar import ProductionField
+from gui.widgets.said import push_button
 from gui.words.error_words import error_text
 from gui.words.text import tr
 from monitoring.sources.base import ClusterSource
@@ -37,16 +38,16 @@ NAME_FAULTS = {
 
 
 class NewTopicDialog(FittedDialog):
-    """Asks for a topic and makes it. The window stays usable while the broker answers.
+    """Asks for a topic and creates it. The window stays usable while the broker answers.
 
     Signals:
-        created: The broker made the topic; carries its name.
+        created: The broker created the topic; carries its name.
     """
 
     created = Signal(str)
 
     def __init__(self, source: ClusterSource, existing: Callable[[], list[str]], parent: QWidget | None = None) -> None:
-        """Create the dialog; ``existing`` names the topics that there are."""
+        """Create the dialog; ``existing`` returns the names of topics."""
         super().__init__(parent)
         self._source = source
         self._existing = existing
@@ -64,31 +65,25 @@ class NewTopicDialog(FittedDialog):
             self.permission.addItem(tr(text), value)
         self.error = label(role="critical", wrap=True, selectable=True)
         self.error.hide()
-        self.create_button = QPushButton(tr("Create topic"))
-        self.create_button.setProperty("role", "primary")
+        self.create_button = push_button("Create topic", self._create, role="primary")
         self.create_button.setDefault(True)
-        self.create_button.clicked.connect(self._create)
         self.name.textChanged.connect(self._check)
         self.production = ProductionField(parent)
         self.production.changed.connect(self._check)
         self._refusal = read_only_reason(source)
-        self.error.setText(self._refusal)
-        self.error.setVisible(bool(self._refusal))
+        show_text(self.error, self._refusal)
         self._build()
         self._check()
 
     @property
     def fault(self) -> str:
-        """Which name rule is broken, as `topic_name_fault` says it."""
+        """The broken name rule, as in `topic_name_fault`."""
         return topic_name_fault(self.name.text(), self._existing())
 
     def _build(self) -> None:
-        cancel = QPushButton(tr("Cancel"))
+        cancel = push_button("Cancel", self.reject)
         cancel.setAutoDefault(False)
-        cancel.clicked.connect(self.reject)
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
+        form = form_layout(across=16, down=10)
         form.addRow(label(tr("Name"), "secondary"), self.name)
         form.addRow("", self.rule)
         for name, field in (
@@ -98,10 +93,7 @@ class NewTopicDialog(FittedDialog):
         ):
             field.setAccessibleName(name)
             form.addRow(label(name, "secondary"), field)
-        lines = self.lay_out(spacing=14)
-        lines.addWidget(label(tr("New topic"), "card-title"))
-        lines.addLayout(form)
-        lines.addWidget(self.production)
+        fill(self.lay_out(spacing=14), label(tr("New topic"), "card-title"), form, self.production)
         self.set_foot(self.error, row(1, cancel, self.create_button))
 
     def _check(self) -> None:

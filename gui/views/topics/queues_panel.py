@@ -1,4 +1,4 @@
-"""`QueuesPanel`: the queues of a topic, which of them is written when, what goes in and out, and what sends to it."""
+"""`QueuesPanel`: the queues of a topic, their write rates over time, traffic, and a composer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
@@ -25,13 +25,14 @@ from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import topic_queue_columns
-from gui.widgets.basic import label
+from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.inputs import NameBox, SegmentedControl
+from gui.widgets.inputs import NameBox
 from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_label, segments
 from gui.words.text import percent_text, rate_text, tr
 from monitoring.state import ClusterState
 
@@ -40,7 +41,7 @@ SPARKLINE_MS, SPARKLINE_POINTS = 15 * 60_000, 60
 OVER_TIME_WIDTH_MIN = 320
 TRAFFIC, TAGS = "traffic", "tags"
 CHART_KEY = "topic/chart"
-"""Setting: which of the two the chart shows."""
+"""Setting: the chosen chart."""
 
 
 class QueuesPanel(QWidget):
@@ -48,8 +49,8 @@ class QueuesPanel(QWidget):
 
     Signals:
         queue_wanted: Browse a queue; carries its id.
-        sent_wanted: A message that was sent here is to be shown; carries its topic and `SendReceipt`.
-        composer_wanted: All fields of the composer are wanted, in a dialog.
+        sent_wanted: Show a sent message; carries its topic and `SendReceipt`.
+        composer_wanted: Open all fields of the composer in a dialog.
     """
 
     queue_wanted = Signal(int)
@@ -62,20 +63,20 @@ class QueuesPanel(QWidget):
         self._context = context
         self._now_ms = 0
         self._topic = ""
-        self.model: ColumnTableModel[TopicQueueRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
         )
-        self.grid = DataGrid(self.model, theme)
-        self.group = NameBox()
+        self.grid = said(DataGrid(self.model, theme), empty="No queue of this topic has been written to yet.")
+        self.group = said(NameBox(), name="Positions of")
         self.group.setMinimumWidth(160)
-        self._group_label = label(role="secondary")
+        self._group_label = said_label("Positions of")
         self.skew_chip = Chip(theme)
         self.skew_note = label(role="secondary", wrap=True)
-        self.heat = HeatMap(theme, context.times, State.DELAYED, rate_text)
+        self.heat = said(HeatMap(theme, context.times, State.DELAYED, rate_text), name="Write rate by queue")
         self.scale = HeatScale(theme, State.DELAYED)
         self.rates = HistoryMatrix(context.source, self)
         self.recent = HistoryMatrix(context.source, self, columns=SPARKLINE_POINTS)
-        """The quarter of an hour of the sparklines, whatever time the page shows."""
+        """The quarter of an hour of the sparklines, independent of the page's time range."""
         self.composer: LaterPart[ComposePanel] = LaterPart(self._make_composer)
         self.composer.setMinimumWidth(WIDTH_MIN)  # already before it is made
         self.chart = TimeChart(
@@ -86,7 +87,7 @@ class QueuesPanel(QWidget):
         )
         brush_time_range(self.chart, context)
         self.tags = LazyTab(self._make_tags)
-        self.switch = SegmentedControl([(TRAFFIC, " "), (TAGS, " ")])
+        self.switch = segments({TRAFFIC: "In and out", TAGS: "In by tag"})
         self._charts = QStackedWidget()
         self._rule = RuleLine(self.chart, context)
         self._lines = ChartHistory(context.source, context.history, self)
@@ -107,10 +108,12 @@ class QueuesPanel(QWidget):
         self._measure: TopicMeasure = NO_MEASURE
         self.switch.choose(TAGS if context.settings.value(CHART_KEY) == TAGS else TRAFFIC)
         self._show_chart()
-        self.retranslate()
+        said(self._table, title="Queues")
+        said(self._heat_panel, title="Write rate by queue", subtitle="over time")
+        on_language(self, self._name_chart)
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:
-        """Show a topic as it is in ``state``; None empties the panel."""
+        """Show a topic of ``state``; None empties the panel."""
         self._state = state
         self._measure = measure or NO_MEASURE
         self._topic = topic.name if topic is not None else ""
@@ -122,38 +125,17 @@ class QueuesPanel(QWidget):
         self._show_skew()
         self._draw()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._table.set_title(tr("Queues"))
-        self._heat_panel.set_title(tr("Write rate by queue"), tr("over time"))
-        self.heat.setAccessibleName(tr("Write rate by queue"))
-        self._name_chart()
-        self.switch.set_text(TRAFFIC, tr("In and out"))
-        self.switch.set_text(TAGS, tr("In by tag"))
-        if self.tags.made is not None:
-            self.tags.made.retranslate()
-        self._group_label.setText(tr("Positions of"))
-        self.group.setAccessibleName(tr("Positions of"))
-        self.grid.set_empty(tr("No queue of this topic has been written to yet."))
-        if self.composer.made is not None:
-            self.composer.made.retranslate()
-        self.model.all_texts_changed()
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _panels(self) -> tuple[Panel, Panel, Panel]:
         table = Panel(" ", flush=True)
-        table.add_action(self._group_label)
-        table.add_action(self.group)
+        table.add_action(self._group_label, self.group)
         table.content.addWidget(self.grid)
         heat = Panel(" ")
-        heat.add_action(self.scale)
-        heat.add_action(self.skew_chip)
-        heat.content.addWidget(self.heat, 1)
-        heat.content.addWidget(self.skew_note)
+        heat.add_action(self.scale, self.skew_chip)
+        fill(heat.content, (self.heat, 1), self.skew_note)
         chart = Panel(" ")
-        chart.add_action(self.chart.legend)
-        chart.add_action(self.switch)
+        chart.add_action(self.chart.legend, self.switch)
         self._charts.addWidget(self.chart)
         self._charts.addWidget(self.tags)
         chart.content.addWidget(self._charts, 1)
@@ -162,20 +144,14 @@ class QueuesPanel(QWidget):
     def _build(self) -> None:
         over_time = QWidget()
         over_time.setMinimumWidth(OVER_TIME_WIDTH_MIN)
-        lines = QVBoxLayout(over_time)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self._heat_panel, 1)
-        lines.addWidget(self._chart_panel, 1)
+        over_time.setLayout(column((self._heat_panel, 1), (self._chart_panel, 1), spacing=Size.GAP))
         split = QSplitter(Qt.Orientation.Vertical)
         split.addWidget(self._table)
         split.addWidget(PaneSplitter((over_time, self.composer), (600, 588), grows=0))
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
         split.setSizes([300, 380])
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.addWidget(split)
+        self.setLayout(column(split, spacing=-1, margins=(0, Size.GAP, 0, 0)))
 
     # ---- the composer --------------------------------------------------------------------------------------------------
 
@@ -186,7 +162,7 @@ class QueuesPanel(QWidget):
         return made
 
     def compose(self) -> None:
-        """Put the cursor into the composer."""
+        """Focus the composer."""
         self.composer.make().take_focus()
 
     # ---- in and out, or in by tag --------------------------------------------------------------------------------------
@@ -295,7 +271,7 @@ class QueuesPanel(QWidget):
             self.grid.select_key(ids[row])
 
     def _rates_of(self, row: TopicQueueRow) -> Sequence[float] | None:
-        """What was written to a queue in the last quarter of an hour, messages/s; None: nothing, or not known."""
+        """Write rates of a queue in the last quarter of an hour, messages/s; None: no writes, or unknown."""
         ids = sorted(one.queue_id for one in self.model.rows)[:NAMES_MAX]
         values = self.recent.matrix.values
         if row.queue_id not in ids or values.shape[0] != len(ids):

@@ -1,11 +1,11 @@
-"""`TagChart`: what comes into a topic by tag, as stacked bars over time."""
+"""`TagChart`: messages into a topic by tag, as stacked bars over time."""
 
 from __future__ import annotations
 
 import math
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.models.tag_parts import NO_TAG, OTHERS, TagLayer, mean_rates, part_length_ms, part_starts, tag_layers
 from gui.models.topics import queue_rows
@@ -14,8 +14,9 @@ from gui.operations.tag_looks import MESSAGES_A_LOOK, QUEUES_A_PART, TagLooks
 from gui.plots.layer_legend import LayerLegend
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.views.page import PageContext
-from gui.widgets.basic import ElidedLabel
+from gui.widgets.basic import ElidedLabel, column
 from gui.widgets.panel import TERM
+from gui.widgets.said import on_language, said
 from gui.words.text import count_text, rate_text, tr
 from monitoring.state import ClusterState
 
@@ -24,13 +25,10 @@ OTHERS_SERIES = 6
 
 
 class TagChart(QWidget):
-    """Bars, and under them from what they are estimated.
-
-    Args:
-        context: Of the page.
+    """Bars, and below them the basis of the estimate.
 
     Signals:
-        brushed: A part of the time was dragged out; carries its begin and end, ms since the epoch.
+        brushed: A time was dragged; carries its begin and end, ms since the epoch.
     """
 
     brushed = Signal(object, object)
@@ -43,25 +41,21 @@ class TagChart(QWidget):
         self._step_ms = 0
         self.looks = TagLooks(context.source, self)
         self._lines = ChartHistory(context.source, context.history, self)
-        self.bars = StackedBars(context.theme, value_text=rate_text)
+        self.bars = said(StackedBars(context.theme, value_text=rate_text), name="Messages in by tag")
         self.bars.is_choosable = True
         self.setProperty(TERM, "Messages in by tag")
         self.legend = LayerLegend(context.theme)
         self.note = ElidedLabel(role="caption")
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(4)
-        lines.addWidget(self.bars, 1)
-        lines.addWidget(self.note)
+        self.setLayout(column((self.bars, 1), self.note, spacing=4))
         self.looks.arrived.connect(self._draw)
         self._lines.arrived.connect(self._draw)
         self.bars.parts_chosen.connect(self._parts_chosen)
         context.times.changed.connect(self._draw)
         context.theme.changed.connect(self._restyle)
-        self.retranslate()
+        on_language(self, self._draw)
 
     def show_topic(self, topic: str, state: ClusterState, from_ms: int, to_ms: int) -> None:
-        """Show a time of a topic; what is not known yet is asked for."""
+        """Show a time of a topic; unknown parts are read."""
         if self._shown is not None and self._shown[0] != topic:
             self.legend.set_entries([])
         self._shown = (topic, state, from_ms, to_ms)
@@ -70,14 +64,8 @@ class TagChart(QWidget):
         self.looks.show(topic, queues, self._starts, self._step_ms, state.taken_ms)
         self._draw()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.bars.setAccessibleName(tr("Messages in by tag"))
-        self._draw()
-
     @property
     def layers(self) -> list[TagLayer]:
-        """What is drawn."""
         if self._shown is None:
             return []
         topic, _state, from_ms, to_ms = self._shown
@@ -91,7 +79,8 @@ class TagChart(QWidget):
         layers, times = self.layers, self._context.times
         form = "%m-%d %H:%M" if self._step_ms >= 3_600_000 else "%H:%M" if self._step_ms >= 60_000 else "%H:%M:%S"
         labels = [times.moment(start).strftime(form) for start in self._starts]
-        bars = [BarLayer(_name(layer.tag), layer.rates, series=_series(place, layer)) for place, layer in enumerate(layers)]
+        places = [OTHERS_SERIES if layer.tag == OTHERS else place for place, layer in enumerate(layers)]
+        bars = [BarLayer(_name(layer.tag), layer.rates, series=place) for place, layer in zip(places, layers, strict=True)]
         self.bars.set_bars(labels, bars)
         tokens = self._context.theme.tokens
         self.legend.set_entries([
@@ -120,14 +109,10 @@ class TagChart(QWidget):
             self.brushed.emit(self._starts[first], self._starts[last] + self._step_ms)
 
 
-def _series(place: int, layer: TagLayer) -> int:
-    return OTHERS_SERIES if layer.tag == OTHERS else place
-
-
 def _name(tag: str) -> str:
     return {NO_TAG: tr("no tag"), OTHERS: tr("other tags")}.get(tag, tag)
 
 
 def _newest(layer: TagLayer) -> float:
-    """The rate of the last part of which something is known."""
+    """The last known rate."""
     return next((rate for rate in reversed(layer.rates) if not math.isnan(rate)), math.nan)

@@ -5,48 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupRow
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import RouteRow, TopicQueueRow
 from gui.theme.tokens import State
 from gui.views.topics.detail import permission_text
 from gui.words.amounts import online_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
+from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
 
 
 def topic_queue_columns(
     times: TimeZoneChoice, now_ms: Callable[[], int], rates: Callable[[TopicQueueRow], Sequence[float] | None]
 ) -> list[Column[TopicQueueRow]]:
-    """Columns of the queue table.
-
-    Args:
-        times: Zone of the times.
-        now_ms: The broker's clock, to leave out today's date.
-        rates: The sparkline of a queue, None for nothing written.
-    """
+    """Columns of the queue table; times leave out today's date."""
     return [
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, kind=CellKind.STRONG, right=True,
-               width=76),
-        Column("min", "Min offset", lambda row: count_text(row.min_offset), sort=lambda row: _known(row.min_offset), right=True,
-               width=96, gives_way=4),
-        Column("max", "Max offset", lambda row: count_text(row.max_offset), sort=lambda row: _known(row.max_offset), right=True,
-               width=100),
-        Column("messages", "Messages", lambda row: count_text(row.messages), sort=lambda row: _known(row.messages), right=True,
-               width=96, gives_way=1),
-        Column("span", "Retained span", lambda row: duration_text(row.span_ms), sort=lambda row: _known(row.span_ms),
-               tip=lambda row: tr("Oldest message {oldest}, newest {newest}", oldest=times.full(row.oldest_ms),
-                                  newest=times.full(row.last_store_ms)),
-               right=True, width=108, gives_way=3),
+        number_column("queue", "Queue", lambda row: row.queue_id, str, kind=CellKind.STRONG, width=76),
+        number_column("min", "Min offset", lambda row: row.min_offset, known=True, width=96, gives_way=4),
+        number_column("max", "Max offset", lambda row: row.max_offset, known=True, width=100),
+        number_column("messages", "Messages", lambda row: row.messages, known=True, width=96, gives_way=1),
+        number_column("span", "Retained span", lambda row: row.span_ms, duration_text, known=True,
+                      tip=lambda row: tr("Oldest message {oldest}, newest {newest}", oldest=times.full(row.oldest_ms),
+                                         newest=times.full(row.last_store_ms)),
+                      width=108, gives_way=3),
         Column("disk", "On disk", lambda row: f"≈ {bytes_text(row.bytes)}" if row.is_estimate else bytes_text(row.bytes),
-               sort=lambda row: _known(row.bytes), right=True, width=96, gives_way=5),
-        Column("in", "In /s", lambda row: rate_number(row.put_rate), sort=lambda row: row.put_rate, kind=CellKind.STRONG,
-               right=True, width=72),
+               sort=lambda row: known_number(row.bytes), right=True, width=96, gives_way=5),
+        number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=72),
         Column("spark", "15 min", lambda row: tr("no writes") if row.put_rate == 0 else rate_number(row.put_rate),
                sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE, value=rates, width=84, gives_way=2),
-        Column("group", "Group offset", lambda row: count_text(row.group_offset), sort=lambda row: _known(row.group_offset),
-               right=True, width=104),
-        Column("lag", "Lag", lambda row: count_text(row.lag_messages), sort=lambda row: row.lag_messages, right=True, width=76),
+        number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=104),
+        number_column("lag", "Lag", lambda row: row.lag_messages, width=76),
         Column("last", "Last write", lambda row: times.shown(row.last_store_ms, now_ms()),
-               sort=lambda row: _known(row.last_store_ms), right=True, dim=True, width=112),
+               sort=lambda row: known_number(row.last_store_ms), right=True, dim=True, width=112),
         Column("owner", "Owner", lambda row: row.owner or UNKNOWN, kind=CellKind.MONO, dim=True),
     ]  # fmt: skip
 
@@ -54,22 +42,14 @@ def topic_queue_columns(
 def topic_consumer_columns(
     lag: Callable[[GroupRow], float], behind: Callable[[GroupRow], float], state: Callable[[GroupRow], tuple[str, State]]
 ) -> list[Column[GroupRow]]:
-    """Columns of the table of groups.
-
-    Args:
-        lag: Of a group on this topic.
-        behind: Likewise, ms.
-        state: What a group does, in a word.
-    """
+    """Columns of the table of groups; ``behind`` is in ms."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
-        Column("lag", "Lag", lambda row: count_text(lag(row)), sort=lag,
-               state=lambda row: State.WARNING if row.over_limit else None, right=True, width=110),
-        Column("behind", "Behind", lambda row: duration_text(behind(row)), sort=behind, right=True, width=100),
-        Column("out", "Out /s", lambda row: rate_number(row.got_rate), sort=lambda row: row.got_rate,
-               tip=lambda _row: tr("Of all topics of the group"), right=True, width=90),
-        Column("members", "Members", lambda row: online_text(row.members),
-               sort=lambda row: row.members, right=True, width=100),
+        number_column("lag", "Lag", lag, state=lambda row: State.WARNING if row.over_limit else None, width=110),
+        number_column("behind", "Behind", behind, duration_text, width=100),
+        number_column("out", "Out /s", lambda row: row.got_rate, rate_number,
+                      tip=lambda _row: tr("Of all topics of the group"), width=90),
+        number_column("members", "Members", lambda row: row.members, online_text, width=100),
         Column("state", "State", lambda row: state(row)[0], kind=CellKind.CHIP, state=lambda row: state(row)[1], width=170),
     ]  # fmt: skip
 
@@ -81,10 +61,8 @@ def route_columns() -> list[Column[RouteRow]]:
         Column("cluster", "Cluster", lambda row: row.cluster or UNKNOWN),
         Column("role", "Role", lambda row: _role(row.broker_id), width=120),
         Column("address", "Address", lambda row: row.address or UNKNOWN, kind=CellKind.MONO, width=220),
-        Column("write", "Write queues", lambda row: str(row.write_queues), sort=lambda row: row.write_queues, right=True,
-               width=120),
-        Column("read", "Read queues", lambda row: str(row.read_queues), sort=lambda row: row.read_queues, right=True,
-               width=120),
+        number_column("write", "Write queues", lambda row: row.write_queues, str, width=120),
+        number_column("read", "Read queues", lambda row: row.read_queues, str, width=120),
         Column("permission", "Permission", lambda row: permission_text(row.permission), width=160),
     ]  # fmt: skip
 
@@ -93,7 +71,3 @@ def _role(broker_id: int) -> str:
     if broker_id < 0:
         return UNKNOWN
     return tr("master") if broker_id == 0 else tr("replica {number}", number=broker_id)
-
-
-def _known(value: int) -> int | None:
-    return value if value >= 0 else None

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QWidget
 
-from broker_core.api import JsonBodyError, OrbitError, TopicSettings, read_route
+from broker_core.api import JsonBodyError, TopicSettings, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.models.consumers import GroupRow, group_rows
 from gui.models.table import ColumnTableModel
-from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
+from gui.models.topic_queues import TopicMeasure, route_rows
 from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
 from gui.operations.queries import LatestQuery
 from gui.operations.topic_facts import TopicFacts
@@ -22,21 +22,23 @@ from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.consumers.columns import health_chip
 from gui.views.consumers.lag_panel import forecast_of
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
+from gui.views.topics.actions import ask_delete, send_dialog
 from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import fill, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import in_panel
+from gui.widgets.popups import new_menu, popup_below
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.topics import ask_route
@@ -48,7 +50,7 @@ UNKNOWN_GROUP = TopicGroupRow("", math.nan, math.nan, -1)
 
 
 class TopicView(PageView):
-    """One topic in detail. Without a topic it shows none and says so.
+    """One topic in detail. Without a topic it shows a placeholder.
 
     `open` takes ``topic`` (its name) and ``tab`` (one of `TABS`).
     """
@@ -67,28 +69,32 @@ class TopicView(PageView):
         self._route_of = ""
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
-        self.back_button = IconButton(theme, "caret-left", " ", on_click=lambda: context.navigate("topics", topic=self._topic))
-        self.messages_button = IconButton(theme, "envelope-simple", " ", on_click=self.show_messages)
-        self.send_button = IconButton(theme, "paper-plane-tilt", " ", on_click=self._send_clicked)
-        self.more_button = IconButton(theme, "list", tip=" ", on_click=self._open_more)
-        for button in (self.back_button, self.messages_button, self.send_button, self.more_button):
-            self.header.add_action(button)
+        self.back_button = said_button(
+            theme, "caret-left", "All topics", on_click=lambda: context.navigate("topics", topic=self._topic)
+        )
+        self.messages_button = said_button(theme, "envelope-simple", "Browse messages", on_click=self.show_messages)
+        self.send_button = said_button(theme, "paper-plane-tilt", "Send message", on_click=self._send_clicked)
+        self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
+        self.header.add_action(self.back_button, self.messages_button, self.send_button, self.more_button)
         self.queues = QueuesPanel(context)
-        self.consumers: ColumnTableModel[GroupRow] = ColumnTableModel(
+        self.set_parts(grid=self.queues.grid)
+        self.consumers = ColumnTableModel(
             topic_consumer_columns(self._lag_of, self._behind_of, self._health_of), lambda row: row.name, parent=self
         )
-        self.consumer_grid = DataGrid(self.consumers, theme)
-        self.route: ColumnTableModel[RouteRow] = ColumnTableModel(
-            route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self
+        self.consumer_grid = said(DataGrid(self.consumers, theme), empty="No group has a position on this topic.")
+        self.route = ColumnTableModel(route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self)
+        self.route_grid = said(DataGrid(self.route, theme), empty="The name server knows no broker with this topic.")
+        self._route_read = shown_read(
+            context.times, lambda: tr("The route of {topic} was not read.", topic=self._topic), self.refresh, self.route_grid
         )
-        self.route_grid = DataGrid(self.route, theme)
-        self._route_read = ListRead(context.times)
         self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self.nothing = Placeholder(theme)
-        self._build()
+        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
+            self.tabs.addTab(page, "")
+        fill(self.content, (self.nothing, 1), (self.tabs, 1))
         self._connect()
-        self.retranslate()
+        on_language(self, self._show)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -118,30 +124,12 @@ class TopicView(PageView):
         if status is SourceStatus.READY:
             self.refresh()
 
-    def take_keyboard(self) -> None:
-        self.queues.grid.take_keyboard()
-
     def refresh(self) -> None:
         self._route_of = ""
         self.facts.forget()
         settings = self._settings.made
         if settings is not None and not settings.form.changes:
             settings.reload()
-        self._show()
-
-    def retranslate(self) -> None:
-        self.back_button.setText(tr("All topics"))
-        self.messages_button.setText(tr("Browse messages"))
-        self.send_button.setText(tr("Send message"))
-        self.more_button.setToolTip(tr("More actions"))
-        self.more_button.setAccessibleName(tr("More actions"))
-        self.consumer_grid.set_empty(tr("No group has a position on this topic."))
-        self.route_grid.set_empty(tr("The name server knows no broker with this topic."))
-        self.queues.retranslate()
-        if self._settings.made is not None:
-            self._settings.made.retranslate()
-        for model in (self.consumers, self.route):
-            model.all_texts_changed()
         self._show()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
@@ -159,16 +147,7 @@ class TopicView(PageView):
         """Open the dialog that deletes the topic."""
         if self._row is None or self._state is None:
             return None
-        fault = delete_fault(self._row, self._state)
-        if fault:
-            self.context.notify(fault, state=State.WARNING)
-            return None
-        name = self._row.name
-        dialog = delete_dialog(self.context.source, self.context.theme, self._row, self._state, self)
-        dialog.succeeded.connect(lambda _answers: self._deleted(name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return ask_delete(self, self._row, self._state, self._deleted)
 
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
@@ -185,15 +164,8 @@ class TopicView(PageView):
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
-    def _build(self) -> None:
-        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
-            self.tabs.addTab(page, "")
-        self.content.addWidget(self.nothing, 1)
-        self.content.addWidget(self.tabs, 1)
-
     @property
     def settings(self) -> StagedSettings[TopicSettings]:
-        """The settings of the topic."""
         return self._settings.widget
 
     def _make_settings(self) -> StagedSettings[TopicSettings]:
@@ -210,10 +182,7 @@ class TopicView(PageView):
         self.queues.composer_wanted.connect(self.ask_send)
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)
-        undo = QShortcut(
-            QKeySequence(QKeySequence.StandardKey.Undo), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
-        undo.activated.connect(unless_refused(self.context, self._undo_settings))
+        on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_settings))
 
     def _undo_settings(self) -> None:
         if self.tabs.currentWidget() is self._settings:
@@ -224,7 +193,7 @@ class TopicView(PageView):
     def _show(self) -> None:
         state = self._state
         found = []
-        if state and self._is_known(state):
+        if state and self._topic in state.catalog.topics:
             place = state.catalog.topics.index(self._topic)
             found = topic_rows(state, [place], self.context.alerts.lag_limits)
         self._row = found[0] if found else None
@@ -242,12 +211,9 @@ class TopicView(PageView):
         else:
             self.settings.show_subject(self._topic)
 
-    def _is_known(self, state: ClusterState) -> bool:
-        return self._topic in state.catalog.topics
-
     @property
     def measure(self) -> TopicMeasure | None:
-        """The topic on disk, once measured."""
+        """The size of the topic on disk, once measured."""
         return self.facts.measure_of(self._topic) if self._topic else None
 
     def _show_nothing(self) -> None:
@@ -321,49 +287,34 @@ class TopicView(PageView):
             return
         self._route_of = self._topic
         self.route_grid.set_loading(True)
-        self._route_query.ask(self.context.source.ask(ask_route(self._topic)), self._take_route, self._route_failed)
+        self._route_query.ask(self.context.source.ask(ask_route(self._topic)), self._take_route, self._route_read.refused)
 
     def _take_route(self, answer: BrokerAnswer) -> None:
         try:
             rows = route_rows(read_route(self._topic, answer.body))
         except JsonBodyError as error:
-            self._route_failed(error)
+            self._route_read.refused(error)
             return
         self._route_read.answered()
-        self._show_route_read()
         self.route.set_rows(rows)
-
-    def _route_failed(self, error: OrbitError) -> None:
-        self._route_read.refused(error)
-        self._show_route_read()
-
-    def _show_route_read(self) -> None:
-        self._route_read.show_in(
-            self.route_grid, lambda: tr("The route of {topic} was not read.", topic=self._topic), self.refresh
-        )
 
     # ---- menus ---------------------------------------------------------------------------------------------------------
 
     def _open_more(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         kept = self._topic in self.favourites
         words = tr("Remove from favourites") if kept else tr("Add to favourites")
         menu.addAction(words, lambda: self.favourites.toggle(self._topic))
         menu.addAction(tr("Copy name"), lambda: QGuiApplication.clipboard().setText(self._topic))
         menu.addSeparator()
         add_acting(menu, tr("Delete topic…"), self.ask_delete, read_only_reason(self.context.source))
-        menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
+        popup_below(menu, self.more_button)
 
     def _open_group_menu(self, group: GroupRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.addAction(
             tr("Open group {group}", group=menu_name(group.name)), lambda: self.context.navigate("consumers", group=group.name)
         )
-        menu.addAction(
-            tr("Reset offsets…"),
-            lambda: self.context.navigate("consumers", group=group.name, reset=self._topic),
-        )
+        menu.addAction(tr("Reset offsets…"), lambda: self.context.navigate("consumers", group=group.name, reset=self._topic))
         menu.addAction(tr("Copy row"), lambda: self.consumer_grid.copy(CopyFormat.TSV))
         menu.popup(at)

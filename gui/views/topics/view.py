@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtCore import QModelIndex, QPoint
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import TopicSettings
 from gui.models.favourites import FAVOURITES
+from gui.models.row_filter import RowField, WordKind
 from gui.models.table import ColumnTableModel
 from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
 from gui.operations.demo import may_offer_demo
@@ -22,34 +23,56 @@ from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.topics.actions import delete_dialog, delete_fault, send_dialog
+from gui.views.topics.actions import ask_delete, send_dialog
 from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
-from gui.views.topics.topic_fields import topic_fields, type_words
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import fill, label, on_key, row
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
+from monitoring.admin.topics import TopicType
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT_MIN, DETAIL_HEIGHT_MAX = 170, 258
 SPARKLINE_POINTS = 60
 SPARKLINE_MS = 15 * 60_000
-
-
 ALL, FAVOURITE, IDLE, LAG = "all", "favourites", "idle", "lag"
-FILTER_NAMES = {
-    ALL: "All {count}",
-    FAVOURITE: "Favourites {count}",
-    IDLE: "Idle {count}",
-    LAG: "With lag {count}",
-}
+FILTER_NAMES = {ALL: "All {count}", FAVOURITE: "Favourites {count}", IDLE: "Idle {count}", LAG: "With lag {count}"}
+
+
+def topic_fields(sources: TopicColumnSources, groups: Callable[[], Sequence[str]]) -> list[RowField[TopicRow]]:
+    """Fields for conditions of the filter, in the order of the columns."""
+
+    def disk(row: TopicRow) -> float:
+        measure = sources.measure(row)
+        return float("nan") if measure is None else measure.bytes
+
+    return [
+        RowField("name", "Topic", WordKind.TEXT, lambda row: (row.name,)),
+        RowField("type", "Type", WordKind.TEXT, lambda row: type_words(sources.topic_type(row)),
+                 lambda: [kind.value for kind in TopicType]),
+        RowField("queues", "Write queues", WordKind.COUNT, lambda row: row.write_queues, lambda: ["4", "8", "16"]),
+        RowField("in", "In /s", WordKind.COUNT, lambda row: row.put_rate, lambda: ["0", "10", "100", "1k"]),
+        RowField("size", "Avg size", WordKind.SIZE, lambda row: row.average_bytes, lambda: ["1KiB", "64KiB", "1MiB"]),
+        RowField("kept", "Messages kept", WordKind.COUNT, lambda row: row.kept_messages, lambda: ["0", "1k", "1m"]),
+        RowField("group", "Group", WordKind.TEXT, lambda row: [name for name, _lag in sources.groups(row)], groups),
+        RowField("lag", "Lag", WordKind.COUNT, lambda row: row.lag_messages, lambda: ["0", "1000", "15k"]),
+        RowField("disk", "On disk", WordKind.SIZE, disk, lambda: ["10MiB", "100MiB", "1GiB"]),
+        RowField("idle", "Last write", WordKind.TIME, lambda row: row.age_ms, lambda: ["1m", "1h", "1d"]),
+    ]  # fmt: skip
+
+
+def type_words(kind: TopicType | None) -> tuple[str, ...]:
+    """Names of a type in English and in the language of the window; empty while unknown."""
+    return () if kind is None else (kind.value, tr(kind.value))
 
 
 class TopicsView(PageView):
@@ -61,9 +84,9 @@ class TopicsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
-        self.import_button = IconButton(theme, "folder-open", " ", on_click=self._import_clicked)
+        self.import_button = said_button(theme, "folder-open", "Import…", on_click=self.ask_import)
         self.header.add_action(self.import_button)
-        self.new_button = IconButton(theme, "plus", " ", role="primary", on_click=self._new_clicked)
+        self.new_button = said_button(theme, "plus", "New topic", role="primary", on_click=self.ask_new_topic)
         self.header.add_action(self.new_button)
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
@@ -76,7 +99,7 @@ class TopicsView(PageView):
             measured_ago_ms=lambda topic: self.facts.measured_ago_ms(topic.name),
             is_favourite=lambda topic: topic.name in self.favourites,
         )
-        self.model: ColumnTableModel[TopicRow] = ColumnTableModel(
+        self.model = ColumnTableModel(
             topic_columns(sources),
             lambda topic: topic.name,
             section=sources.section,
@@ -87,6 +110,7 @@ class TopicsView(PageView):
             theme,
             self.model,
             FILTER_NAMES,
+            "Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h",
             accepts=self._is_listed,
             text_of=lambda topic: f"{topic.name} {topic.slowest_group}",
             fields=topic_fields(sources, lambda: self._state.catalog.groups if self._state is not None else ()),
@@ -94,13 +118,13 @@ class TopicsView(PageView):
         self.grid = DataGrid(self.model, theme)
         self.columns_button = ColumnsButton(theme, self.grid)
         self.export = TopicsExport(context, self._settings_shown, self)
-        self.filter.add_action(self.columns_button)
-        self.filter.add_action(self.export.button)
+        self.filter.add_action(self.columns_button, self.export.button)
         self.hint = Notice(theme)
         self.foot = label(role="caption")
-        self._keys = label(role="caption")
+        self._keys = said_label("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete", "caption")
         self.detail = TopicDetail(context, self.facts)
         self._build()
+        self.set_parts(grid=self.grid, find=self.filter.focus, detail=self.detail)
         self._connect()
         self.grid.sort_by("in", descending=True)
         self.model.toggle_section(SYSTEM_TOPICS)
@@ -139,24 +163,9 @@ class TopicsView(PageView):
         super().resizeEvent(event)
         self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
 
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.filter.focus()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
-
     def retranslate(self) -> None:
-        self.new_button.setText(tr("New topic"))
-        self.import_button.setText(tr("Import…"))
         for button in (self.new_button, self.import_button):
             set_acting(button, read_only_reason(self.context.source))
-        self.export.retranslate()
-        self.filter.write_hint(tr("Filter by topic or group, or with words such as lag>1000, type:FIFO, idle>1h"))
-        self._keys.setText(tr("Enter: details · M: messages · P: send · Ctrl+D: favourite · Del: delete"))
-        self.detail.retranslate()
         self.filter.write_counts()
         self._show_empty()
         if self._state is not None:
@@ -167,24 +176,20 @@ class TopicsView(PageView):
     def ask_new_topic(self) -> NewTopicDialog:
         """Open the dialog for a new topic."""
         dialog = NewTopicDialog(self.context.source, self._names, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.created.connect(self._topic_created)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def ask_import(self) -> ImportTopicsDialog:
-        """Open the dialog that takes settings of topics from a file."""
+        """Open the dialog that imports settings of topics from a file."""
         dialog = ImportTopicsDialog(self.context, self._is_own_of_broker, self)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.imported.connect(lambda _count: self.facts.forget())
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _is_own_of_broker(self, name: str) -> bool:
         return any(topic.name == name and topic.is_system for topic in self.model.rows)
 
     def _settings_shown(self) -> list[TopicSettings]:
-        """Of the topics that the table lists, as far as they are known; the broker makes its own itself."""
+        """Known settings of the listed topics, without the broker's own."""
         found = [self.facts.settings_of(topic.name) for topic in self.model.shown_rows if not topic.is_system]
         return [one for one in found if one is not None]
 
@@ -201,7 +206,7 @@ class TopicsView(PageView):
             self.context.navigate("topic", topic=chosen.name, tab="settings")
 
     def toggle_favourite(self, topic: TopicRow | None = None) -> None:
-        """Keep a topic, or the selected one, among the favourites, or let it go."""
+        """Add a topic, or the selected one, to the favourites, or remove it."""
         chosen = topic or self.grid.selected_row
         if chosen is not None:
             self.favourites.toggle(chosen.name)
@@ -218,15 +223,7 @@ class TopicsView(PageView):
         chosen = topic or self.grid.selected_row
         if chosen is None or self._state is None:
             return None
-        fault = delete_fault(chosen, self._state)
-        if fault:
-            self.context.notify(fault, state=State.WARNING)
-            return None
-        dialog = delete_dialog(self.context.source, self.context.theme, chosen, self._state, self)
-        dialog.succeeded.connect(lambda _answers: self._deleted(chosen.name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return ask_delete(self, chosen, self._state, self._deleted)
 
     def _deleted(self, name: str) -> None:
         if name in self.favourites:
@@ -242,18 +239,14 @@ class TopicsView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.content.addWidget(self.filter)
-        self.hint.set("")
-        self.content.addWidget(self.hint)
-        panel = Panel(flush=True)
-        panel.content.setSpacing(0)
+        fill(self.content, self.filter, self.hint)
+        panel = Panel(flush=True, spacing=0)
         panel.content.addWidget(self.grid, 1)
         foot = QWidget()
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
         panel.content.addWidget(foot)
-        self.content.addWidget(panel, 1)
-        self.content.addWidget(self.detail)
+        fill(self.content, (panel, 1), self.detail)
 
     def _connect(self) -> None:
         self.filter.changed.connect(self._filtered)
@@ -270,8 +263,7 @@ class TopicsView(PageView):
         send, delete = (unless_refused(self.context, run) for run in (self.ask_send, self.ask_delete))
         keys = {"M": self.show_messages, "P": send, "Ctrl+D": self.toggle_favourite, "Del": delete}
         for key, run in keys.items():
-            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(run)
+            on_key(self.grid, key, run)
 
     def _clicked(self, index: QModelIndex) -> None:
         topic = self.model.row_at(index.row())
@@ -300,12 +292,6 @@ class TopicsView(PageView):
 
     def _names(self) -> list[str]:
         return [topic.name for topic in self.model.rows]
-
-    def _import_clicked(self) -> None:
-        self.ask_import()
-
-    def _new_clicked(self) -> None:
-        self.ask_new_topic()
 
     def _topic_created(self, name: str) -> None:
         self.filter.show_all()
@@ -347,7 +333,7 @@ class TopicsView(PageView):
             self.grid.set_empty(tr("No broker has told its topics."))
         else:
             may_act = not read_only_reason(self.context.source)
-            self.grid.set_empty(nothing, tr("New topic") if may_act else "", self._new_clicked)
+            self.grid.set_empty(nothing, tr("New topic") if may_act else "", self.ask_new_topic)
 
     def _show_foot(self) -> None:
         shown = self.model.shown_rows
@@ -362,8 +348,7 @@ class TopicsView(PageView):
         self._show_foot()
 
     def _open_menu(self, topic: TopicRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.addAction(tr("Open details"), lambda: self.show_detail(topic))
         menu.addAction(tr("Browse messages"), lambda: self.show_messages(topic))
         add_acting(menu, tr("Send message…"), lambda: self.ask_send(topic), read_only_reason(self.context.source))
@@ -384,7 +369,7 @@ class TopicsView(PageView):
         menu.popup(at)
 
     def _add_conditions(self, menu: QMenu, topic: TopicRow) -> None:
-        """What of a topic can be filtered for, or out."""
+        """Add entries that filter for or against facts of a topic."""
         kinds = type_words(self.facts.type_of(topic.name, is_system=topic.is_system))
         found = [("type", kinds[0], kinds[1])] if kinds else []
         found += [("group", topic.slowest_group, topic.slowest_group)] if topic.slowest_group else []

@@ -1,4 +1,4 @@
-"""What a person does to transactions: commit, roll back, check now, resume, abort. Each says first what follows from it."""
+"""Dialogs that commit, roll back, check, resume or abort transactions. Each says the consequences first."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ABILITIES = {
     CHECK: Ability.CHECK_TRANSACTIONS,
     ABORT: Ability.ATOMIC_TRANSACTIONS,
 }
-"""What a cluster must be able to do for an action; a given-up message is taken up again by all brokers."""
+"""Required ability of an action; all brokers can resume a given-up message."""
 
 
 class TransactionDialogs:
-    """Makes the dialogs. What must be typed is the key of the transaction, or what stands for it."""
+    """Makes the dialogs. The typed word is the key of the transaction, or its replacement."""
 
     def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice) -> None:
         self._source = source
@@ -38,7 +38,7 @@ class TransactionDialogs:
         return self._of(replace(make(row), refusal=self.refusal(action)), parent)
 
     def refusal(self, action: str) -> str:
-        """Why an action cannot be done here; empty where it can."""
+        """Why an action is impossible here; empty where it is possible."""
         ability = _ABILITIES.get(action)
         cannot = cannot_reason(self._source, ability) if ability is not None else ""
         return read_only_reason(self._source) or cannot
@@ -73,7 +73,7 @@ class TransactionDialogs:
             effects=[
                 tr("1 message is written to {topic}, queue {queue}; its consumers get it.", topic=row.topic,
                    queue=row.queue_id),
-                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
+                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset))
             ],
             verb=tr("Commit 1 transaction"),
             start=lambda: self._source.ask(EndTransaction(row.origin, commit=True)),
@@ -115,9 +115,7 @@ class TransactionDialogs:
     def _resume(self, row: TransactionRow) -> ActionPlan:
         return ActionPlan(
             title=tr("Resume {name}", name=_name(row)),
-            effects=[
-                tr("The message goes back into the half queue with 0 checks, and its producers are asked again."),
-            ],
+            effects=[tr("The message goes back into the half queue with 0 checks, and its producers are asked again.")],
             verb=tr("Resume 1 transaction"),
             start=lambda: self._source.ask(ResumeTransaction(row.physical_offset)),
             facts=self._facts(row),
@@ -134,7 +132,7 @@ class TransactionDialogs:
 
 
 def done_text(action: str, row: TransactionRow) -> str:
-    """How an action went, in a sentence."""
+    """The result of an action, in a sentence."""
     words = {
         COMMIT: "{name} is committed",
         ROLL_BACK: "{name} is rolled back",

@@ -1,4 +1,4 @@
-"""`AtomicPanel`: producers with atomic transactions over several queues, and what their open ones hold back."""
+"""`AtomicPanel`: producers with atomic transactions over several queues, and the messages that open ones hold back."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
 from gui.models.table import ColumnTableModel
-from gui.models.transactions import AtomicRow, WaitingQueue, atomic_rows
+from gui.models.transactions import WaitingQueue, atomic_rows
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
-from gui.views.list_read import ListRead
+from gui.views.list_read import shown_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import ABORT, TransactionDialogs
 from gui.views.transactions.columns import atomic_columns, held_columns
-from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.popups import opened
+from gui.widgets.said import on_language, said_button
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.state import ClusterState
@@ -40,16 +41,12 @@ class AtomicPanel(QSplitter):
         self._read_ms = -READ_AGAIN_MS
         self._is_on = True
         self._query: LatestQuery[AtomicPage] = LatestQuery(self)
-        self.rows: ColumnTableModel[AtomicRow] = ColumnTableModel(
-            atomic_columns(lambda: self._now_ms), lambda one: one.name, parent=self
-        )
+        self.rows = ColumnTableModel(atomic_columns(lambda: self._now_ms), lambda one: one.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
-        self._list_read = ListRead(context.times)
-        self.held: ColumnTableModel[WaitingQueue] = ColumnTableModel(
-            held_columns(), lambda one: (one.topic, one.queue_id), parent=self
-        )
+        self._list_read = shown_read(context.times, "The atomic transactions were not read.", self.read, self.grid)
+        self.held = ColumnTableModel(held_columns(), lambda one: (one.topic, one.queue_id), parent=self)
         self.held_grid = DataGrid(self.held, theme)
-        self.abort_button = IconButton(theme, "prohibit", " ", role="small", on_click=self._abort_clicked)
+        self.abort_button = said_button(theme, "prohibit", "Abort…", role="small", on_click=self.ask_abort)
         self._left = Panel(" ", flush=True)
         self._right = Panel(" ", flush=True)
         self._left.add_action(self.abort_button)
@@ -64,10 +61,10 @@ class AtomicPanel(QSplitter):
         self.grid.selected.connect(lambda _row: self._show_held())
         self.held_grid.activated.connect(self._open_queue)
         self.grid.set_loading(True)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     def state_changed(self, state: ClusterState) -> None:
-        """Take new figures; the list is read again when it is old."""
+        """Use new figures; an old list is read again."""
         self._now_ms = state.taken_ms
         totals = state.totals
         self._is_on = "atomic_open" in totals
@@ -86,11 +83,7 @@ class AtomicPanel(QSplitter):
         if self._is_on:
             self._query.ask(self._context.source.ask(ListAtomic(0, ROWS)), self._show_page, self._failed)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self.abort_button.setText(tr("Abort…"))
-        self.rows.all_texts_changed()
-        self.held.all_texts_changed()
+    def _write_texts(self) -> None:
         self._write_titles({})
         self._write_empty()
 
@@ -101,12 +94,7 @@ class AtomicPanel(QSplitter):
             return None
         dialog = self._actions.abort(chosen, self)
         dialog.succeeded.connect(lambda _done: self._aborted(chosen.name))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
-
-    def _abort_clicked(self) -> None:
-        self.ask_abort()
+        return opened(dialog)
 
     def _aborted(self, name: str) -> None:
         self._context.notify(lambda: tr("The transaction of {name} is aborted", name=name), state=State.HEALTHY)
@@ -114,18 +102,13 @@ class AtomicPanel(QSplitter):
 
     def _show_page(self, page: AtomicPage) -> None:
         self._list_read.answered()
-        self._show_read()
         self.rows.set_rows(atomic_rows(page))
         self.grid.select_first()
         self._show_held()
 
     def _failed(self, error: OrbitError) -> None:
         self._list_read.refused(error)
-        self._show_read()
         self._show_held()
-
-    def _show_read(self) -> None:
-        self._list_read.show_in(self.grid, lambda: tr("The atomic transactions were not read."), self.read)
 
     def _show_held(self) -> None:
         chosen = self.grid.selected_row

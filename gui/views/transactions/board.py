@@ -1,4 +1,4 @@
-"""`Board`: transactions by state as cards, with the ways between them. Drawn by hand; a card filters the list."""
+"""`Board`: transactions by state as cards, with the ways between them. A card filters the list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRIPE = 3.0
 GAP = 6.0
 ARROW = 6.0
 GLYPH_ROOM, BETWEEN = 22.0, 8.0
-"""Of a low card, px."""
+"""Within a low card, px."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class BoardCard:
 
 @dataclass(frozen=True, slots=True)
 class BoardPicture:
-    """Columns of cards, left to right, and what stands over the way from each column to the next."""
+    """Columns of cards, left to right, and the words above the way from each column to the next."""
 
     columns: tuple[tuple[BoardCard, ...], ...] = ()
     ways: tuple[str, ...] = ()
@@ -74,8 +74,6 @@ class Board(CardArea):
     def sizeHint(self) -> QSize:
         return QSize(1100, HEIGHT)
 
-    # ---- layout and paint ----------------------------------------------------------------------------------------------
-
     def _column_rects(self) -> list[QRectF]:
         columns = self._picture.columns
         shares = [WIDE_CARD_SHARE if len(column) > 1 else CARD_SHARE for column in columns]
@@ -87,7 +85,7 @@ class Board(CardArea):
         return rects
 
     def card_rects(self) -> Mapping[str, QRectF]:
-        """Where the cards are, by key, column by column."""
+        """Rectangles of the cards, by key, column by column."""
         made = {}
         for box, column in zip(self._column_rects(), self._picture.columns, strict=True):
             height = (box.height() - GAP * (len(column) - 1)) / len(column)
@@ -164,8 +162,6 @@ class Board(CardArea):
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """How a line of text looks."""
-
     pixels: int
     colour: str
     side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft

@@ -1,4 +1,4 @@
-"""From the figures of transactions to the board."""
+"""The board from the figures of transactions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GIVEN_UP_KEY = "given up"
 def board_picture(
     figures: BoardFigures | None, now_ms: int, check_times_max: int, *, is_from_outside: bool = False
 ) -> BoardPicture:
-    """Cards of all states; without figures they say that nothing is known, and of an attached cluster who does not tell."""
+    """Cards of all states; without figures they show unknown, and for an attached cluster that it reports none."""
     if figures is None:
         nan = math.nan
         figures = BoardFigures(nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
@@ -32,15 +32,15 @@ def board_picture(
                 BoardCard(COMMITTED, tr("Committed"), count_text(figures.committed),
                           _rate_fact(figures.commit_rate, committed_share) or untold, State.COMMITTED),
                 BoardCard(ROLLED_BACK, tr("Rolled back"), count_text(figures.rolled_back),
-                          _rate_fact(figures.rollback_rate, 1 - committed_share) or untold, State.IDLE),
+                          _rate_fact(figures.rollback_rate, 1 - committed_share) or untold, State.IDLE)
             ),
             (BoardCard(GIVEN_UP_KEY, tr("Given up"), count_text(figures.given_up), reserved.DISCARD_TOPIC,
-                       State.CRITICAL),),
+                       State.CRITICAL),)
         ),
         ways=(
             tr("no answer"),
             tr("answered"),
-            tr("{count} checks", count=check_times_max) if check_times_max > 0 else tr("no answer at all"),
+            tr("{count} checks", count=check_times_max) if check_times_max > 0 else tr("no answer at all")
         ),
     )  # fmt: skip
 

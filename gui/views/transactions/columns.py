@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gui.models.table import CellKind, Column
+from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.transactions import (
     CHECKING,
     COMMITTED,
@@ -19,10 +19,10 @@ from gui.models.transactions import (
 )
 from gui.theme.tokens import State
 from gui.views.delay.columns import countdown_text
-from gui.words.text import UNKNOWN, count_text, duration_text, tr
+from gui.words.text import UNKNOWN, duration_text, tr
 
 CHECKS_LOW_SHARE = 0.75
-"""From this share of the allowed checks on, the pips warn."""
+"""Share of the allowed checks from which the pips warn."""
 
 STATE_WORDS = {
     PREPARED: ("Prepared", State.PENDING),
@@ -44,7 +44,7 @@ ATOMIC_WORDS = {
 
 
 def state_word(state: str) -> tuple[str, State]:
-    """A state in the language of the window, and its colour; an unknown one as it came."""
+    """A state in the language of the window, and its colour; an unknown one unchanged."""
     word, colour = STATE_WORDS.get(state, (state, State.PLAIN))
     return tr(word), colour
 
@@ -68,7 +68,7 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
         Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
                value=lambda row: (row.check_times, max(row.check_times, row.check_times_max)), state=_pips_state, width=128),
         Column("next", "Next", lambda row: _next_text(row, now_ms()),
-               sort=lambda row: row.next_check_ms if row.next_check_ms >= 0 else None, right=True, width=66),
+               sort=lambda row: known_number(row.next_check_ms), right=True, width=66),
         Column("asked", "Asked", lambda row: _asked_text(row, now_ms()), sort=lambda row: row.asked_ms,
                state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=78),
     ]  # fmt: skip
@@ -102,14 +102,12 @@ def atomic_columns(now_ms: Callable[[], int]) -> list[Column[AtomicRow]]:
         Column("name", "Transactional ID", lambda row: row.name, kind=CellKind.MONO),
         Column("age", "Open for", lambda row: duration_text(now_ms() - row.start_ms) if row.is_open else UNKNOWN,
                sort=lambda row: -row.start_ms if row.is_open else None, right=True, width=92),
-        Column("timeout", "Timeout", lambda row: duration_text(row.timeout_ms), sort=lambda row: row.timeout_ms,
-               right=True, width=84),
-        Column("queues", "Queues", lambda row: count_text(len(row.queues)), sort=lambda row: len(row.queues),
-               right=True, width=72),
-        Column("held", "Held back", lambda row: count_text(row.held_back), sort=lambda row: row.held_back,
-               state=lambda row: State.WARNING if row.held_back else None, right=True, width=88),
-        Column("positions", "Positions", lambda row: count_text(row.positions), sort=lambda row: row.positions,
-               tip=lambda _row: tr("Consumer positions that are committed with it"), right=True, width=84),
+        number_column("timeout", "Timeout", lambda row: row.timeout_ms, duration_text, width=84),
+        number_column("queues", "Queues", lambda row: len(row.queues), width=72),
+        number_column("held", "Held back", lambda row: row.held_back,
+                      state=lambda row: State.WARNING if row.held_back else None, width=88),
+        number_column("positions", "Positions", lambda row: row.positions,
+                      tip=lambda _row: tr("Consumer positions that are committed with it"), width=84),
         Column("producer", "Producer ID", lambda row: f"{row.producer_id} / {row.epoch}", kind=CellKind.MONO, dim=True,
                tip=lambda _row: tr("Producer id and its epoch"), width=104),
     ]  # fmt: skip
@@ -119,10 +117,9 @@ def held_columns() -> list[Column[WaitingQueue]]:
     """Columns of the queues that an open atomic transaction holds back."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        Column("queue", "Queue", lambda row: str(row.queue_id), sort=lambda row: row.queue_id, right=True, width=76),
-        Column("stable", "Stable to", lambda row: count_text(row.first_offset), sort=lambda row: row.first_offset,
-               tip=lambda _row: tr("Readers of committed messages get no message from this offset on"),
-               right=True, width=92),
-        Column("held", "Held back", lambda row: count_text(row.held_back), sort=lambda row: row.held_back,
-               state=lambda row: State.WARNING if row.held_back else None, right=True, width=88),
+        number_column("queue", "Queue", lambda row: row.queue_id, str, width=76),
+        number_column("stable", "Stable to", lambda row: row.first_offset,
+                      tip=lambda _row: tr("Readers of committed messages get no message from this offset on"), width=92),
+        number_column("held", "Held back", lambda row: row.held_back,
+                      state=lambda row: State.WARNING if row.held_back else None, width=88),
     ]  # fmt: skip

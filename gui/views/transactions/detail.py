@@ -1,4 +1,4 @@
-"""`TransactionDetail`: one transaction: its facts, what happened to it, and what can be done."""
+"""`TransactionDetail`: facts, history and actions of one transaction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from broker_core.api import OrbitError
 from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionRow
@@ -16,12 +16,13 @@ from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.columns import span_text, state_word
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import column, fill, row
 from gui.widgets.chip import Chip
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said_button, said_label
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 
@@ -40,13 +41,13 @@ class TransactionDetail(Panel):
     """Facts above, the time line below, buttons at the end.
 
     Signals:
-        asked: An action is wanted; carries its name.
+        asked: An action was chosen; carries its name.
     """
 
     asked = Signal(str)
 
     def __init__(self, context: PageContext, refusal: Callable[[str], str], parent: QWidget | None = None) -> None:
-        """Create it; ``refusal`` says why an action cannot be done here."""
+        """Create it; ``refusal`` returns why an action is impossible here."""
         super().__init__(" ", parent=parent)
         self._refusal = refusal
         theme = context.theme
@@ -59,21 +60,35 @@ class TransactionDetail(Panel):
         self.facts = KeyValueList()
         self.line = TimeLine(theme)
         self.fault = Notice(theme)
-        self._line_title = label(role="panel-title")
+        self._line_title = said_label("What happened", "panel-title")
         self.buttons = {
-            COMMIT: IconButton(theme, "check-circle", " ", role="small"),
-            ROLL_BACK: IconButton(theme, "arrow-counter-clockwise", " ", role="small"),
-            CHECK: IconButton(theme, "question", " ", role="small"),
-            RESUME: IconButton(theme, "arrow-clockwise", " ", role="small"),
+            COMMIT: said_button(theme, "check-circle", "Commit…", role="small"),
+            ROLL_BACK: said_button(theme, "arrow-counter-clockwise", "Roll back…", role="small"),
+            CHECK: said_button(theme, "question", "Check now…", role="small"),
+            RESUME: said_button(theme, "arrow-clockwise", "Resume…", role="small"),
         }
-        self.message = IconButton(theme, "envelope-simple", " ", role="small", on_click=self._open_message)
+        self.message = said_button(theme, "envelope-simple", "Message", role="small", on_click=self._open_message)
         for action, button in self.buttons.items():
             button.clicked.connect(lambda _checked=False, action=action: self.asked.emit(action))
-        self._build()
-        self.retranslate()
+        self.add_action(self.chip)
+        inner = QWidget()
+        inner.setLayout(column(self.notice, self.facts, self._line_title, self.fault, self.line, 1, margins=(0, 0, 6, 0)))
+        scroll = ScrolledPart()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidget(inner)
+        inner.setAutoFillBackground(False)
+        scroll.viewport().setAutoFillBackground(False)
+        fill(
+            self.content,
+            (scroll, 1),
+            row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6),
+            row(self.buttons[CHECK], self.message, 1, spacing=6),
+        )
+        self.fault.hide()
+        on_language(self, self._write)
 
     def show_transaction(self, shown: TransactionRow | None, now_ms: int) -> None:
-        """Show a transaction; its life comes later through `show_life`."""
+        """Show a transaction; `show_life` follows with its history."""
         if (shown.origin if shown else -1) != (self._row.origin if self._row else -1):
             self._life = None
             self.fault.hide()
@@ -81,45 +96,15 @@ class TransactionDetail(Panel):
         self._write()
 
     def show_life(self, life: TransactionLife | None) -> None:
-        """Show what the store tells of the shown transaction."""
+        """Show the history of the shown transaction."""
         self._life = life
         gone = partial(tr, "The store no longer has the records of this transaction.")
         self.fault.set(gone if life is None else "", state=State.INFO)
         self._write_line()
 
     def show_fault(self, error: OrbitError, again: Callable[[], None]) -> None:
-        """Say why nothing is told; ``again`` reads it once more."""
+        """Show why the history was not read; ``again`` reads it."""
         say_not_read(self.fault, lambda: tr("What happened was not read"), error, again)
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        for action, text in ((COMMIT, "Commit…"), (ROLL_BACK, "Roll back…"), (CHECK, "Check now…"), (RESUME, "Resume…")):
-            self.buttons[action].setText(tr(text))
-        self.message.setText(tr("Message"))
-        self._line_title.setText(tr("What happened"))
-        self._write()
-
-    def _build(self) -> None:
-        self.add_action(self.chip)
-        inner = QWidget()
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 6, 0)
-        lines.setSpacing(8)
-        for widget in (self.notice, self.facts, self._line_title, self.fault, self.line):
-            lines.addWidget(widget)
-        lines.addStretch(1)
-        scroll = ScrolledPart()
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidget(inner)
-        inner.setAutoFillBackground(False)
-        scroll.viewport().setAutoFillBackground(False)
-        self.content.addWidget(scroll, 1)
-        first = row(self.buttons[COMMIT], self.buttons[ROLL_BACK], self.buttons[RESUME], 1, spacing=6)
-        self.content.addLayout(first)
-        self.content.addLayout(row(self.buttons[CHECK], self.message, 1, spacing=6))
-        self.fault.hide()
-
-    # ---- what is said --------------------------------------------------------------------------------------------------
 
     def _write(self) -> None:
         shown = self._row

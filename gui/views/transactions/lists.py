@@ -1,4 +1,4 @@
-"""`TransactionLists`: undecided transactions, those that ended, and all of the store; read anew as the counts change."""
+"""`TransactionLists`: undecided, ended and all stored transactions; read again when the counts change."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ ENDED_ROWS = 500
 ENDED_AGAIN_MS = 3_000
 OPEN = "open"
 PAST = "past"
-"""All transactions of the retained store, whatever became of them."""
+"""All transactions of the retained store, in any state."""
 FILTERS = {OPEN: UNDECIDED, GIVEN_UP_KEY: LOST, COMMITTED: {COMMITTED}, ROLLED_BACK: {ROLLED_BACK}, PAST: set[str]()}
-"""Key of a filter → states of what it shows."""
+"""Key of a filter → states of its transactions."""
 
 
 class TransactionLists(QObject):
-    """Reads the lists of the page; holds rows, and of each list what became of its reads.
+    """Reads the lists of the page; holds rows, and the state of each list's reads.
 
     Signals:
-        changed: An answer came to the undecided or the ended ones, rows or an error.
+        changed: The undecided or ended ones were read, or were not.
         past_changed: A page of the store was read, or was not.
-        masks_changed: Rows may show other texts now; they are to be read again.
+        masks_changed: The masking changed: read the rows again.
     """
 
     changed = Signal()
@@ -62,32 +62,29 @@ class TransactionLists(QObject):
         self.ended: list[TransactionRow] = []
         """The last ones that ended since the start of the broker."""
         self.total = -1
-        """How many undecided ones there are; -1 is unknown."""
+        """Number of undecided ones; -1 is unknown."""
         self.missing = ""
         """What the list lacks, and why, in the broker's words."""
         self.sought = ""
-        """The words that rows must have, as the broker is asked for them."""
+        """The searched words, as the broker receives them."""
         self.past = PastPages(context.source, self._masks.of, self)
         self.past.changed.connect(self._show_past)
         self.past.failed.connect(self._past_failed)
         self._forget()
 
     def _forget(self) -> None:
-        """Nothing was read yet that still counts."""
         self._open_read_ms = self._ended_read_ms = -ENDED_AGAIN_MS
         self._open_for: tuple[float, ...] | None = None
         self._ended_for: tuple[float, ...] | None = None
 
-    # ---- what there is -------------------------------------------------------------------------------------------------
-
     def read_of(self, filter_key: str) -> ListRead:
-        """What became of the reads of the list that a filter shows."""
+        """The read state of a filter's list."""
         if filter_key == PAST:
             return self._past_read
         return self._open_read if filter_key == OPEN else self._ended_read
 
     def rows(self, filter_key: str, only: str) -> list[TransactionRow]:
-        """Rows of a filter; of the undecided ones only those that are `PREPARED` or `CHECKING`, where ``only`` says so."""
+        """Rows of a filter; ``only`` limits undecided ones to `PREPARED` or `CHECKING`."""
         if self.read_of(filter_key).is_failed:
             return []
         if only in (PREPARED, CHECKING):
@@ -107,34 +104,32 @@ class TransactionLists(QObject):
 
     @property
     def check_times_max(self) -> int:
-        """How often the broker asks about one; -1 is unknown."""
+        """How often the broker checks one; -1 is unknown."""
         first = next(iter((*self.open[:1], *self.ended[:1])), None)
         return first.check_times_max if first is not None else -1
 
     @property
     def has_earlier(self) -> bool:
-        """Whether undecided ones lie before the page."""
+        """Whether undecided ones are before the page."""
         return self._start > 0
 
     @property
     def has_later(self) -> bool:
-        """Whether undecided ones lie behind the page."""
+        """Whether undecided ones are after the page."""
         return self._start + PAGE_ROWS < self.total
 
-    # ---- reading -------------------------------------------------------------------------------------------------------
-
     def take(self, counted: tuple[float, ...], now_ms: int) -> None:
-        """Take new figures; lists that were read at other counts are read again."""
+        """Use new figures; lists read at other counts are read again."""
         self._counted, self._now_ms = counted, now_ms
         self._read_stale()
 
     def read_again(self) -> None:
-        """Read anew, also where nothing has changed."""
+        """Read again, also where nothing has changed."""
         self._forget()
         self._read_stale()
 
     def search(self, words: str) -> None:
-        """Ask for what has these words, from the first page on."""
+        """Search for words, from the first page on."""
         if words != self.sought:
             self.sought, self._start = words, 0
             self._open_query.cancel()
@@ -156,7 +151,7 @@ class TransactionLists(QObject):
         self.past.begin(before)
 
     def _read_stale(self) -> None:
-        """Ask for what was read at other counts than those of now; an answer on its way is waited for."""
+        """Read lists whose counts changed; a pending answer is awaited."""
         if not self._now_ms:
             return  # no figures yet
         counted, now_ms = self._counted, self._now_ms

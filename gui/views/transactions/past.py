@@ -19,7 +19,7 @@ class PastPages(QObject):
 
     Signals:
         changed: A page was read.
-        failed: It was not; carries the error.
+        failed: It was not read; carries the error.
     """
 
     changed = Signal()
@@ -44,7 +44,7 @@ class PastPages(QObject):
         return self._starts[-1] != NEWEST
 
     def read(self) -> None:
-        """Read the page anew."""
+        """Read the page again."""
         self._query.ask(self._source.ask(ReadTransactionHistory(self._starts[-1], PAGE_ROWS)), self._show, self.failed.emit)
 
     def begin(self, before: int = NEWEST) -> None:
@@ -53,7 +53,7 @@ class PastPages(QObject):
         self.read()
 
     def turn(self, *, older: bool) -> None:
-        """Go a page on, or back again."""
+        """Go a page on, or back."""
         if older and self.has_older:
             self._starts.append(self._next)
         elif not older and self.has_newer:

@@ -1,4 +1,4 @@
-"""`StripPanel`: the half queue and the op queue beside each other, moved along the queues, read again when counts change."""
+"""`StripPanel`: half queue and op queue side by side, moved along the queues, read again when counts change."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from gui.theme.tokens import Size, Tokens, mix
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
-from gui.widgets.basic import ElidedLabel, IconButton, language_changed
+from gui.widgets.basic import ElidedLabel, fill, language_changed
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language, said, said_button
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, rate_text, tr
 
@@ -194,7 +195,7 @@ def _colour(cell: QueueRecord, tokens: Tokens) -> str:
 AGAIN_MS = 5_000
 LIVES = 200
 HALVES = 100
-"""Half records that are read for the strip; some of them are copies."""
+"""Half records read for the strip; some of them are copies."""
 NEWEST = -1
 
 
@@ -212,24 +213,21 @@ class StripPanel(Panel):
         self._read_ms = -AGAIN_MS
         self._read_for: tuple[float, ...] | None = None
         self._query: LatestQuery[TransactionHistory] = LatestQuery(self)
-        self.strip = HalfOpStrip(theme)
+        self.strip = said(HalfOpStrip(theme), name="Half queue and op queue")
         self.legend = {state: Chip(theme) for state in (PREPARED, CHECKING, COMMITTED, ROLLED_BACK)}
-        self.back = IconButton(theme, "caret-left", on_click=self._earlier)
-        self.forward = IconButton(theme, "caret-right", on_click=self._later)
-        self.end = IconButton(theme, "skip-forward", on_click=lambda: self._move(NEWEST))
+        self.back = said_button(theme, "caret-left", on_click=self._earlier, tip="Earlier records")
+        self.forward = said_button(theme, "caret-right", on_click=self._later, tip="Later records")
+        self.end = said_button(theme, "skip-forward", on_click=lambda: self._move(NEWEST), tip="The newest records")
         self._words = ElidedLabel(role="caption")
         self.content.setSpacing(2)
         self.fault = Notice(theme)
-        self.fault.set("")
-        self.content.addWidget(self.fault)
-        self.content.addWidget(self._words)
-        self.content.addWidget(self.strip)
-        for widget in (*self.legend.values(), self.back, self.forward, self.end):
-            self.add_action(widget)
+        fill(self.content, self.fault, self._words, self.strip)
+        self.add_action(*self.legend.values(), self.back, self.forward, self.end)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        on_language(self, self._write_texts)
 
     def show_counts(self, totals: Mapping[str, float], counted: tuple[float, ...], now_ms: int) -> None:
-        """Take new figures; the records are read again when ``counted`` differs and they have grown old."""
+        """Use new figures; old records are read again when ``counted`` differs."""
         self._totals, self._counted, self._now_ms = totals, counted, now_ms
         is_old = now_ms - self._read_ms >= AGAIN_MS
         if self._read_for != counted and is_old and not self._query.waiting:
@@ -238,18 +236,13 @@ class StripPanel(Panel):
         self._write_title()
 
     def forget(self) -> None:
-        """Read anew with the next figures."""
+        """Read again with the next figures."""
         self._read_for = None
         self._read_ms = -AGAIN_MS
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def _write_texts(self) -> None:
         for state, chip in self.legend.items():
             chip.set(*state_word(state))
-        self.back.set_tip(tr("Earlier records"))
-        self.forward.set_tip(tr("Later records"))
-        self.end.set_tip(tr("The newest records"))
-        self.strip.setAccessibleName(tr("Half queue and op queue"))
         self._write_title()
 
     # ---- reading -------------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import names as reserved
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
@@ -29,7 +29,6 @@ from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting
 from gui.views.action_dialog import ActionDialog
-from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, TransactionDialogs, done_text
 from gui.views.transactions.atomic_panel import AtomicPanel
@@ -39,8 +38,7 @@ from gui.views.transactions.columns import transaction_columns
 from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
-from gui.views.transactions.words import figure_chips, foot_words
-from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.basic import column, fill, label, on_key, row
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
@@ -48,6 +46,8 @@ from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
+from gui.widgets.popups import new_menu, opened
+from gui.widgets.said import on_language, said, said_button, said_label, say_tabs
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, milliseconds_text, tr
@@ -57,6 +57,35 @@ from monitoring.state import ClusterState
 GRID_HEIGHT_MIN = 140
 """Some rows; the page is scrolled where there is less room."""
 DETAIL_WIDTH = 326
+
+
+def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:
+    """Chips of figures that need attention, with their counts."""
+    if figures is None:
+        return []
+    counted = (
+        (figures.undecided, "{count} undecided", State.PENDING),
+        (figures.without_producer, "{count} without a producer", State.WARNING),
+        (figures.unread, "reading {count} records", State.CHECKING),
+        (figures.given_up, "{count} given up", State.CRITICAL),
+    )
+    return [(tr(words, count=count_text(count)), state) for count, words, state in counted if count > 0]
+
+
+def foot_words(lists: TransactionLists, filter_key: str, shown: int) -> str:
+    """How many transactions a filter lists, and of how many; empty where unknown."""
+    if lists.read_of(filter_key).is_failed:
+        return ""
+    if filter_key == PAST:
+        return tr("{shown} of {count} on this page of the store, newest first", shown=shown, count=len(lists.past.rows))
+    if filter_key != OPEN:
+        return tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(lists.ended))
+    if lists.total < 0:
+        return ""
+    words = "{shown} of {count} undecided that match"
+    if not lists.sought:
+        words = "{shown} of {count} undecided, in the order of the half queue"
+    return tr(words, shown=shown, count=count_text(lists.total))
 
 
 class TransactionsView(PageView):
@@ -77,21 +106,21 @@ class TransactionsView(PageView):
         self._counted: tuple[float, ...] = ()
         self.lists = TransactionLists(context, self)
         self.dialogs = TransactionDialogs(context.source, theme, context.times)
-        self.board = Board(theme)
+        self.board = said(Board(theme), name="State of transactions")
         self.board.setProperty(TERM, "State of transactions")
-        self.board_panel = Panel(" ")
+        self.board_panel = said(
+            Panel(" "), title="State of transactions", subtitle="counts now, decided ones since the start; click to list"
+        )
         self.decision = label(role="caption")
         self.filters = SegmentedControl([(key, " ") for key in FILTERS])
-        self.search = SearchField(theme, " ", "funnel")
-        self.rows: ColumnTableModel[TransactionRow] = ColumnTableModel(
-            transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self
-        )
+        self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by key, topic or group")
+        self.rows = ColumnTableModel(transaction_columns(lambda: self._now_ms), lambda one: one.origin, parent=self)
         self.grid = DataGrid(self.rows, theme)
         self.foot = label(role="caption")
         self.missing = MissingNote()
-        self._keys = label(role="caption")
-        self.back = IconButton(theme, "caret-left", on_click=lambda: self._turn(later=False))
-        self.forward = IconButton(theme, "caret-right", on_click=lambda: self._turn(later=True))
+        self._keys = said_label("C: commit · B: roll back · K: check · R: resume", "caption")
+        self.back = said_button(theme, "caret-left", on_click=lambda: self._turn(later=False), tip="Earlier ones")
+        self.forward = said_button(theme, "caret-right", on_click=lambda: self._turn(later=True), tip="Later ones")
         self.detail = TransactionDetail(context, self.dialogs.refusal)
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
@@ -99,8 +128,9 @@ class TransactionsView(PageView):
         self.tabs = Parts()
         self.grid.set_loading(True)
         self._build()
+        self.set_parts(grid=self.grid, find=self.search, detail=self.detail)
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_decision, self._show_board, self._show_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -150,70 +180,40 @@ class TransactionsView(PageView):
                 self._atomic.made.read()
 
     def _read_rows(self) -> None:
-        """Read the lists anew, also where nothing has changed in them."""
+        """Read the lists again, also where nothing has changed."""
         if self.filters.current == PAST:
             self.lists.past.read()
         self.lists.read_again()
-
-    def take_keyboard(self) -> None:
-        self.grid.take_keyboard()
-
-    def focus_filter(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def detail_pane(self) -> QWidget:
-        return self.detail
-
-    def retranslate(self) -> None:
-        self.board_panel.set_title(tr("State of transactions"), tr("counts now, decided ones since the start; click to list"))
-        self.strip_panel.retranslate()
-        self._write_decision()
-        self._keys.setText(tr("C: commit · B: roll back · K: check · R: resume"))
-        self.back.set_tip(tr("Earlier ones"))
-        self.forward.set_tip(tr("Later ones"))
-        self.search.setPlaceholderText(tr("Filter by key, topic or group"))
-        self.search.setAccessibleName(tr("Filter by key, topic or group"))
-        self.board.setAccessibleName(tr("State of transactions"))
-        self.tabs.setTabText(0, tr("Half messages"))
-        self.tabs.setTabText(1, tr("Atomic"))
-        self.detail.retranslate()
-        if self._atomic.made is not None:
-            self._atomic.made.retranslate()
-        self.rows.all_texts_changed()
-        self._show_board()
-        self._show_texts()
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         self.board_panel.add_action(self.decision)
         self.board_panel.content.addWidget(self.board)
-        table = Panel(flush=True)
-        table.content.setSpacing(0)
+        table = Panel(flush=True, spacing=0)
         table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(200)
         self.grid.setMinimumHeight(GRID_HEIGHT_MIN)
-        table.content.addWidget(self.grid, 1)
-        table.content.addWidget(self.missing)
-        table.content.addLayout(row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)))
+        fill(
+            table.content,
+            (self.grid, 1),
+            self.missing,
+            row(self.foot, 1, self._keys, self.back, self.forward, spacing=4, margins=(12, 3, 8, 3)),
+        )
         left = QWidget()
         left.setLayout(column(table, self.strip_panel, spacing=Size.GAP))
         split = PaneSplitter((left, self.detail), (880, DETAIL_WIDTH), grows=0)
         page = QWidget()
-        lines = QVBoxLayout(page)
-        lines.setContentsMargins(0, Size.GAP, 0, 0)
-        lines.setSpacing(Size.GAP)
-        lines.addWidget(self.board_panel)
-        lines.addWidget(split, 1)
+        page.setLayout(column(self.board_panel, (split, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         for widget in (page, self._atomic):
             self.tabs.addTab(widget, "")
+        say_tabs(self.tabs, "Half messages", "Atomic")
         self.tabs.currentChanged.connect(self._tab_chosen)
         self.content.addWidget(self.tabs, 1)
 
     @property
     def atomic(self) -> AtomicPanel:
-        """The other tab, made when it is first looked at."""
+        """The other tab, made on demand."""
         return self._atomic.widget
 
     def _make_atomic(self) -> AtomicPanel:
@@ -237,16 +237,10 @@ class TransactionsView(PageView):
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
         for key, action in (("C", COMMIT), ("B", ROLL_BACK), ("K", CHECK), ("R", RESUME)):
-            shortcut = QShortcut(QKeySequence(key), self.grid, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(partial(self._ask_by_key, action))
+            on_key(self.grid, key, partial(self._ask_by_key, action))
         self.strip.chosen.connect(self._cell_chosen)
 
     # ---- the list ------------------------------------------------------------------------------------------------------
-
-    @property
-    def _shown_read(self) -> ListRead:
-        """Of the list that the chosen filter shows."""
-        return self.lists.read_of(self.filters.current)
 
     def _show_lists(self) -> None:
         self._write_decision()
@@ -259,7 +253,8 @@ class TransactionsView(PageView):
 
     def _show_rows(self) -> None:
         self.rows.set_rows(self.lists.rows(self.filters.current, self._only))
-        self._shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
+        shown_read = self.lists.read_of(self.filters.current)
+        shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
         self.grid.select_first()
         self._show_selected()
         self._show_texts()
@@ -276,7 +271,7 @@ class TransactionsView(PageView):
         self._show_board()
 
     def _filter(self, text: str) -> None:
-        """Show what has the words: of the rows that are here at once, then of all that the broker knows."""
+        """Filter the present rows at once, then search all rows of the broker."""
         self._words = text.casefold().split()
         words = self._words
         self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)
@@ -340,9 +335,7 @@ class TransactionsView(PageView):
             return None
         dialog = self.dialogs.dialog(action, chosen, self)
         dialog.succeeded.connect(lambda _done: self._acted(action, chosen))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _ask_by_key(self, action: str) -> None:
         button = self.detail.buttons[action]
@@ -413,8 +406,7 @@ class TransactionsView(PageView):
         self._show_filter("")
 
     def _open_menu(self, one: TransactionRow, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         if one.is_undecided:
             for text, action in (("Commit…", COMMIT), ("Roll back…", ROLL_BACK), ("Check now…", CHECK)):
                 add_acting(menu, tr(text), partial(self.ask, action), self.dialogs.refusal(action))

@@ -12,8 +12,9 @@ from broker_core.worker.questions.lifecycle import Ready
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, Line, label, row
+from gui.widgets.basic import Line, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.said import on_language, said_button, said_label
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
@@ -32,17 +33,17 @@ def reach_text(address: str) -> str:
 
 
 class AddressBar(QFrame):
-    """Shows where clients connect to; Copy and Enter put the name server address on the clipboard."""
+    """Shows the name server address; Copy and Enter copy it."""
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
         self.setProperty("role", "bar-strong")
         self._ready: Ready | None = None
         self._dot = Dot(theme, State.HEALTHY)
-        self._name = label(role="secondary")
+        self._name = said_label("Name server")
         self._address = label(role="address", selectable=True)
         self._address.setFont(mono_font(ADDRESS_PIXELS))
-        self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
+        self.copy_button = said_button(theme, "copy", "Copy", on_click=self.copy, name="Copy the name server address")
         self._facts = label(role="caption")
         separator = Line(vertical=True, length=22)
         margins = (16, 9, 16, 9)
@@ -55,29 +56,29 @@ class AddressBar(QFrame):
         self._forget_copied = QTimer(self)
         self._forget_copied.setSingleShot(True)
         self._forget_copied.setInterval(COPIED_SHOWN_MS)
-        self._forget_copied.timeout.connect(self.retranslate)
-        self.retranslate()
+        self._forget_copied.timeout.connect(self._show)
+        on_language(self, self._show)
 
     @property
     def address(self) -> str:
-        """What is copied; empty while not known."""
+        """The name server address; empty while unknown."""
         return self._ready.name_server if self._ready else ""
 
     def set_ready(self, ready: Ready | None) -> None:
-        """Show the addresses of a broker that accepts connections."""
+        """Show the addresses of a ready broker."""
         self._ready = ready
-        self.retranslate()
+        self._show()
 
     def set_state(self, state: State) -> None:
         """Colour of the dot."""
         self._dot.set_state(state)
 
     def take_focus(self) -> None:
-        """Put the keyboard on Copy, visibly."""
+        """Focus Copy, visibly."""
         self.copy_button.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def copy(self) -> None:
-        """Put the address on the clipboard and say so for a moment."""
+        """Copy the address and confirm it for a moment."""
         if not self.address:
             return
         QGuiApplication.clipboard().setText(self.address)
@@ -85,13 +86,10 @@ class AddressBar(QFrame):
         self.copy_button.set_glyph("check", "healthy")
         self._forget_copied.start()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._name.setText(tr("Name server"))
+    def _show(self) -> None:
         self._address.setText(self.address)
         self.copy_button.setText(tr("Copy"))
         self.copy_button.set_glyph("copy")
-        self.copy_button.setAccessibleName(tr("Copy the name server address"))
         if self._ready:
             # Of a cluster these are the names and addresses of several.
             names, addresses = self._ready.broker_name.split(", "), self._ready.broker.split(", ")

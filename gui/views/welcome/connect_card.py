@@ -10,19 +10,20 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.welcome.progress import FirstSteps
 from gui.views.welcome.samples import SAMPLES, CodeSample
-from gui.widgets.basic import IconButton, IconLabel, Line, column, label, row
+from gui.widgets.basic import IconButton, IconLabel, Line, column, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import count_text, tr
 
 COPIED_SHOWN_MS = 1_500
 CODE_HEIGHT_MIN, CODE_HEIGHT = 138, 268
-"""Room for 7 lines where the window is low, and for the Java program, 15 lines."""
+"""Height of 7 lines in a low window, and of the Java program, 15 lines."""
 
 
 class CheckLine(QWidget):
-    """One step: a glyph, what it is, and how it stands."""
+    """One step: a glyph, its text, and its state."""
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
@@ -39,11 +40,11 @@ class CheckLine(QWidget):
 
     @property
     def fact(self) -> str:
-        """What stands at its right end."""
+        """The text at its right end."""
         return self._fact.text()
 
     def set(self, text: str, fact: str, *, done: bool) -> None:
-        """Show the step as it stands."""
+        """Show the state of the step."""
         self._done = done
         self._text.setText(text)
         self._fact.setText(fact)
@@ -54,7 +55,7 @@ class ConnectCard(Panel):
     """Card for the user's own client.
 
     Signals:
-        topic_wanted: The user wants to see what was stored; carries the topic.
+        topic_wanted: Show the stored message; carries the topic.
     """
 
     topic_wanted = Signal(str)
@@ -64,18 +65,18 @@ class ConnectCard(Panel):
         self._theme = theme
         self._address = ""
         self._steps: FirstSteps | None = None
-        self._title = label(role="card-title")
+        self._title = said_label("Connect your own client", "card-title")
         self._tabs = PartBar()
         self._tabs.setDrawBase(False)
         self._tabs.setExpanding(False)
         for sample in SAMPLES:
             self._tabs.addTab(sample.title)
         self._tabs.currentChanged.connect(self._show_code)
-        self.code_view = CodeView(theme)
+        self.code_view = said(CodeView(theme), name="Sample code")
         self.code_view.setFixedHeight(CODE_HEIGHT)
         self.copy_button = IconButton(theme, "copy", " ", on_click=self.copy)
         self._waiting = label(role="caption")
-        self._show = IconButton(theme, "arrow-right", " ", role="link", on_click=self._show_clicked)
+        self._show = said_button(theme, "arrow-right", "Show it", role="link", on_click=self._show_clicked)
         self.accepts = CheckLine(theme)
         self.connects = CheckLine(theme)
         self.stores = CheckLine(theme)
@@ -83,8 +84,22 @@ class ConnectCard(Panel):
         self._forget_copied.setSingleShot(True)
         self._forget_copied.setInterval(COPIED_SHOWN_MS)
         self._forget_copied.timeout.connect(self._show_copy)
-        self._build()
-        self.retranslate()
+        self.content.setContentsMargins(18, 14, 18, 14)
+        self.content.setSpacing(8)
+        fill(self.content, row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10), self._tabs)
+        inset = QFrame()
+        inset.setProperty("role", "inset")
+        inset.setLayout(column(self.code_view, margins=(1, 1, 1, 1)))
+        fill(
+            self.content,
+            (inset, 1),
+            row(self.copy_button, 1, self._waiting, self._show),
+            Line(),
+            self.accepts,
+            self.connects,
+            self.stores,
+        )
+        on_language(self, self._write_texts)
 
     @property
     def sample(self) -> CodeSample:
@@ -107,43 +122,25 @@ class ConnectCard(Panel):
         return self.code_view.minimumHeight()
 
     def set_code_height(self, wanted: int) -> None:
-        """Give the program another height, px, within its bounds."""
+        """Set the height of the program, px, within its bounds."""
         self.code_view.setFixedHeight(min(max(wanted, CODE_HEIGHT_MIN), CODE_HEIGHT))
 
     def set_steps(self, steps: FirstSteps) -> None:
-        """Tick what has happened."""
+        """Tick the finished steps."""
         if steps != self._steps:
             self._steps = steps
             self._show_steps()
 
     def copy(self) -> None:
-        """Put the shown program on the clipboard and say so for a moment."""
+        """Copy the shown program and confirm it for a moment."""
         QGuiApplication.clipboard().setText(self.sample.code(self._address))
         self.copy_button.setText(tr("Copied"))
         self.copy_button.set_glyph("check", "healthy")
         self._forget_copied.start()
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._title.setText(tr("Connect your own client"))
-        self.code_view.setAccessibleName(tr("Sample code"))
-        self._show.setText(tr("Show it"))
+    def _write_texts(self) -> None:
         self._show_copy()
         self._show_steps()
-
-    def _build(self) -> None:
-        self.content.setContentsMargins(18, 14, 18, 14)
-        self.content.setSpacing(8)
-        self.content.addLayout(row(IconLabel(self._theme, "terminal-window", "accent", 18), self._title, 1, spacing=10))
-        self.content.addWidget(self._tabs)
-        inset = QFrame()
-        inset.setProperty("role", "inset")
-        inset.setLayout(column(self.code_view, margins=(1, 1, 1, 1)))
-        self.content.addWidget(inset, 1)
-        self.content.addLayout(row(self.copy_button, 1, self._waiting, self._show))
-        self.content.addWidget(Line())
-        for line in (self.accepts, self.connects, self.stores):
-            self.content.addWidget(line)
 
     def _show_code(self) -> None:
         self.code_view.set_code(self.sample.code(self._address).rstrip(), self.sample.language)

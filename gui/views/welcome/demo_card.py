@@ -1,4 +1,4 @@
-"""`DemoCard`: what the demo does, its pace, and the button that plays or stops it."""
+"""`DemoCard`: contents and pace of the demo, and the button that plays or stops it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from gui.processes.demo import DemoController, DemoPace
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, IconLabel, column, label, row
+from gui.widgets.basic import IconButton, IconLabel, column, fill, label, row
 from gui.widgets.panel import Panel
+from gui.widgets.said import on_language, said, said_label
 from gui.words.text import count_text, tr
 
-PACE_NAMES = {
-    DemoPace.SLOW: "Slow, {rate}/s",
-    DemoPace.NORMAL: "Normal, {rate}/s",
-    DemoPace.FAST: "Fast, {rate}/s",
-}
+PACE_NAMES = {DemoPace.SLOW: "Slow, {rate}/s", DemoPace.NORMAL: "Normal, {rate}/s", DemoPace.FAST: "Fast, {rate}/s"}
 DEMO_FACTS = (
     ("stack", "accent", "Orders and payments", "Real clients on the real port, at the pace you choose"),
     ("timer", "delayed", "Delayed messages", "Unpaid orders are looked at again after 1 s to 2 h"),
@@ -23,7 +20,7 @@ DEMO_FACTS = (
     ("repeat", "retry", "Retries and dead letters", "Some reservations fail once, a few each time"),
     ("hourglass", "warning", "One slow group", "It falls behind, builds a backlog and catches up again"),
 )
-"""Icon, colour token, title and explanation of each thing to see."""
+"""Icon, colour token, title and explanation of each part of the demo."""
 
 
 class DemoCard(Panel):
@@ -40,18 +37,18 @@ class DemoCard(Panel):
         self._theme = theme
         self._demo = demo
         self._can_play = False
-        self._title = label(role="card-title")
-        self._intro = label(role="secondary")
-        self._facts = [(label(), label(role="caption")) for _ in DEMO_FACTS]
-        self._pace = QComboBox()
+        self._title = said_label("Play a demo", "card-title")
+        self._intro = said_label("A small shop sends and consumes real messages on this broker.")
+        self._facts = [(said(label(), text=title), said_label(text, "caption")) for _glyph, _colour, title, text in DEMO_FACTS]
+        self._pace = said(QComboBox(), name="Pace of the demo")
         for pace in DemoPace:
             self._pace.addItem("", pace)
         self._pace.setCurrentIndex(list(DemoPace).index(DemoPace.NORMAL))
         self.button = IconButton(theme, "play", " ", role="primary", on_click=self._clicked)
         self._note = label(role="caption")
         self._build()
-        demo.changed.connect(self.retranslate)
-        self.retranslate()
+        demo.changed.connect(self._show)
+        on_language(self, self._show)
 
     @property
     def pace(self) -> DemoPace:
@@ -66,14 +63,13 @@ class DemoCard(Panel):
     def set_can_play(self, can_play: bool) -> None:
         """Whether there is a broker to play against."""
         self._can_play = can_play
-        self.retranslate()
+        self._show()
 
     def _build(self) -> None:
         self.content.setContentsMargins(18, 14, 18, 14)
         self.content.setSpacing(6)
         rocket = IconLabel(self._theme, "rocket-launch", "accent", 18)
-        self.content.addLayout(row(rocket, self._title, 1, spacing=10))
-        self.content.addWidget(self._intro)
+        fill(self.content, row(rocket, self._title, 1, spacing=10), self._intro)
         for (glyph, colour, _, _), (title, text) in zip(DEMO_FACTS, self._facts, strict=True):
             words = QWidget()
             words.setLayout(column(title, text, spacing=1))
@@ -81,8 +77,7 @@ class DemoCard(Panel):
             line = row(mark, words, 1, spacing=10, margins=(0, 10, 0, 0))
             line.setAlignment(mark, Qt.AlignmentFlag.AlignTop)
             self.content.addLayout(line)
-        self.content.addStretch(1)
-        self.content.addLayout(row(self.button, self._pace, 1, self._note))
+        fill(self.content, 1, row(self.button, self._pace, 1, self._note))
 
     def _clicked(self) -> None:
         if self._demo.is_running:
@@ -90,16 +85,9 @@ class DemoCard(Panel):
         else:
             self.play_wanted.emit(self.pace)
 
-    def retranslate(self) -> None:
-        """Write all texts anew, as the demo stands."""
-        self._title.setText(tr("Play a demo"))
-        self._intro.setText(tr("A small shop sends and consumes real messages on this broker."))
-        for (_, _, title, text), (title_label, text_label) in zip(DEMO_FACTS, self._facts, strict=True):
-            title_label.setText(tr(title))
-            text_label.setText(tr(text))
+    def _show(self) -> None:
         for index, pace in enumerate(DemoPace):
             self._pace.setItemText(index, tr(PACE_NAMES[pace], rate=count_text(pace.value)))
-        self._pace.setAccessibleName(tr("Pace of the demo"))
         running, stopping = self._demo.is_running, self._demo.is_stopping
         self.button.setText(tr("Stop demo") if running else tr("Play a demo"))
         self.button.set_role("" if running else "primary")

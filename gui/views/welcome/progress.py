@@ -1,4 +1,4 @@
-"""How far a newcomer has come: what the check list of the Welcome page ticks. Pure."""
+"""The steps that the check list of the Welcome page ticks. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from monitoring.state import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class FirstSteps:
-    """What has happened so far.
+    """The finished steps.
 
     Attributes:
-        accepts: The broker takes connections.
-        connections: Connections of clients now; NaN unknown or no broker.
+        accepts: The broker accepts connections.
+        connections: Client connections now; NaN unknown or no broker.
         stored_messages: Messages kept in topics that are not the broker's own.
-        topic: The one of them that holds most, empty if none.
+        topic: The one of them with most messages, empty if none.
     """
 
     accepts: bool
@@ -28,12 +28,12 @@ class FirstSteps:
 
     @property
     def connected(self) -> bool:
-        """Whether a client is there, or was: somebody stored the messages."""
+        """Whether a client is connected, or was, because messages are stored."""
         return self.connections > 0 or self.stored_messages > 0
 
 
 def first_steps(status: SourceStatus, state: ClusterState | None) -> FirstSteps:
-    """Read the steps from what is known of the cluster."""
+    """The steps of a cluster's state."""
     accepts = status is SourceStatus.READY
     if state is None:
         return FirstSteps(accepts, math.nan, 0, "")

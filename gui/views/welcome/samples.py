@@ -1,4 +1,4 @@
-"""Programs that send one message to the broker, one for each client family; every one is complete and runs as it stands."""
+"""Programs that send one message to the broker, one for each client family; every one is complete and runs unchanged."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class CodeSample:
     """One program.
 
     Attributes:
-        title: What the language or framework calls itself; never translated.
+        title: The language's or framework's own name; never translated.
         language: Name by which the code view highlights it.
-        template: The program with a mark where the name server address goes.
+        template: The program with a mark for the name server address.
     """
 
     title: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.operations.demo import demo_refusal, play_demo
 from gui.processes.demo import DemoPace
@@ -16,9 +16,10 @@ from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.elsewhere import ElsewhereBar
 from gui.views.welcome.progress import first_steps
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import on_language, said_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import tr
@@ -68,16 +69,16 @@ class WelcomeView(PageView):
         self.demo_card = DemoCard(theme, context.demo)
         self.connect_card = ConnectCard(theme)
         self.elsewhere = ElsewhereBar(theme, context.clusters, context.actions)
-        self._commands = IconButton(theme, "command", " ", role="quiet", on_click=self._open_palette)
+        self._commands = said_button(theme, "command", "Commands", role="quiet", on_click=self._open_palette)
         self._keys = [label(key, "key") for key in ("Ctrl", "K")]
         for key in self._keys:
             key.setFixedHeight(KEY_HEIGHT)
-        self._language = IconButton(theme, "translate", " ", role="quiet", on_click=self._other_language)
+        self._language = said_button(theme, "translate", "简体中文", role="quiet", on_click=self._other_language)
         self._build()
         self.demo_card.play_wanted.connect(self._play)
         self.connect_card.topic_wanted.connect(self._show_topic)
         self.theme_changed(theme.tokens)
-        self.retranslate()
+        on_language(self, self._show_status)
         self._show_steps(context.source.state)
 
     def open(self, arguments: PageArguments) -> None:  # noqa: ARG002  there is one place only
@@ -98,7 +99,7 @@ class WelcomeView(PageView):
         return super().eventFilter(watched, event)
 
     def _share_height(self) -> None:
-        """In a low window lines of the program give way, then the logo, before the page is scrolled."""
+        """In a low window first lines of the program, then the logo give way, before the page is scrolled."""
         frame, room = self._scroll.widget(), self._scroll.viewport()
         lines = frame.layout() if frame is not None else None
         if lines is None or not self.isVisible():
@@ -133,53 +134,34 @@ class WelcomeView(PageView):
         ratio = self.devicePixelRatioF()
         self._logo.setPixmap(logo_pixmap(LOGO_SIZE, tokens.accent, tokens.retry, ratio))
 
-    def retranslate(self) -> None:
-        for part in (self.address, self.demo_card, self.connect_card, self.elsewhere):
-            part.retranslate()
-        self._commands.setText(tr("Commands"))
-        # The other language's own name, so that it is found by those who do not read this one.
-        self._language.setText(tr("简体中文"))
-        self._show_status()
-
-    # ---- parts ---------------------------------------------------------------------------------------------------------
-
     def _build(self) -> None:
         middle = QWidget()
         middle.setMaximumWidth(COLUMN_WIDTH)
-        lines = QVBoxLayout(middle)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
+        lines = column(spacing=0)
+        middle.setLayout(lines)
         self._logo.setFixedSize(QSize(LOGO_SIZE, LOGO_ROOM))
         for text in (self.subtitle, self.notice):
             text.setAlignment(_CENTRE)
         self.progress.setFixedWidth(320)
         lines.addStretch(2)
         self._logo.setContentsMargins(0, 0, 0, LOGO_ROOM - LOGO_SIZE)
-        lines.addWidget(self._logo, 0, _CENTRE)
-        lines.addWidget(self.headline, 0, _CENTRE)
+        fill(lines, (self._logo, 0, _CENTRE), (self.headline, 0, _CENTRE))
         lines.addSpacing(6)
         lines.addWidget(self.subtitle)
         lines.addSpacing(8)
-        lines.addWidget(self.notice)
-        lines.addWidget(self.progress, 0, _CENTRE)
+        fill(lines, self.notice, (self.progress, 0, _CENTRE))
         lines.addSpacing(6)
         lines.addWidget(self.restart, 0, _CENTRE)
         lines.addSpacing(12)
         lines.addWidget(self.address, 0, _CENTRE)
         lines.addSpacing(22)
-        cards = row(self.demo_card, self.connect_card, spacing=16)
-        cards.setStretch(0, 39)
-        cards.setStretch(1, 61)
-        lines.addLayout(cards)
+        lines.addLayout(row((self.demo_card, 39), (self.connect_card, 61), spacing=16))
         lines.addSpacing(12)
         lines.addWidget(self.elsewhere)
         lines.addSpacing(12)
-        lines.addLayout(row(1, self._commands, *self._keys, self._language, 1, spacing=10))
-        lines.addStretch(3)
+        fill(lines, row(1, self._commands, *self._keys, self._language, 1, spacing=10), 3)
         frame = QWidget()
-        centred = row(1, middle, 1, spacing=0)
-        centred.setStretch(1, 1_000)
-        frame.setLayout(centred)
+        frame.setLayout(row(1, (middle, 1000), 1, spacing=0))
         self._scroll.setWidget(frame)
         frame.installEventFilter(self)
         self.content.addWidget(self._scroll, 1)
@@ -236,8 +218,6 @@ class WelcomeView(PageView):
 
     def _show_steps(self, state: ClusterState | None) -> None:
         self.connect_card.set_steps(first_steps(self.context.source.status, state))
-
-    # ---- actions -------------------------------------------------------------------------------------------------------
 
     def _play(self, pace: DemoPace) -> None:
         if not demo_refusal(self.context.source):
