@@ -1,4 +1,4 @@
-"""Delay levels: what waits, how late deliveries are, how many a second. Pure; times are those of the snapshots.
+"""Delay levels: pending messages, lateness of deliveries, delivery rates. Pure; times are those of the snapshots.
 
 Shapes: L delay levels, in the order of their numbers. Counts and times are int64 with -1 = unknown or none, rates and lateness
 float64 with NaN = unknown. Arrays are read-only.
@@ -22,17 +22,16 @@ class DelayState:
     level: Ints
     delay_ms: Ints
     pending: Ints
-    """Messages that wait."""
     next_due_ms: Ints
-    """When the next one is due, ms since the epoch; -1 when none waits."""
+    """Due time of the next message, ms since the epoch; -1 if none is pending."""
     overdue_ms: Ints
-    """How long the oldest one that is due has waited for its delivery; 0 when none has."""
+    """How late the oldest due message is; 0 if none is due."""
     delivered: Ints
-    """Since the worker started, as the next."""
+    """Since the worker started; `skipped` too."""
     skipped: Ints
     """Messages that could not be delivered."""
     late_p50_ms: Floats
-    """Of the last minute, as the next."""
+    """Of the last minute; `late_p99_ms` too."""
     late_p99_ms: Floats
     delivered_rate: Floats
     """Messages/s."""
@@ -40,13 +39,13 @@ class DelayState:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How often deliveries of the last hour were how late.
+    """Histogram of the lateness of deliveries in the last hour.
 
     Attributes:
-        from_ms: Where each bucket begins, rising from 0; it ends where the next begins, the last has no end.
+        from_ms: Lower bound of each bucket, rising from 0; the last bucket has no upper bound.
         levels: Deliveries of the delay levels, one count a bucket.
-        timers: Of timers; zeros where none are served.
-        counted_s: How long of the hour was counted, in seconds.
+        timers: Of timers; zeros if the broker has none.
+        counted_s: Seconds of the hour that were counted.
     """
 
     from_ms: tuple[int, ...]
@@ -56,7 +55,7 @@ class Lateness:
 
 
 def lateness_of(columns: Columns) -> Lateness | None:
-    """From a snapshot's columns; None where the source does not tell.
+    """Read a snapshot's columns; None if the source sends none.
 
     Raises:
         CodecError: The columns do not fit each other.
@@ -82,7 +81,7 @@ _FLOATS = ("late_p50_ms", "late_p99_ms")
 
 
 def no_delays() -> DelayState:
-    """The state of a source without delay levels, or one that does not tell."""
+    """The state of a source without delay levels, or without figures of them."""
     return _state(dict.fromkeys((*_INTS, *_FLOATS), b""), np.array([], np.float64))
 
 
@@ -108,14 +107,14 @@ class DelayFigures:
         self._rate = SlidingRate()
 
     def reset(self) -> None:
-        """A new worker begins to count at 0."""
+        """Reset for a new worker, which counts from 0."""
         self._rate.reset()
 
     def derive(self, taken_ms: int, columns: Columns) -> DelayState:
-        """Figures of a snapshot's columns; none for an older worker, which sends no columns.
+        """Figures of a snapshot's columns; no levels for an older worker, which sends no columns.
 
         Raises:
-            CodecError: A column is missing or has another length than the others.
+            CodecError: A column is missing or its length differs from the others.
         """
         if not columns:
             return no_delays()

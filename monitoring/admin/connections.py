@@ -1,4 +1,4 @@
-"""Connections of a broker as rows: one for each group that a client is in, one for each connection without a group. Pure."""
+"""A broker's connections as rows: one for each group of a client, and one for each connection without a group. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import Enum
 from broker_core.worker.questions.administration import ConnectionPage
 
 SILENT_MS = 60_000
-"""Clients send a heartbeat every 30 s; after two that are missing something is wrong."""
+"""Clients send a heartbeat every 30 s; after two missed ones something is wrong."""
 OLD_BEFORE = (4, 9)
 """Java clients before this version lack fixes of rebalance and of the name server's addresses."""
 BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
@@ -34,8 +34,6 @@ _LANGUAGES = {
 
 
 class Role(Enum):
-    """What a connection is for."""
-
     PRODUCER = "producer"
     CONSUMER = "consumer"
     OTHER = "other"
@@ -43,8 +41,6 @@ class Role(Enum):
 
 
 class ConnectionNote(Enum):
-    """What is worth a look."""
-
     NONE = ""
     OLD = "old"
     SILENT = "silent"
@@ -52,7 +48,7 @@ class ConnectionNote(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What goes through a connection a second; NaN while only one reading is there."""
+    """Rates of a connection per second; NaN before the second reading."""
 
     bytes_in: float = math.nan
     bytes_out: float = math.nan
@@ -61,22 +57,19 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class ClientRow:
-    """A client in one group, or a connection without one.
+    """A client in one group, or a connection without a group.
 
     Attributes:
         side: As in `ConnectionPage`.
-        address: Of the other end.
-        role: Producer, consumer, neither, or a connection of the broker's own.
-        client_id: Empty where nobody said.
-        group: Empty where there is none.
-        language: Name as people write it; empty where nobody said.
+        address: Remote address.
+        client_id: Empty if unknown.
+        language: Display name; empty if unknown.
         version: Such as ``4.9.8``.
         topics: Topic → filter expression, of consumers.
         traffic: Of the whole connection, which several groups may share.
-        heartbeat_ms: When it was heard last, -1 where it sends none or that is not known.
-        connected_ms: Since when the connection stands, -1 where that is not known.
-        taken_ms: When all this was read.
-        note: What is worth a look.
+        heartbeat_ms: Time of the last heartbeat, -1 if there is none or it is unknown.
+        connected_ms: Time of connecting, -1 if unknown.
+        taken_ms: Time of the reading.
     """
 
     side: str
@@ -103,13 +96,12 @@ class ClientRow:
 
     @property
     def client(self) -> str:
-        """Language and version; empty where neither is known."""
         return f"{self.language} {self.version}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class MixRow:
-    """How many connections one kind of client has; ``share`` of all that said what they are."""
+    """Number of connections of one kind of client, and their ``share`` of all connections whose client is known."""
 
     client: str
     connections: int
@@ -117,23 +109,23 @@ class MixRow:
 
 
 def language_text(name: str) -> str:
-    """A language code as people write it."""
+    """The display name of a language code."""
     return _LANGUAGES.get(name, name.capitalize())
 
 
 def version_text(name: str) -> str:
-    """``V4_9_8`` as ``4.9.8``; other names as they are."""
+    """``V4_9_8`` as ``4.9.8``; other names unchanged."""
     return name[1:].replace("_", ".", 2).replace("_", "-") if name.startswith("V") and name[1:2].isdigit() else name
 
 
 class ConnectionRates:
-    """Traffic from the counters of one reading after another."""
+    """Traffic computed from the counters of successive readings."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[str, str], tuple[int, int, int, int]] = {}
 
     def add(self, page: ConnectionPage) -> list[Traffic]:
-        """Traffic since the reading before, one for each connection."""
+        """Traffic since the previous reading, one for each connection."""
         before, self._before = self._before, {}
         found = []
         columns = zip(page.side, page.address, page.bytes_in, page.bytes_out, page.requests, strict=True)
@@ -145,7 +137,7 @@ class ConnectionRates:
 
 
 def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int, int]) -> Traffic:
-    # A counter that fell belongs to another connection of the same address; one below 0 is not known.
+    # A counter that fell belongs to another connection of the same address; one below 0 is unknown.
     if before is None or now[0] <= before[0] or any(new < max(old, 0) for new, old in zip(now, before, strict=True)):
         return Traffic()
     seconds = (now[0] - before[0]) / 1_000
@@ -153,7 +145,7 @@ def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int,
 
 
 def client_rows(page: ConnectionPage, traffic: list[Traffic]) -> list[ClientRow]:
-    """Rows of a reading; ``traffic`` as `ConnectionRates.add` gave it for it."""
+    """Rows of a reading; ``traffic`` is what `ConnectionRates.add` returned for it."""
     members: dict[int, list[int]] = {}
     for member, row in enumerate(page.member_row):
         members.setdefault(row, []).append(member)

@@ -1,4 +1,4 @@
-"""What of a `ClusterState` is kept: subjects by kind, and their figures in columns. Pure.
+"""The recorded part of a `ClusterState`: subjects by kind, and their figures in columns. Pure.
 
 ========== =========================== =====================================================
 kind       name                        figures
@@ -49,7 +49,7 @@ class KindSample:
 
 
 class Names:
-    """Names of the subjects of a catalog; made once for each."""
+    """Names of the subjects of a catalog, built once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -61,13 +61,7 @@ class Names:
 
 
 def samples_of(state: ClusterState, names: Names, client_number: Callable[[str], int]) -> list[KindSample]:
-    """Everything to keep of a state.
-
-    Args:
-        state: The state.
-        names: Of its catalog.
-        client_number: Number of a client by its id.
-    """
+    """All samples of a state; ``client_number`` returns the number of a client id."""
     totals = sorted(state.totals)
     numbers = np.array([client_number(client) for client in state.owners] + [np.nan])
     delays = state.delays
@@ -99,7 +93,7 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
 
 def _kind(kind: str, names: Sequence[str], *columns: Floats) -> KindSample:
     figures = FIGURES[kind]
-    # Digits of a rate beyond the seventh say nothing, and cannot be compressed.
+    # Digits of a rate beyond the seventh are noise, and cannot be compressed.
     tidy = [rounded(values) if name.endswith("_rate") else values for name, values in zip(figures, columns, strict=True)]
     return KindSample(kind, names, figures, np.stack(tidy, axis=1))
 
@@ -113,7 +107,7 @@ def split_name(name: str) -> tuple[str, str, str]:
     """Kind, subject and figure of a series name: ``group:billing.lag_messages``, ``totals.put_rate``.
 
     Raises:
-        ValueError: It is no such name.
+        ValueError: The name is invalid.
     """
     subject, dot, figure = name.rpartition(".")
     kind, colon, rest = subject.partition(":")

@@ -1,6 +1,6 @@
-"""Notes on dead letters in the database of the history: reading, changing, and taking over those of a window's settings.
+"""Notes on dead letters in the database of the history: reading, changing, and importing those of a window's settings.
 
-Each question opens a connection of its own, because both the process that records and its guests change notes.
+Each question opens its own connection, because both the recording process and its guests change notes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from monitoring.history.database import BUSY_SECONDS, transaction
 from monitoring.letter_notes import NEW, OPEN, RESENT, LetterNote, notes_from_json
 
 LETTERS_MAX = 50_000
-"""Dead letters with a note; beyond it the notes that were changed least recently are removed."""
+"""Limit of dead letters with a note; beyond it the least recently changed notes are removed."""
 GROUPS_MAX = 1_000
 
 _LETTER = """
@@ -73,7 +73,7 @@ def answer_on_notes(path: Path, query: NoteQuery) -> LetterNotePage | Done:
 
 
 def carried_out(connection: sqlite3.Connection, query: NoteQuery) -> LetterNotePage | Done:
-    """As `answer_on_notes`, with a connection of the caller."""
+    """`answer_on_notes` with a connection of the caller."""
     ids = [] if isinstance(query, NoteGroup | AdoptNotes) else query.message_ids
     if len(ids) > LETTERS_ASKED_MAX:
         raise UsageError(f"one question has {LETTERS_ASKED_MAX:,} dead letters at most, not {len(ids):,}")

@@ -1,4 +1,4 @@
-"""`HistoryGuest`: the history of a folder that another process records; it is read here. Alerts and notes are changed, too."""
+"""`HistoryGuest`: read access to a history that another process records. Alerts and notes can be changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from monitoring.history.queries import HistoryQueries
 
 
 class HistoryGuest:
-    """Takes no samples: the other process has its own. What that one has in memory, up to a minute, is not known here.
+    """Records no samples. The other process's memory, up to a minute of samples, is not visible here.
 
     Args:
         path: The database of the history.
@@ -38,7 +38,7 @@ class HistoryGuest:
             raise StoreError(f"the history {path} cannot be read: {error}", path=str(path)) from error
 
     def take(self, sample: HistorySample) -> None:
-        """Leave it to the other process."""
+        """Ignore the sample; the other process records its own."""
 
     def answer(
         self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
@@ -62,7 +62,7 @@ class HistoryGuest:
             raise StoreError(f"the history {self._path} cannot be read or written: {error}", path=str(self._path)) from error
 
     def _write(self, events: list[Occurred]) -> None:
-        """Put what a person changed among the events."""
+        """Add users' actions to the events."""
         if not events:
             return
         connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
@@ -74,6 +74,5 @@ class HistoryGuest:
             connection.close()
 
     def close(self) -> None:
-        """Let go of both."""
         self._queries.close()
         self._alerts.close()

@@ -1,8 +1,8 @@
-"""What a body is: JSON, XML, a table, MessagePack, Protobuf, text or bytes, once its compression is undone.
+"""Content of a body: JSON, XML, a table, MessagePack, Protobuf, text or bytes, after decompression.
 
-Without a rule the first reading that fits wholly is taken, from the strictest to the laxest: JSON, XML, MessagePack, text; text
-with tabs or commas in every line is a table as well. With a rule its reading alone is tried, and bytes with the reason where it
-does not fit. Nothing here changes a message, and nothing fails.
+Without a rule the first reading that fits completely is used, from the strictest to the laxest: JSON, XML, MessagePack, text.
+Text with tabs or commas in every line is a table as well. With a rule only its reading is tried; if it does not fit, the result
+is bytes with the reason. Nothing here changes a message or raises.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from monitoring.payload.tables import Table, table_of, table_of_text
 from monitoring.payload.xml_text import laid_out_xml
 
 STRUCTURE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""A larger body is not read as a structure: shown as text or bytes."""
+"""A larger body is not parsed, but shown as text or bytes."""
 DEPTH_MAX: Final = 200
 
 
 class BodyKind(Enum):
-    """How a body is read. The values are words for the window, to be translated there."""
+    """How a body is read. The window translates the values."""
 
     EMPTY = "Empty"
     JSON = "JSON"
@@ -42,18 +42,16 @@ class BodyKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A body as it is read.
+    """A body after reading.
 
     Attributes:
-        kind: How.
         data: The bytes that were read: the innermost layer.
-        text: As text, laid out where it is a structure; empty for bytes.
+        text: Formatted if it is a structure; empty for bytes.
         value: The structure of JSON, MessagePack and Protobuf.
-        table: The same as a table, where it has that form.
-        encoding: Of text.
+        table: The same as a table, if it has that form.
         layers: Compressions that were undone.
-        is_cut: More of the body exists than was undone.
-        refusals: What was tried or announced and does not fit: reading and reason.
+        is_cut: Whether the body is longer than the decompressed part.
+        refusals: Readings that were tried or announced and do not fit: reading and reason.
     """
 
     kind: BodyKind
@@ -68,12 +66,12 @@ class Content:
 
 
 def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufSchema | None = None) -> Content:
-    """Read a body. Pure; to be called off the GUI thread for bodies of more than a few kilobytes.
+    """Read a body. Pure; called off the GUI thread for bodies of more than a few kilobytes.
 
     Args:
-        body: As the message holds it, the broker's own compression undone.
-        rule: How bodies of its topic are to be read; None finds out.
-        schema: Of a rule that reads Protobuf.
+        body: As in the message, after the broker's own compression is undone.
+        rule: Decoder rule of its topic; None: detect.
+        schema: For a rule that reads Protobuf.
     """
     unwrapped = unwrap(body) if rule is None or rule.unwraps else Unwrapped(body)
     reading = _Reading(unwrapped.data, rule, schema)
@@ -101,7 +99,7 @@ class _Found:
 
 
 class _Reading:
-    """One attempt to read bytes, and what was refused on the way."""
+    """One attempt to read bytes, with the refused readings."""
 
     def __init__(self, data: bytes, rule: DecoderRule | None, schema: ProtobufSchema | None) -> None:
         self._data = data
@@ -160,7 +158,7 @@ class _Reading:
     def _json(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
         try:
             value = json.loads(text.lstrip("\ufeff"))
-            # What can be read with its depth need not be writable: that takes more of the stack.
+            # A value that could be parsed may still be too deep to be written, which takes more of the stack.
             return _Found(BodyKind.JSON, _json_text(value), value, table_of(value), encoding)
         except RecursionError:
             self.refusals.append(("json", "it is nested too deeply"))
@@ -217,7 +215,7 @@ def _json_text(value: Any) -> str:  # noqa: ANN401  what JSON can hold
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:  # noqa: ANN401  what MessagePack can hold
-    """What MessagePack knows and JSON does not, in words: bytes in hexadecimal, other keys than text as text."""
+    """MessagePack values as JSON: bytes in hexadecimal, keys as text."""
     if depth > DEPTH_MAX:
         return "…"
     if isinstance(value, dict):
