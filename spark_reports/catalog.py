@@ -1,7 +1,7 @@
-"""The reports there are, as plain data for catalogue pages and command lines.
+"""The catalogue of reports as plain data for pages and command lines.
 
-Imports neither Spark nor the report modules: a window or a ``--list`` reads this in no time. What a report computes is
-in `spark_reports.reports`, found by its name.
+Imports neither Spark nor the report modules, so that a window or ``--list`` reads it fast. The module of a report in
+`spark_reports.reports` has its name.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import StrEnum
 from broker_core.errors import UnknownReportError
 
 CLUSTER = "cluster://"
-"""What a report reads is named by the directory of a store, or by this and the name servers of a cluster."""
+"""Prefix of a source that is a cluster, before its name servers; else a source is the directory of a store."""
 
 
 class ParameterKind(StrEnum):
-    """What a parameter holds, so that a form can offer the right control."""
+    """What a parameter holds; a form chooses its control by it."""
 
     TIME = "time"  # ISO 8601, epoch milliseconds, or relative to now: -2h
     TOPICS = "topics"  # any number of topic names; none = all
@@ -32,7 +32,7 @@ class ParameterKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One thing a report can be told.
+    """One parameter of a report.
 
     Args:
         name: Option name on the command line, without the dashes.
@@ -44,7 +44,7 @@ class Parameter:
         required: It must be given.
         minimum: Smallest number.
         maximum: Largest number.
-        choices: What a choice can be.
+        choices: Of a parameter of the kind CHOICE.
     """
 
     name: str
@@ -63,18 +63,16 @@ class Parameter:
 class ReportSpec:
     """One report of the catalogue.
 
-    Args:
-        name: Name on the command line and in manifests.
-        title: Name on cards and pages.
+    Attributes:
         summary: One line under the title: what it shows.
         question: The question it answers.
-        group: Group of the catalogue it is listed under.
+        group: Its group in the catalogue.
         icon: Glyph name of the window's icon set.
-        parameters: In the order a form shows them.
+        parameters: In the order of a form.
         stages: Keys and titles of the stages of a run, in order; progress lines name the keys.
-        needs_samples: It reads what was recorded while the console was connected, and no stored messages.
-        needs_history: It can say nothing without the monitoring history; the journal of actions is not enough.
-        is_summed: It reads sums that are made while the log is read, and no messages.
+        needs_samples: It reads the recorded history instead of stored messages.
+        needs_history: It needs the monitoring history; the journal of actions is not enough.
+        is_summed: It reads sums that are computed while the log is read, instead of messages.
     """
 
     name: str
@@ -91,7 +89,7 @@ class ReportSpec:
 
     @property
     def module(self) -> str:
-        """Name of the module in `spark_reports.reports` that computes it."""
+        """Name of its module in `spark_reports.reports`."""
         return self.name.replace("-", "_")
 
 
@@ -157,7 +155,7 @@ STAGES = (
     ("write", "Write the result"),
 )
 PREPARING = ("prepare", "Write new messages to Parquet")
-"""Key and title of the stage that runs that continue a folder of prepared messages have too."""
+"""Additional stage of runs that continue a folder of prepared messages."""
 
 
 SAMPLED_BOUNDS = (FROM, TO)
@@ -225,15 +223,14 @@ _REPORTS = (
 
 
 def reports() -> tuple[ReportSpec, ...]:
-    """All reports, in catalogue order."""
     return _REPORTS
 
 
 def find(name: str) -> ReportSpec:
-    """Return the report of that name.
+    """The report of that name.
 
     Raises:
-        UnknownReportError: There is none; the message lists the names there are.
+        UnknownReportError: There is none; the text lists all names.
     """
     for spec in _REPORTS:
         if spec.name == name:

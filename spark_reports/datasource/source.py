@@ -4,17 +4,17 @@
     spark.read.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
 
 Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``commit_log`` (directories of the log of one store,
-separated by commas, where it does not lie in the store's own ``commitlog``); ``from_ms`` and ``to_ms`` (store time, epoch
-milliseconds, from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting,
-half or retried message was first sent to); ``by_queues`` (``true``: find the records of ``topics`` or of ``where("topic =
-…")`` by the consume queues where that is cheaper, see `spark_reports.datasource.queue_files` for what that leaves out);
-``sums_by`` (JSON list: give sums by those and not records, with the schema that `spark_reports.datasource.schema.sums` makes);
-``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). Log files wholly outside the time range are not
-opened. The row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs,
-the reader makes no others. It does not decompress bodies and does not check their checksums.
+separated by commas, if it is not in the store's own ``commitlog``); ``from_ms`` and ``to_ms`` (store time, epoch
+milliseconds, from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the original topic of a
+waiting, half or retried message); ``by_queues`` (``true``: find the records of ``topics`` or of ``where("topic = …")`` by the
+consume queues if that is cheaper, see `spark_reports.datasource.queue_files` for what that leaves out); ``sums_by`` (JSON list:
+sums by those instead of records, with the schema of `spark_reports.datasource.schema.sums`); ``plan`` (an existing `ReadPlan`,
+so that several reads see the same bytes). Log files wholly outside the time range are not opened. The row schema is described
+in `spark_reports.datasource.schema`; a read with a schema of only the columns it needs computes no others. Bodies are not
+decompressed, and their checksums are not verified.
 
-Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`; a session of one's own has to allow that:
-``spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")``. Spark refuses the read without it.
+The reader evaluates filters of ``where()``, see `spark_reports.datasource.filters`. A session needs
+``spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")``; otherwise Spark refuses the read.
 
 ``spark.readStream`` follows stores that a broker writes to, see `spark_reports.datasource.stream`.
 """
@@ -45,31 +45,24 @@ class RocketMQStoreDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Format name."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """Columns of a read that names none."""
+        """Default columns."""
         return MESSAGES
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reader for the columns of ``schema``."""
         return StoreSourceReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        """Reader that follows the stores, for the columns of ``schema``."""
         return StoreStreamReader(dict(self.options), schema)
 
 
 class StoreSourceReader(DataSourceReader):
     """Plans the tasks and reads one; pickled to the workers.
 
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to make.
-
     Raises:
-        UsageError: An option or a column is not known or does not fit.
+        UsageError: An option or a column is invalid.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
@@ -82,9 +75,10 @@ class StoreSourceReader(DataSourceReader):
         self._by_queues = flag_of(options, "by_queues")
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take over what the reader can decide; what is left goes back to Spark.
+        """Take the filters that the reader can evaluate; return the others.
 
-        Beside accounting rows Spark looks at all filters again: those rows have to pass them too. Of sums it looks alone.
+        With accounting rows Spark evaluates all filters again, because those rows have to pass them too. Of sums it evaluates
+        all.
         """
         if self._sums_by is not None:
             yield from filters
@@ -119,7 +113,7 @@ class StoreSourceReader(DataSourceReader):
         return self.read_while(partition, lambda: True)
 
     def read_while(self, partition: InputPartition, is_wanted: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
-        """The same; sums are of a part once nobody waits for them any more, see `read_sums`."""
+        """`read`, which for sums ends early when ``is_wanted`` returns false, see `read_sums`."""
         if not isinstance(partition, StorePartition):
             raise UsageError("this reader reads only the partitions it planned itself")
         schema = arrow_schema(self._schema)

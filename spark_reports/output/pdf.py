@@ -38,7 +38,7 @@ def find_browser() -> Path:
 
 
 def print_page(page: Path, browser: Path) -> str:
-    """Print a page beside itself; return the name of the file.
+    """Print a page next to itself; return the name of the file.
 
     Raises:
         ReportError: The browser failed.
@@ -62,5 +62,5 @@ def print_page(page: Path, browser: Path) -> str:
 
 
 def _sandbox() -> list[str]:
-    """The browser refuses its sandbox to the superuser; what it opens is a page of our own without network."""
+    """The browser refuses its sandbox to the superuser; it opens only our own page, without a network."""
     return ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []

@@ -1,13 +1,13 @@
-"""What reports share: from the rows that Spark found to a result whose manifest adds up.
+"""Shared code of reports: from the rows of Spark's queries to a result whose manifest adds up.
 
 A report is a module of `spark_reports.reports` with three functions:
 
-    queries(reading)  what Spark computes, as named data frames; one of them ``accounting``
-    first(found)      the table that is told before the rest is there, made of what the queries named in ``FIRST`` gave: one of
-                      the result's, or rows of one under a title of their own
-    result(found)     tables, charts and findings of what the queries gave
+    queries(reading)  the queries, as named data frames; one of them ``accounting``
+    first(found)      the table that is sent before the rest is ready, made of the results of the queries in ``FIRST``: one of
+                      the result's, or rows of one under its own title
+    result(found)     tables, charts and findings of the results of the queries
 
-A report of a single query (`throughput`) does without ``first``: nothing is there before the rest.
+A report of a single query (`throughput`) has no ``first``, because nothing is ready before the rest.
 """
 
 from __future__ import annotations
@@ -43,19 +43,14 @@ ACCOUNTING = "accounting"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The messages of a report and their accounting.
-
-    Args:
-        messages: Without the accounting rows.
-        accounting: See `spark_reports.transforms.accounting`.
-    """
+    """The messages of a report and their accounting (`spark_reports.transforms.accounting`)."""
 
     messages: DataFrame
     accounting: DataFrame
 
 
 def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> Read:
-    """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
+    """Read columns for a report of several queries: the bytes are parsed once and cached while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
     rows = reading.records(names, topics_of=topics_of, from_ms=from_ms)
     if reading.driver_messages is None:
@@ -65,12 +60,12 @@ def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", fr
 
 @dataclass(frozen=True, slots=True)
 class QueryResults:
-    """What the queries of a report gave.
+    """Results of a report's queries.
 
     Args:
         tables: Name of the query → its rows.
-        parameters: What the report was told.
-        shown: What may be shown of a text that a person named messages by.
+        parameters: Of the report.
+        shown: Masks a text in which the user named messages.
     """
 
     tables: Mapping[str, pa.Table]
@@ -78,7 +73,7 @@ class QueryResults:
     shown: Callable[[str], str] = str
 
     def masked(self, mask: ReportMask | None, report: ModuleType) -> QueryResults:
-        """What may be shown of it."""
+        """The results with masked values."""
         if not mask:
             return self
         return replace(self, tables=mask.tables(self.tables, self.parameters, report), shown=mask.text)
@@ -88,7 +83,6 @@ class QueryResults:
 
     @property
     def messages(self) -> int:
-        """Messages read."""
         return total(self._read_rows(), "messages")
 
     def _read_rows(self) -> pa.Table:
@@ -105,7 +99,7 @@ class QueryResults:
         notes: Sequence[str] = (),
         nothing: str = NOTHING,
     ) -> ReportResult:
-        """The report; what was read and left out is taken from the accounting rows. Without any row ``nothing`` is found.
+        """The report, with the read and skipped records of the accounting rows. Without any row its finding is ``nothing``.
 
         A chart without a point is left out.
         """
@@ -125,7 +119,7 @@ class QueryResults:
 
 
 def skips(rows: pa.Table) -> tuple[Skip, ...]:
-    """What was left out, from rows with the columns that `accounting` gives."""
+    """Skipped records, from rows with the columns of `accounting`."""
     skipped = rows.filter(pc.is_valid(rows["skipped_reason"])).sort_by(
         [("skipped_reason", "ascending"), ("skipped_store", "ascending")]
     )
@@ -143,7 +137,7 @@ def skips(rows: pa.Table) -> tuple[Skip, ...]:
 
 
 def nothing_found(skipped: Sequence[Skip], nothing: str = NOTHING) -> str:
-    """What is said without any message: that there is none is not known where something was not read."""
+    """The finding without any message: if something could not be read, it is unknown whether there are messages."""
     return UNREAD if any(skip.damaged for skip in skipped) else nothing
 
 
@@ -151,13 +145,13 @@ def nothing_found(skipped: Sequence[Skip], nothing: str = NOTHING) -> str:
 
 
 def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), note: str = "") -> ReportTable:
-    """A result table whose headings and units are those of the vocabulary.
+    """A result table with the headings and units of the vocabulary.
 
     Args:
         name: File name without ending.
         title: Heading.
-        data: The rows, in the order they are shown.
-        totals: Columns whose sum stands under the table.
+        data: The rows, in display order.
+        totals: Columns whose sum is shown under the table.
         note: Sentence under the table.
     """
     names = data.column_names
@@ -168,7 +162,7 @@ def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), 
 
 
 def ordered(data: pa.Table, *keys: str) -> pa.Table:
-    """Rows in the order of some columns; a minus before a name turns it round. Equal in all of them: as they came."""
+    """Rows sorted by some columns; a minus before a name means descending. The sort is stable."""
     order = [(key.lstrip("-"), "descending" if key.startswith("-") else "ascending") for key in keys]
     return data.combine_chunks().sort_by(order)
 
@@ -211,11 +205,11 @@ def lines(
     Args:
         name: Key of the chart.
         title: Heading.
-        data: With the column bucket_ms, in its order; column step_ms, where it is there, is the time that a row stands for.
+        data: With the column bucket_ms, sorted by it; the optional column step_ms is the time that a row covers.
         by: Column with the names of the lines.
         value: Column with the values.
         unit: Of the values.
-        width_ms: Time from one point to the next; where there is none for longer, nothing is known, and the line has a gap.
+        width_ms: Time from one point to the next; a longer time without one is a gap of the line.
         note: Sentence under the chart.
         words: See `ReportChart`.
     """
@@ -237,8 +231,8 @@ def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:
     """Width of the points of a chart over the range of a report, in whole minutes.
 
     Args:
-        parameters: The range; its end is when the report was asked for, if it has none.
-        span_ms: Length of the range if it has no beginning.
+        parameters: The range; without an end it ends at the request.
+        span_ms: Length of a range without a beginning.
     """
     if parameters.from_ms is not None:
         span_ms = (parameters.now_ms if parameters.to_ms is None else parameters.to_ms) - parameters.from_ms
@@ -249,7 +243,6 @@ def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:
 
 
 def rows_of(data: pa.Table) -> list[dict[str, Any]]:
-    """Rows as dictionaries."""
     rows: list[dict[str, Any]] = data.to_pylist()
     return rows
 
@@ -260,7 +253,7 @@ def total(data: pa.Table, column: str) -> int:
 
 
 def per(some: float, whole: float) -> float:
-    """A mean or a share; of nothing it is not known, which is NaN."""
+    """A mean or a share; NaN if the whole is 0."""
     return some / whole if whole else math.nan
 
 

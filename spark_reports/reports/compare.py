@@ -20,10 +20,10 @@ DAY_MS = 86_400_000
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse a comparison of nothing.
+    """Check that there is a period.
 
     Raises:
-        UsageError: The period has no beginning.
+        UsageError: It has no beginning.
     """
     if parameters.from_ms is None:
         raise UsageError("compare needs a period: say where it begins with --from (and where it ends with --to; else now).")
@@ -38,7 +38,6 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Changes, the largest first."""
     size = pc.abs(found["changes"]["messages_change"])
     changes = ordered(found["changes"].append_column("order", size), "-order", "topic", "tag").drop_columns("order")
     sums = ("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before")
@@ -46,7 +45,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Changes and what they come to."""
     from_ms, to_ms, earlier_ms = _period(found.parameters)
     by_topic_tag = first(found)
     changes = by_topic_tag.data

@@ -1,4 +1,4 @@
-"""Report ``delay``: planned against real delivery, by level and for timers."""
+"""Report ``delay``: planned and real delivery, by level and for timers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,10 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Lateness by level."""
     return table("by_level", "By level", _named(found["levels"], found.parameters.text("levels").split()), totals=_SUMS)
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Lateness by level and topic."""
     of_levels = first(found)
     levels = of_levels.data
     topics = _named(found["topics"], found.parameters.text("levels").split(), "topic")

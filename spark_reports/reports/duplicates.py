@@ -29,12 +29,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Sums of unique keys by topic, which are there before keys and bodies are compared."""
+    """Sums of unique keys by topic, which are ready before keys and bodies are compared."""
     return _by_topic(found[FIRST[0]], "Same unique key, by topic")
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Sums and cases."""
     by_topic = _by_topic(found["sums"], "By sameness and topic")
     totals = by_topic.data
     repeats = {name: sum(row["repeats"] for row in rows_of(totals) if row["sameness"] == name) for name in SAMENESS}
@@ -75,7 +74,7 @@ def _by_topic(rows: pa.Table, title: str) -> ReportTable:
 
 
 def _named(cases: pa.Table) -> pa.Table:
-    """Cases by what they have in common, a key or a body."""
+    """Cases by their common key or body."""
     key = pc.coalesce(cases["key"], cases["digest"])
     return cases.set_column(cases.column_names.index("key"), "key", key).drop_columns("digest")
 

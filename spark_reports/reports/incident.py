@@ -28,7 +28,7 @@ _FAILURES = ("retried", "dead", "given_up")
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse what is no window.
+    """Check that there is a window.
 
     Raises:
         UsageError: It has no beginning, or is longer than a day.
@@ -88,14 +88,12 @@ def _sampled(reading: ReportInput, begin_ms: int, from_ms: int) -> dict[str, Dat
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The window by topic, beside the time before it."""
     return table(
         "by_topic", "By topic", _with_change(found["topics"], found), totals=("messages", "messages_before", "store_bytes")
     )
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The page: what was different, and what happened."""
     parameters = found.parameters
     from_ms = parameters.from_ms
     assert from_ms is not None
@@ -137,7 +135,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _with_change(topics: pa.Table, found: QueryResults) -> pa.Table:
-    """Change against the time before, both by minute: the two are not equally long."""
+    """Change against the time before, both per minute, because the two differ in length."""
     parameters = found.parameters
     assert parameters.from_ms is not None
     minutes = (_end_ms(parameters) - parameters.from_ms) / MINUTE_MS
@@ -153,7 +151,7 @@ def _bucket(minutes: pa.Table) -> pa.ChunkedArray:
 
 
 def _every_minute(minutes: pa.Table, parameters: ReportParameters) -> pa.Table:
-    """The minutes as bucket_ms with those on which nothing was stored, which are none in the table; of these p99_ms is null."""
+    """The minutes as bucket_ms, also those without messages, which the table lacks; their p99_ms is null."""
     assert parameters.from_ms is not None
     known = dict(zip(_bucket(minutes).to_pylist(), rows_of(minutes), strict=True))
     begin_ms = parameters.from_ms - parameters.number("before-min") * MINUTE_MS

@@ -32,13 +32,12 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The first business keys; how many more there are is not known yet."""
+    """The first business keys; the number of further ones is unknown at this point."""
     column, noun = _SORTS[0]
     return _ranking(column, noun, _ranked(found, column))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Rankings and evenness."""
     ranking = {column: _ranked(found, column) for column, _ in _SORTS}
     even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))

@@ -57,7 +57,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Service levels, the worst hours, the episodes."""
     of_groups = first(found)
     groups = of_groups.data
     hours = ordered(found["hours"], "-late_ms", "-lag_max", "hour_time", "group", "store")

@@ -1,7 +1,7 @@
-"""Report ``latency``: from the producer's clock to the broker's, by host, with clocks that run ahead apart.
+"""Report ``latency``: from the producer's clock to the broker's, by host, separately for clocks that run ahead.
 
-Negative values are clocks, not speed; they are counted and shown by themselves and are in no percentile. Messages that tell no
-time of birth are counted.
+Negative values are wrong clocks; they are counted and shown separately and are in no percentile. Messages without a time of
+birth are counted.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Percentiles by host, of clocks that are not ahead."""
     return table("by_host", "By host", _with_skew(ordered(found["hosts"], "-p99_ms", "host"), PLAUSIBLE), totals=("messages",))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Percentiles by host; hosts whose clock is ahead."""
     hosts = ordered(found["hosts"], "-p99_ms", "host")
     by_host = first(found)
     plausible, ahead = by_host.data, _with_skew(hosts, AHEAD)

@@ -1,4 +1,4 @@
-"""Report ``operations``: what people did from the console, and what happened to the broker."""
+"""Report ``operations``: users' actions in the console, and events of the broker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING_RECORDED = say("No action and no event was recorded in this range.")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Actions and events, as they were recorded."""
+    """Actions and events, as recorded."""
     acted = reading.samples("actions")
     happened = reading.samples("events") if reading.has_history else acted.limit(0).select(
         "store", "time", F.col("action").alias("kind"), "subject", F.col("details").alias("text")
@@ -33,12 +33,10 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Actions by kind."""
     return table("by_action", "By action", _by_action(ordered(found["actions"], "time", "store")), totals=("times", "failed"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """By kind of action and of event; and all of them in time."""
     acted = ordered(found["actions"], "time", "store")
     happened = ordered(found["events"], "time", "store")
     of_actions = first(found)
@@ -70,7 +68,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _by_action(acted: pa.Table) -> pa.Table:
-    """Actions by kind; a line that tells of a failure belongs to the action before it."""
+    """Actions by kind; a line of a failure belongs to the action before it."""
     failed = pc.ends_with(acted["action"], FAILED)
     names = pc.replace_substring_regex(acted["action"], pattern=r"\.failed$", replacement="")
     rows = pa.table({"action": names, "asked": pc.invert(failed).cast(pa.int64()), "failed": failed.cast(pa.int64()),

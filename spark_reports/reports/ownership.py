@@ -1,4 +1,4 @@
-"""Report ``ownership``: which client had which queue when, how often queues moved, and how long they had nobody."""
+"""Report ``ownership``: owners of queues over time, how often queues moved, and how long they had no owner."""
 
 from __future__ import annotations
 
@@ -35,13 +35,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Changes by queue."""
     queues = ordered(found["queues"], "-changes", "-unowned_ms", "group", "topic", "queue_id", "store")
     return table("by_queue", "By queue", queues, totals=("changes", "sampled_ms", "unowned_ms"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Changes by queue and in time."""
     of_queues = first(found)
     queues = of_queues.data
     moves = ordered(found["rebalances"], "-changes", "first_time", "group", "store")

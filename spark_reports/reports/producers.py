@@ -1,4 +1,4 @@
-"""Report ``producers``: who sends here, since when, and what."""
+"""Report ``producers``: the hosts that send, since when, and what."""
 
 from __future__ import annotations
 
@@ -36,13 +36,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Hosts, the busiest first."""
     hosts = ordered(with_share(found["hosts"]), "-messages", "host")
     return table("by_host", "By host", hosts, totals=("messages", "store_bytes"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The inventory."""
     of_hosts = first(found)
     hosts = of_hosts.data
     newest = max((row["last_time"] for row in rows_of(hosts)), default=None)
@@ -79,7 +77,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _width_ms(parameters: ReportParameters) -> int:
-    """Width of the bars over time: hours, finer where a range was asked for."""
+    """Width of the bars over time: hours, finer if a range was requested."""
     return HOUR_MS if parameters.from_ms is None else bucket_ms(parameters)
 
 
@@ -91,7 +89,6 @@ def _timed(times: pa.Table) -> pa.Table:
 
 
 def _over_time(times: pa.Table, width_ms: int) -> ReportChart:
-    """The busiest hosts over time."""
     by_host: dict[str, dict[object, float]] = {}
     for row in rows_of(ordered(times, "host", "bucket_ms")):
         by_host.setdefault(str(row["host"]), {})[row["bucket_ms"]] = float(row["messages"])

@@ -24,13 +24,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Rows by queue."""
     queues = ordered(found["queues"], "store", "topic", "queue_id")
     return table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Balance and gaps."""
     of_queues = first(found)
     queues = of_queues.data
     topics = ordered(found["topics"], "-skewness", "store", "topic")

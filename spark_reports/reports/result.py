@@ -1,6 +1,6 @@
-"""What a report hands to the output: findings, tables and charts, without a word on how they are shown.
+"""The result of a report: findings, tables and charts, without any presentation.
 
-Charts name columns of the tables, so that picture and figures are the same by construction.
+Charts use columns of the tables, so that pictures and figures agree.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from spark_reports.vocabulary import ValueUnit
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One large figure at the top of the page."""
-
     value: float
     unit: ValueUnit
     label: str
@@ -31,7 +29,7 @@ class ReportTable:
         name: File name without ending.
         title: Heading.
         data: The rows.
-        units: Column → how its values are written; in the order columns are shown.
+        units: Column → format of its values; in display order.
         titles: Column → heading.
         totals: Column → total shown under the table.
         note: Sentence under the table.
@@ -48,8 +46,6 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportSeries:
-    """One line or stack of bars."""
-
     name: str
     x: list[object]
     y: list[float]
@@ -67,7 +63,7 @@ class ReportChart:
         unit: Of the values.
         series: In drawing order.
         note: Sentence under the chart, such as the width of its bars.
-        words: What stands beside bars, or names lines, are words of the report, to be translated, and not names of anything.
+        words: Labels of bars or lines are words of the report, which are translated, instead of names.
     """
 
     name: str
@@ -81,7 +77,7 @@ class ReportChart:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Records that were looked at and are not in the report, by reason; or damaged places."""
+    """Records that were read and are not in the report, by reason; or damaged places."""
 
     reason: str
     rows: int
@@ -99,12 +95,12 @@ class ReportResult:
         rows: Messages in the report.
         found_from_ms: Store time of the first of them in epoch milliseconds; None if there are none.
         found_to_ms: Of the last.
-        skipped: What was left out.
+        skipped: Records that were left out.
         headlines: Figures at the top.
         findings: Sentences, the most important first.
         charts: In page order.
         tables: In page order.
-        notes: What a reader must know to read the figures rightly.
+        notes: Explanations that are needed to read the figures correctly.
     """
 
     rows: int
@@ -119,10 +115,10 @@ class ReportResult:
 
     @property
     def looked_at(self) -> int:
-        """Records looked at: in the report and left out for a reason other than damage."""
+        """Records read: in the report, and left out for a reason other than damage."""
         return self.rows + sum(skip.rows for skip in self.skipped if not skip.damaged)
 
     @property
     def complete(self) -> bool:
-        """Nothing that belongs in the report could not be read."""
+        """Whether everything that belongs in the report could be read."""
         return not any(skip.damaged for skip in self.skipped)

@@ -1,4 +1,4 @@
-"""Report ``sizes``: message sizes by topic and tag, the largest, and what compression would save."""
+"""Report ``sizes``: message sizes by topic and tag, the largest, and the savings of compression."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from spark_reports.vocabulary import ValueUnit
 FIRST = ("topics",)
 LARGEST_MAX = 100
 LIMIT_BYTES = 4 << 20
-"""What a broker takes by default (maxMessageSize)."""
+"""Default limit of a broker (maxMessageSize)."""
 NEAR_LIMIT = 0.75
 TRIAL = "trial"
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sizes by topic and tag, classes, the largest; and the trial on a sample of bodies, if one is asked for."""
+    """Sizes by topic and tag, classes, the largest; and the trial on a sample of bodies, if one is requested."""
     source = read(reading, *SIZE_COLUMNS)
     largest = source.messages.orderBy(F.desc("body_bytes"), "store", "physical_offset").limit(LARGEST_MAX)
     made = {
@@ -38,13 +38,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Sizes by topic and tag."""
     topics = ordered(found["topics"], "-store_bytes", "topic", "tag")
     return table("by_topic_tag", "By topic and tag", topics, totals=("messages", "body_bytes", "store_bytes", "overhead_bytes"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Sizes, classes, savings."""
     by_topic_tag = first(found)
     topics = by_topic_tag.data
     classes = ordered(found["classes"], "size_class")

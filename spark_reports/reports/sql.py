@@ -1,8 +1,8 @@
 """Report ``sql``: a query of the user's own over messages and samples.
 
 Table ``messages`` has the columns of the data source (`spark_reports.datasource.schema`), the body among them if the query
-names it; columns that the query does not name are not read. The tables of samples (`spark_reports.samples.tables`) are there
-under their names where the store has a history. Queries can be kept under a name.
+names it; columns that the query does not name are not read. If the store has a history, the tables of samples
+(`spark_reports.samples.tables`) exist under their names. Queries can be saved under a name.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("rows",)
 MASKS_MESSAGES = True
-"""What rules hide, the query does not see."""
+"""The query sees masked messages."""
 VIEW = "messages"
 _QUERY = re.compile(r"[\s(]*(with|select|values|from)\b", re.IGNORECASE)
 _CHANGE = re.compile(
     r"\b(insert|create|drop|alter|load|export|set|add|reset|refresh|cache|truncate|merge|update|delete)\b\s+\w", re.IGNORECASE
 )
 _ASIDE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\r\n]*|/\*.*?\*/""", re.DOTALL)
-"""Texts, quoted names and comments: in them words are no words of SQL."""
+"""Texts, quoted names and comments, whose words are no words of SQL."""
 _STAR = re.compile(r"(select(\s+(all|distinct))?|,|\.)\s*\*|^[\s(]*from\b", re.IGNORECASE)
 """All columns: a star that counts nothing, or a query that begins with its table."""
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse what is no query.
+    """Check the query.
 
     Raises:
-        UsageError: There is none or two, it would change something, or it asks for a query that is not saved.
+        UsageError: There is none or two, it would change something, or it names a query that is not saved.
     """
     text = query_of(parameters)
     query = _without_asides(text)
@@ -51,7 +51,7 @@ def check(parameters: ReportParameters) -> None:
 
 
 def query_of(parameters: ReportParameters) -> str:
-    """The query, given or saved before.
+    """The query, given or saved.
 
     Raises:
         UsageError: There is none or two, or none is saved under the name.
@@ -63,7 +63,7 @@ def query_of(parameters: ReportParameters) -> str:
 
 
 def wanted_columns(query: str) -> list[str]:
-    """Columns of the data source that a query can refer to: those it names, or all but the body with a star."""
+    """Columns of the data source that a query can use: those it names, or with a star all but the body."""
     words = {word.lower() for word in re.findall(r"\w+", query)}
     starred = _STAR.search(_without_asides(query))
     named = [name for name in ALL_COLUMNS.names if name in words and name not in SKIPPED_COLUMNS]
@@ -109,7 +109,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The rows, and the query."""
     limit, made = found.parameters.number("rows"), first(found)
     query = query_of(found.parameters)
     if found.parameters.text("save-as"):

@@ -1,4 +1,4 @@
-"""Report ``tags``: tags and properties in use, tags gone silent, and dead ones, which nobody subscribes."""
+"""Report ``tags``: tags and properties in use, tags gone silent, and dead ones, which no group subscribes."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Tags by topic, and what is known of who subscribes them."""
+    """Tags by topic, and their known subscriptions."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
     return table("by_tag", "By topic and tag", tags, totals=("messages",))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The catalogue."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     by_tag = first(found)
     tags = by_tag.data
@@ -102,7 +101,7 @@ _NOT_RECORDED = (
 
 
 def _recorded_ms(recorded: pa.Table | None) -> int:
-    """How long subscriptions were recorded, of several stores where that was the shortest; 0: they are not known.
+    """How long subscriptions were recorded, of several stores the shortest time; 0: they are unknown.
 
     A row without times stands for a store, so that one without a record counts too.
     """
@@ -114,7 +113,7 @@ def _recorded_ms(recorded: pa.Table | None) -> int:
 
 
 def _judged(tags: pa.Table, *, is_known: bool) -> pa.Table:
-    """Tags with ``state``; null where no consumers of users read."""
+    """Tags with ``state``; null if no consumers of users read the topic."""
     if not is_known:
         states = [UNKNOWN if row["for_consumers"] else None for row in rows_of(tags)]
     else:
@@ -145,7 +144,7 @@ def _dead_findings(dead: pa.Table, recorded_ms: int) -> list[str]:
 
 
 def _cut(properties: pa.Table) -> pa.Table:
-    """Examples of a length to look at; cut here, for in a part nobody finds what is to be masked."""
+    """Examples of a readable length; cut only here, because masking needs the whole text."""
     place = properties.column_names.index("example")
     return properties.set_column(place, "example", pc.utf8_slice_codeunits(properties["example"], 0, EXAMPLE_CHARACTERS))
 

@@ -1,8 +1,8 @@
 """Report ``throughput``: messages and bytes by minute, topic, tag and producer.
 
-Counts stored records by broker time, as they lie in the log: a delayed or transactional message has one record in an
-internal topic and another one where it was delivered, and each is counted where it is. Sizes are those of stored bodies
-(compressed ones as compressed) and of whole records.
+Counts stored records by broker time, as stored: a delayed or transactional message has one record in an internal topic and
+another one in its target topic, and each is counted. Sizes are those of stored bodies (compressed ones as compressed) and of
+whole records.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EXTREMES = [("body_bytes_max", "max"), ("store_bytes_max", "max"), ("first_time
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """What Spark computes: the traffic rows, which hold the accounting too, so that the bytes are read once."""
+    """The traffic rows, which hold the accounting too, so that the bytes are read once."""
     parts = reading.sums(*TRAFFIC_KEYS)
     if parts is None:
         parts = reading.records(MESSAGE_COLUMNS).transform(each_a_sum)
@@ -56,7 +56,6 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The report from the traffic rows that the query gave."""
     rows = found[TRAFFIC].combine_chunks()
     by_all = rows.filter(pc.is_null(rows["skipped_reason"]))
     traffic = _grouped(by_all, ["minute", "topic", "tag"], "minute", "topic", "tag")
@@ -96,7 +95,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _grouped(traffic: pa.Table, keys: list[str], *order: str) -> pa.Table:
-    """Sums by some columns, in the order of some of these; else those with the most messages first."""
+    """Sums by some columns, sorted by some of these; else by messages, most first."""
     grouped = traffic.group_by(keys).aggregate([*_SUMS, *_EXTREMES])
     names = [name.removesuffix("_sum").removesuffix("_min") for name in grouped.column_names]
     grouped = grouped.rename_columns([name.replace("_max_max", "_max").replace("time_max", "time") for name in names])

@@ -1,4 +1,4 @@
-"""Report ``transactions``: outcomes, checks, time to decision, and what was given up or hangs."""
+"""Report ``transactions``: outcomes, checks, time to decision, and undecided or given up ones."""
 
 from __future__ import annotations
 
@@ -39,13 +39,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Outcomes by group and topic."""
     groups = ordered(found["groups"], "-transactions", "group", "topic")
     return table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks", "extra_copies"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Outcomes with their figures."""
     of_groups = first(found)
     groups = of_groups.data
     checks = ordered(found["checks"], "checks")

@@ -1,4 +1,4 @@
-"""What was read and what was left out: the rows that every manifest is made of."""
+"""The accounting rows of every manifest: records read, and records left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from spark_reports.datasource.schema import SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS
 
 ACCOUNTED = ("store", "store_time", "physical_offset", *SKIPPED_COLUMNS)
-"""What `accounting` needs of a read."""
+"""Columns that `accounting` needs."""
 
 
 def messages_of(read: DataFrame) -> DataFrame:
@@ -17,7 +17,7 @@ def messages_of(read: DataFrame) -> DataFrame:
 
 
 def accounting(read: DataFrame) -> DataFrame:
-    """One row of totals, and one for each store and reason of what was skipped.
+    """One row of totals, and one for each store and reason of skipped records.
 
     Returns:
         skipped_reason (null: the messages), skipped_store, messages, first_time, last_time, skipped_rows, skipped_bytes,
@@ -35,12 +35,7 @@ def accounting(read: DataFrame) -> DataFrame:
 
 
 def sample_accounting(samples: DataFrame, time: str = "time") -> DataFrame:
-    """The row of totals that `accounting` gives, of samples.
-
-    Args:
-        samples: With their time in a column.
-        time: Name of that column.
-    """
+    """The row of totals of `accounting`, for samples with their time in the column ``time``."""
     nothing = F.lit(None)
     return samples.agg(
         nothing.cast("string").alias("skipped_reason"),

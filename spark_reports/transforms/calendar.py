@@ -1,5 +1,3 @@
-"""When messages are stored: by hour of a zone."""
-
 from __future__ import annotations
 
 from pyspark.sql import DataFrame

@@ -1,4 +1,4 @@
-"""Dead letters by age and by what they have in common."""
+"""Dead letters by age and by common properties."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_THE_SYSTEM = (
 
 
 def dead_letters(messages: DataFrame, now_ms: int) -> DataFrame:
-    """Dead letters with group, topic (where they came from) and age (index into `AGES`)."""
+    """Dead letters with group, original topic and age (index into `AGES`)."""
     age_ms = F.lit(now_ms) - F.unix_millis("store_time")
     age = F.lit(len(_AGE_LIMITS_MS))
     for index in range(len(_AGE_LIMITS_MS) - 1, -1, -1):

@@ -1,6 +1,6 @@
-"""What was stored twice: the same unique key, the same business key under another unique key, the same body.
+"""Repeated messages: the same unique key, the same business key under another unique key, the same body.
 
-A repeat is a record that comes within a time of the one before it in its case; later ones are taken for lawful.
+A repeat is a record within a time limit after the one before it in its case; later ones are regarded as intended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BODY = ("body_crc", "body_bytes")
 
 
 def by_sameness(messages: DataFrame, within_ms: int) -> dict[str, DataFrame]:
-    """Of each sameness one row for each case with a repeat.
+    """For each sameness one row for each case with a repeat.
 
     Args:
         messages: With `DUPLICATE_COLUMNS`.
@@ -63,7 +63,6 @@ def by_sameness(messages: DataFrame, within_ms: int) -> dict[str, DataFrame]:
 
 
 def cases(found: Mapping[str, DataFrame]) -> DataFrame:
-    """The rows of all samenesses."""
     return functools.reduce(DataFrame.unionByName, found.values())
 
 

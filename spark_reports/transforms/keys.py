@@ -1,4 +1,4 @@
-"""Business keys and ordering keys: how often, where, how evenly."""
+"""Business keys and ordering keys: frequency, queues, evenness."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ KEY_COLUMNS = ("store", "real_topic", "real_queue_id", "keys", "ordering_key", "
 
 
 def key_counts(messages: DataFrame, column: str) -> DataFrame:
-    """Messages as they were sent, by topic and key.
+    """Messages as sent, by topic and key.
 
     Args:
         messages: With `KEY_COLUMNS`.
         column: ``keys`` (a message counts for each of its keys) or ``ordering_key``.
 
     Returns:
-        topic, key, messages, queues (how many of all stores the key is sent to), queue_share (of the uses of keys in a queue,
-        those of this key; of the queue where that is most), first_time, last_time.
+        topic, key, messages, queues (number of queues of all stores with the key), queue_share (greatest share of this key
+        among the uses of keys in a queue), first_time, last_time.
     """
     key = F.explode("keys") if column == "keys" else F.col(column)
     queue = F.struct("store", "real_queue_id").alias("queue")
@@ -50,7 +50,7 @@ def with_share_of_topic(counts: DataFrame) -> DataFrame:
 
 
 def evenness(counts: DataFrame) -> DataFrame:
-    """How evenly the messages of a topic spread over its keys.
+    """Evenness of the messages of a topic over its keys.
 
     Returns:
         topic, distinct_values (keys), keyed (messages with a key), messages_max (of one key), gini (0: even, near 1: one key

@@ -1,4 +1,4 @@
-"""Who had which queue when: changes of owner from the table ``ownership`` of the samples."""
+"""Owners of queues over time: changes of owner from the table ``ownership`` of the samples."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 REBALANCE_MS = 30_000
-"""Changes of one group that are not further apart belong to one rebalance; clients rebalance every 20 s."""
+"""Changes of one group within this time of each other belong to one rebalance; clients rebalance every 20 s."""
 
 _QUEUE = ["store", "group", "topic", "queue_id"]
 
 
 def changes(stretches: DataFrame) -> DataFrame:
-    """One row for each change of owner; what happened while nothing was sampled is not known and left out.
+    """One row for each change of owner; changes between samples are unknown and left out.
 
     Returns:
-        store, group, topic, queue_id, change_time, owner_before, owner (null: nobody).
+        store, group, topic, queue_id, change_time, owner_before, owner (null: none).
     """
     order = Window.partitionBy(*_QUEUE).orderBy("from_time")
     rows = stretches.withColumn("owner_before", F.lag("owner").over(order)).withColumn("turn", F.row_number().over(order))
@@ -24,7 +24,7 @@ def changes(stretches: DataFrame) -> DataFrame:
 
 
 def by_queue(stretches: DataFrame) -> DataFrame:
-    """How each queue fared.
+    """Ownership figures of each queue.
 
     Returns:
         store, group, topic, queue_id, changes, owners (different ones), sampled_ms, unowned_ms.
@@ -40,7 +40,7 @@ def by_queue(stretches: DataFrame) -> DataFrame:
 
 
 def rebalances(moved: DataFrame) -> DataFrame:
-    """`changes` of a group that come together.
+    """Groups of simultaneous `changes`.
 
     Returns:
         store, group, first_time, last_time, changes, queues, apart_ms (from the first to the last change).

@@ -1,4 +1,4 @@
-"""Who sends: messages as they were sent, by the address the broker saw."""
+"""Producers: messages as sent, by the address the broker saw."""
 
 from __future__ import annotations
 

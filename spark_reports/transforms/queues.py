@@ -1,4 +1,4 @@
-"""Queues: how much each holds, and which queue offsets are missing."""
+"""Queues: their sizes, and missing queue offsets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def topic_rows(queues: DataFrame) -> DataFrame:
     """One row for each topic.
 
     Returns:
-        store, topic, queues, silent (ids below the highest with no message), messages, largest (of one queue), skewness
+        store, topic, queues, silent (ids below the highest without a message), messages, largest (of one queue), skewness
         (largest by mean), offsets_missing.
     """
     silent = F.max("queue_id") + 1 - F.count("*")

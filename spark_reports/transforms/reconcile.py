@@ -1,4 +1,4 @@
-"""A list of keys against what is stored."""
+"""A list of keys against the stored messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
 
     Args:
         messages: With `RECONCILE_COLUMNS`.
-        wanted: Columns key and list_row, its place; a key may stand in it several times.
+        wanted: Columns key and list_row, its place; a key may occur several times.
         column: ``keys`` or ``unique_key``.
 
     Returns:
-        key, list_row (the first one in the list), listed (how often in it), copies (messages as sent), retried, dead, topic (of
+        key, list_row (its first one), listed (occurrences in the list), copies (messages as sent), retried, dead, topic (of
         the first), first_time, last_time, state.
     """
     listed = wanted.groupBy("key").agg(F.min("list_row").alias("list_row"), F.count("*").alias("listed"))

@@ -1,6 +1,6 @@
-"""Chains of messages that consumers gave back: how far each came.
+"""Chains of messages that consumers failed on: the attempts of each.
 
-One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts; of POP consumers, whose
+One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts; for POP consumers, whose
 broker makes the copies and sets none, by the unique key.
 
 Source: docs/spec/broker.md §8.1, §6.7.
@@ -23,10 +23,10 @@ _DLQ = "%DLQ%"
 
 
 def chains(messages: DataFrame) -> DataFrame:
-    """One row for each message that a group gave back.
+    """One row for each message that a group failed on.
 
     Returns:
-        group, topic (where it came from), tag, host (of its producer), attempt (last one delivered; 0: dead at once), state,
+        group, topic (its origin), tag, host (of its producer), attempt (last one delivered; 0: dead at once), state,
         first_time, last_time.
     """
     target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))

@@ -1,4 +1,4 @@
-"""Message sizes, and what compression would make of a sample of bodies."""
+"""Message sizes, and the effect of compression on a sample of bodies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ SIZE_COLUMNS = (
 SAMPLE_COLUMNS = ("topic", "physical_offset", "sys_flag", "body")
 COMPRESSED_BIT = 1
 ZLIB_LEVEL = 5
-"""The level of RocketMQ's Java client."""
 
 _TRIAL = pa.schema([("topic", pa.string()), ("body_bytes", pa.int64()), ("compressed_bytes", pa.int64())])
 

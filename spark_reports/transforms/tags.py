@@ -1,4 +1,4 @@
-"""Tags and properties in use, and who subscribed the tags."""
+"""Tags and properties in use, and the subscribers of tags."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 TAG_COLUMNS = ("topic", "tag", "kind", "store_time", "properties")
 FOR_CONSUMERS = ("normal", "fifo", "delivered", "committed")
-"""Kinds of messages that lie where consumers of users read them."""
+"""Kinds of messages that consumers of users read."""
 BY_TAG = ("TAG", "")
-"""Types of expressions that name tags; where the type is not known it is taken for one of them."""
+"""Types of expressions that name tags; an unknown type is taken for one of them."""
 
 
 def tag_rows(messages: DataFrame) -> DataFrame:
     """One row for each topic and tag.
 
     Returns:
-        topic, tag (null: none), messages, first_time, last_time, silent_ms (how much longer the topic went on), for_consumers
+        topic, tag (null: none), messages, first_time, last_time, silent_ms (until the topic's last message), for_consumers
         (whether consumers of users read there).
     """
     rows = messages.groupBy("topic", "tag").agg(
@@ -30,15 +30,14 @@ def tag_rows(messages: DataFrame) -> DataFrame:
 
 
 def with_subscribers(tags: DataFrame, subscriptions: DataFrame) -> DataFrame:
-    """Tag rows with the groups that wanted them at any time in which subscriptions were recorded.
+    """Tag rows with the groups that subscribed them at any recorded time.
 
     Args:
         tags: Of `tag_rows`.
         subscriptions: Rows of the table ``subscriptions`` of the samples.
 
     Returns:
-        The columns of ``tags``, subscribers (groups whose tags take them), filters (groups with a filter on the topic that does
-        not go by tags alone).
+        The columns of ``tags``, subscribers (groups whose tags match), filters (groups with another filter on the topic).
     """
     wants = subscriptions.where("group is not null")
     is_tag = F.col("expression_type").isin(*BY_TAG)
