@@ -17,7 +17,7 @@ _COMMON_PAIR = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")
 _FOREIGN = re.compile(
     r"[À-ÖØ-öø-ÿ]{3}"  # hardly a word of a Western language has three accents in a row
     r"|(?<![A-Za-zÀ-ÖØ-öø-ÿ])[À-ÖØ-öø-ÿ]{2}(?![A-Za-zÀ-ÖØ-öø-ÿ])"  # two are no word
-    r"|[¢-©¬-¾×÷][À-ÿ]|[À-ÿ][¡-§«-\xad¯±´-¶¸¹¼-¿×÷]|[\xa0-¿×÷]{2}"  # nor are letters and signs side by side
+    r"|[¢-©¬-¾×÷][À-ÿ]|[À-ÿ][¡-\xa7«-\xad¯±´-¶¸¹¼-¿×÷]|[\xa0-¿×÷]{2}"  # nor are letters and signs side by side
     r"|[ß-öø-ÿ][A-Z]"  # nor does a capital letter follow a small one
 )
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
