@@ -39,6 +39,7 @@ CHART_BARS_MAX = 15
 CHART_POINTS_MAX = 400
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 ACCOUNTING = "accounting"
+NO_TAG = "(no tag)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,11 @@ class QueryResults:
 
     @property
     def messages(self) -> int:
-        return total(self._read_rows(), "messages")
+        return total(self.read_rows, "messages")
 
-    def _read_rows(self) -> pa.Table:
+    @property
+    def read_rows(self) -> pa.Table:
+        """The accounting rows of the messages read."""
         rows = self.tables[ACCOUNTING]
         return rows.filter(pc.is_null(rows["skipped_reason"]))
 
@@ -103,22 +106,22 @@ class QueryResults:
 
         A chart without a point is left out.
         """
-        rows = self._read_rows()
-        skipped = skips(self.tables[ACCOUNTING])
+        rows = self.read_rows
+        skipped = _skips(self.tables[ACCOUNTING])
         return ReportResult(
             rows=self.messages,
-            found_from_ms=milliseconds(pc.min(rows["first_time"])),
-            found_to_ms=milliseconds(pc.max(rows["last_time"])),
+            found_from_ms=_milliseconds(pc.min(rows["first_time"])),
+            found_to_ms=_milliseconds(pc.max(rows["last_time"])),
             skipped=skipped,
             headlines=tuple(headlines),
-            findings=tuple(findings) if self.messages else (nothing_found(skipped, nothing),),
+            findings=tuple(findings) if self.messages else (UNREAD if any(skip.damaged for skip in skipped) else nothing,),
             charts=tuple(chart for chart in charts if any(one.y for one in chart.series)) if self.messages else (),
             tables=tuple(tables),
             notes=tuple(notes),
         )
 
 
-def skips(rows: pa.Table) -> tuple[Skip, ...]:
+def _skips(rows: pa.Table) -> tuple[Skip, ...]:
     """Skipped records, from rows with the columns of `accounting`."""
     skipped = rows.filter(pc.is_valid(rows["skipped_reason"])).sort_by(
         [("skipped_reason", "ascending"), ("skipped_store", "ascending")]
@@ -134,11 +137,6 @@ def skips(rows: pa.Table) -> tuple[Skip, ...]:
         )
         for row in skipped.to_pylist()
     )
-
-
-def nothing_found(skipped: Sequence[Skip], nothing: str = NOTHING) -> str:
-    """The finding without any message: if something could not be read, it is unknown whether there are messages."""
-    return UNREAD if any(skip.damaged for skip in skipped) else nothing
 
 
 # ---- tables and charts -------------------------------------------------------------------------------------------------
@@ -173,6 +171,11 @@ def with_share(data: pa.Table, column: str = "messages") -> pa.Table:
     return data.append_column("share", pc.divide(data[column].cast(pa.float64()), whole))
 
 
+def topic_tag_labels(rows: pa.Table) -> list[object]:
+    """Labels of rows with a topic and a tag."""
+    return [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in rows_of(rows)]
+
+
 def bars(
     name: str,
     title: str,
@@ -186,6 +189,14 @@ def bars(
     note = first_of(min(len(labels), CHART_BARS_MAX), len(labels))
     series = ReportSeries(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
     return ReportChart(name, title, "bars", unit, (series,), note, words)
+
+
+def bars_of(  # noqa: PLR0917  as `bars`, with the columns in place of the lists
+    name: str, title: str, data: pa.Table, label: str, value: str, unit: ValueUnit = ValueUnit.COUNT, *, words: bool = False
+) -> ReportChart:
+    """Horizontal bars of two columns of a table, see `bars`."""
+    labels, values = data[label].to_pylist(), data[value].to_pylist()
+    return bars(name, title, labels, [math.nan if one is None else one for one in values], unit, words=words)
 
 
 def lines(
@@ -257,7 +268,7 @@ def per(some: float, whole: float) -> float:
     return some / whole if whole else math.nan
 
 
-def milliseconds(moment: pa.Scalar) -> int | None:
+def _milliseconds(moment: pa.Scalar) -> int | None:
     """Epoch milliseconds of a timestamp; None of a null."""
     value = moment.as_py()
     return None if value is None else round(value.timestamp() * 1000)

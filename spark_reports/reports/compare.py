@@ -9,7 +9,18 @@ from pyspark.sql import DataFrame
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, per, read, rows_of, table, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    QueryResults,
+    bars,
+    ordered,
+    per,
+    read,
+    rows_of,
+    table,
+    topic_tag_labels,
+    total,
+)
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
@@ -60,15 +71,14 @@ def result(found: QueryResults) -> ReportResult:
             bars(
                 "changes",
                 "Change in messages by topic and tag",
-                [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(changes)],
+                topic_tag_labels(changes),
                 changes["messages_change"].to_pylist(),
             ),
         ),
         tables=(by_topic_tag,),
         notes=(
             f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at "
-            f"{time_text(from_ms - earlier_ms)}. "
-            f"Rows read are those of both and of the time between."
+            f"{time_text(from_ms - earlier_ms)}. Rows read are those of both and of the time between."
             + (" They overlap." if to_ms - from_ms > earlier_ms else ""),
             "Compare the same weekdays; and remember that retention may have cut the earlier period.",
         ),

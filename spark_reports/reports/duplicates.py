@@ -87,8 +87,7 @@ def _findings(totals: pa.Table, repeats: dict[str, int]) -> list[str]:
     sentences = [
         (
             f"{number(repeats[UNIQUE_KEY], 'message')} {'was' if repeats[UNIQUE_KEY] == 1 else 'were'} "
-            "stored again under the same unique key: "
-            "a producer sent again what had arrived."
+            "stored again under the same unique key: a producer sent again what had arrived."
         ),
         (
             f"{number(repeats[BUSINESS_KEY], 'message')} repeat a business key under another unique key, "

@@ -12,7 +12,18 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, MINUTE_MS, QueryResults, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    MINUTE_MS,
+    QueryResults,
+    bars_of,
+    lines,
+    ordered,
+    read,
+    rows_of,
+    table,
+    total,
+)
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, clock, duration_text, number, say
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
@@ -177,7 +188,7 @@ def _charts(minutes: pa.Table, topics: pa.Table) -> list[ReportChart]:
               width_ms=MINUTE_MS, words=True),
         lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=ValueUnit.DURATION,
               width_ms=MINUTE_MS, words=True),
-        bars("topics", "Messages of the window by topic", topics["topic"].to_pylist(), topics["messages"].to_pylist()),
+        bars_of("topics", "Messages of the window by topic", topics, "topic", "messages"),
     ]  # fmt: skip
     if failures:
         together = pa.concat_tables(failures)

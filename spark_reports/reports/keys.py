@@ -65,8 +65,7 @@ def result(found: QueryResults) -> ReportResult:
             "Keys are separated by spaces; a message counts for each of its keys.",
             (
                 "Ordering keys are known of clients that store them (5.x message groups); older ordered "
-                "sends leave no trace but the "
-                "queue. Gini: 0 even, near 1 one key has all."
+                "sends leave no trace but the queue. Gini: 0 even, near 1 one key has all."
             ),
             "Counted exactly, over messages as they were sent; copies of the broker are left out.",
         ),

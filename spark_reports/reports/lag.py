@@ -12,7 +12,7 @@ from spark_reports.reports.common import (
     MINUTE_MS,
     NO_SAMPLE,
     QueryResults,
-    bars,
+    bars_of,
     bucket_ms,
     lines,
     ordered,
@@ -77,7 +77,7 @@ def result(found: QueryResults) -> ReportResult:
             lines("lag", "Largest lag over time", ordered(found["lines"], "bucket_ms"), by="group", value="lag_max",
                   unit=ValueUnit.COUNT, width_ms=bucket_ms(found.parameters),
                   note=f"The {CHART_GROUPS_MAX} groups with the largest lag."),
-            bars("late", "Time late by group", groups["group"].to_pylist(), groups["late_ms"].to_pylist(), ValueUnit.DURATION),
+            bars_of("late", "Time late by group", groups, "group", "late_ms", ValueUnit.DURATION),
         ),
         tables=(
             of_groups,

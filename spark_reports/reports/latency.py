@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, UNBORN, latency_by, with_latency
@@ -52,7 +52,7 @@ def result(found: QueryResults) -> ReportResult:
         findings=_findings(hosts, sent, overall["p99_ms"] if overall else None),
         charts=(
             _over_time(found["hours"]),
-            bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), ValueUnit.DURATION),
+            bars_of("hosts", "99 % by host", plausible, "host", "p99_ms", ValueUnit.DURATION),
         ),
         tables=(
             by_host,

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, number, part, say
 from spark_reports.transforms.accounting import sample_accounting
@@ -49,8 +49,8 @@ def result(found: QueryResults) -> ReportResult:
         ),
         findings=_findings(by_action, acted, by_kind),
         charts=(
-            bars("actions", "Recorded actions", by_action["action"].to_pylist(), by_action["times"].to_pylist()),
-            bars("events", "Events", by_kind["kind"].to_pylist(), by_kind["times"].to_pylist()),
+            bars_of("actions", "Recorded actions", by_action, "action", "times"),
+            bars_of("events", "Events", by_kind, "kind", "times"),
         ),
         tables=(
             of_actions,

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, bars, ordered, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, bars_of, ordered, rows_of, table, total
 from spark_reports.reports.gaps import gap_findings, gap_rows
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, first_of, number, say
@@ -54,7 +54,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(total(queues, "unowned_ms"), ValueUnit.DURATION, "without owner", "all queues together"),
         ),
         findings=[*_findings(queues, groups, moves), *gap_findings(gaps)],
-        charts=(bars("groups", "Changes of owner by group", groups["group"].to_pylist(), groups["changes"].to_pylist()),),
+        charts=(bars_of("groups", "Changes of owner by group", groups, "group", "changes"),),
         tables=(
             table("by_group", "By group", groups, totals=("queues", "changes", "unowned_ms")),
             of_queues,

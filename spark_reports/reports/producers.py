@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, bucket_ms, ordered, read, rows_of, table, with_share
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, bucket_ms, ordered, read, rows_of, table, with_share
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
@@ -55,7 +55,7 @@ def result(found: QueryResults) -> ReportResult:
         findings=_findings(hosts, new, gone),
         charts=(
             _over_time(found["times"], _width_ms(found.parameters)),
-            bars("hosts", "Messages by host", hosts["host"].to_pylist(), hosts["messages"].to_pylist()),
+            bars_of("hosts", "Messages by host", hosts, "host", "messages"),
         ),
         tables=(
             of_hosts,

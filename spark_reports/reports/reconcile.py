@@ -132,8 +132,7 @@ def result(found: QueryResults) -> ReportResult:
         notes=(
             (
                 "Missing means: not in the range and topics of this report. Widen them before drawing "
-                "conclusions, and mind what "
-                "retention has cleaned away."
+                "conclusions, and mind what retention has cleaned away."
             ),
             (
                 "Copies are messages as sent; retries and dead letters stand beside them. What was consumed is not in the log, "

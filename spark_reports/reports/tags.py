@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, topic_tag_labels, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.samples.tables import SUBSCRIPTIONS
@@ -19,7 +19,6 @@ from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("tags", "recorded")
 DAY_MS = 86_400_000
-NO_TAG = "(no tag)"
 EXAMPLE_CHARACTERS = 60
 SUBSCRIBED, FILTERED, DEAD, UNKNOWN = "subscribed", "perhaps, by a filter", "dead", "not known"
 
@@ -63,14 +62,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(len(set(properties["property"].to_pylist())), ValueUnit.COUNT, "properties"),
         ),
         findings=[*_findings(found.messages, named, gone), *_dead_findings(dead, recorded_ms)],
-        charts=(
-            bars(
-                "tags",
-                "Messages by topic and tag",
-                [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in rows_of(tags)],
-                tags["messages"].to_pylist(),
-            ),
-        ),
+        charts=(bars("tags", "Messages by topic and tag", topic_tag_labels(tags), tags["messages"].to_pylist()),),
         tables=(
             by_tag,
             table("gone", "Tags gone silent", gone, totals=("messages",)),

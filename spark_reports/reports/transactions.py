@@ -83,8 +83,7 @@ def result(found: QueryResults) -> ReportResult:
             "A check writes the half message again; records of one group and unique key are one transaction.",
             (
                 "A transaction whose decision lies outside the range, or whose half message is cleaned "
-                "away, is not told rightly: "
-                "take a range with some room at both ends."
+                "away, is not told rightly: take a range with some room at both ends."
             ),
             "Brokers of 5.x commit some once more, or give up what they committed: such a transaction is committed, once.",
             "Time to decision runs from the first half record to the commit or rollback, or to the giving up.",
