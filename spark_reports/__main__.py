@@ -166,13 +166,17 @@ def _report(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
     cancellation.install()
     try:
         with reached(arguments, find_saved):
-            if arguments.parent_pipe:
-                cancellation.watch_parent()
-            if arguments.low_priority:
-                _give_way()
+            _settle(arguments)
             return 0 if carry_out(arguments, spec, cancellation) else EXIT_PARTIAL
     finally:
         cancellation.uninstall()
+
+
+def _settle(arguments: argparse.Namespace) -> None:
+    if arguments.parent_pipe:
+        watch_parent()
+    if arguments.low_priority:
+        _give_way()
 
 
 def _give_way() -> None:
@@ -218,10 +222,7 @@ def _prepare(arguments: argparse.Namespace) -> int:
 
     cancellation = Cancellation()
     cancellation.install()
-    if arguments.parent_pipe:
-        cancellation.watch_parent()
-    if arguments.low_priority:
-        _give_way()
+    _settle(arguments)
     print("Preparing Java's classes for reports; this takes a minute or two.", flush=True)
     try:
         archive = prepare_classes(cache_folder(), arguments.java_home, cancellation)

@@ -59,9 +59,6 @@ class Cancellation:
             signal.signal(number, former)
         self._former.clear()
 
-    def watch_parent(self) -> None:
-        watch_parent()
-
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self.requested:
             return

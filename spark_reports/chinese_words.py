@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 _RESOURCES = Path(__file__).resolve().parent.parent / "resources"
@@ -51,10 +50,11 @@ def word_in_chinese(text: str) -> str:
 
 @functools.cache
 def _titles() -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for path in (*sorted(TITLES.glob("*.json")), WORDS):
-        texts |= json.loads(path.read_text(encoding="utf-8"))
-    return texts
+    return _texts(*sorted(TITLES.glob("*.json")), WORDS)
+
+
+def _texts(*paths: Path) -> dict[str, str]:
+    return {english: chinese for path in paths for english, chinese in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
 def label_in_chinese(text: str, words: bool) -> str:
@@ -67,22 +67,10 @@ def label_in_chinese(text: str, words: bool) -> str:
     return word_in_chinese(text) if words else _OWN_WORDS.sub(lambda found: word_in_chinese(found[0]), text)
 
 
-def figure_in_chinese(text: str) -> str:
-    """A duration of a cell in Chinese."""
-    return _fragment(text)
-
-
-def all_in_chinese(sentences: Sequence[str]) -> list[str]:
-    return [in_chinese(sentence) for sentence in sentences]
-
-
 @functools.cache
 def _catalogue() -> list[tuple[re.Pattern[str], str]]:
     """Patterns with their translations; those with the most words first, so that the closest one matches."""
-    texts: dict[str, str] = {}
-    for path in (WORDS, CATALOGUE):
-        texts |= json.loads(path.read_text(encoding="utf-8"))
-    ordered = sorted(texts.items(), key=lambda item: -len(_GAP.sub("", item[0])))
+    ordered = sorted(_texts(WORDS, CATALOGUE).items(), key=lambda item: -len(_GAP.sub("", item[0])))
     return [(_pattern(english), chinese) for english, chinese in ordered]
 
 
@@ -96,11 +84,11 @@ def _pattern(english: str) -> re.Pattern[str]:
 def _gap(name: str, text: str) -> str:
     """The text of a gap, which may be a sentence of its own."""
     whole = in_chinese(text) if name in _SENTENCES else text
-    return _fragment(text) if whole == text else whole
+    return figure_in_chinese(text) if whole == text else whole
 
 
-def _fragment(text: str) -> str:
-    """A figure in Chinese: without the English noun."""
+def figure_in_chinese(text: str) -> str:
+    """A figure or a duration in Chinese: without the English noun."""
     if found := _SHARE.fullmatch(text):
         return f"{found[1]}/{found[2]}（{found[3]}）"
     if found := _DURATION.fullmatch(text):

@@ -33,7 +33,7 @@ from datetime import UTC, datetime
 
 from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import ReportSpec
-from spark_reports.chinese_words import all_in_chinese
+from spark_reports.chinese_words import in_chinese
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE
@@ -108,7 +108,7 @@ def manifest(
         "skipped": [asdict(skip) for skip in result.skipped],
         "headlines": [_headline(headline) for headline in result.headlines],
         "findings": list(result.findings),
-        "findings_zh": all_in_chinese(result.findings),
+        "findings_zh": [in_chinese(sentence) for sentence in result.findings],
         "notes": list(result.notes),
         "masked": masked,
         "page": PAGE,
