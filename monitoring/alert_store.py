@@ -228,10 +228,6 @@ class AlertStore:
         rows = self._connection.execute(f"{_CHANGE} WHERE id>? ORDER BY id DESC LIMIT ?", (after, count)).fetchall()
         return total, [_change(row) for row in reversed(rows)]
 
-    def last_change(self) -> int:
-        (last,) = self._connection.execute("SELECT COALESCE(MAX(id), 0) FROM changes").fetchone()
-        return int(last)
-
     def resolved_ms(self) -> dict[str, int]:
         """When each rule's alert ended, by rule id, if that is the rule's newest change."""
         rows = self._connection.execute(

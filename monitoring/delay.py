@@ -7,6 +7,7 @@ float64 with NaN = unknown. Arrays are read-only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -86,18 +87,9 @@ def no_delays() -> DelayState:
 
 
 def _state(raw: Columns, rate: Floats) -> DelayState:
-    return DelayState(
-        level=np.frombuffer(raw["level"], "<i8"),
-        delay_ms=np.frombuffer(raw["delay_ms"], "<i8"),
-        pending=np.frombuffer(raw["pending"], "<i8"),
-        next_due_ms=np.frombuffer(raw["next_due_ms"], "<i8"),
-        overdue_ms=np.frombuffer(raw["overdue_ms"], "<i8"),
-        delivered=np.frombuffer(raw["delivered"], "<i8"),
-        skipped=np.frombuffer(raw["skipped"], "<i8"),
-        late_p50_ms=np.frombuffer(raw["late_p50_ms"], "<f8"),
-        late_p99_ms=np.frombuffer(raw["late_p99_ms"], "<f8"),
-        delivered_rate=rate,
-    )
+    columns: dict[str, Any] = {name: np.frombuffer(raw[name], "<i8") for name in _INTS}
+    columns |= {name: np.frombuffer(raw[name], "<f8") for name in _FLOATS}
+    return DelayState(**columns, delivered_rate=rate)
 
 
 class DelayFigures:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from broker_core.worker.questions.administration import ConnectionPage
@@ -16,21 +16,15 @@ OLD_BEFORE = (4, 9)
 """Java clients before this version lack fixes of rebalance and of the name server's addresses."""
 BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
 _LANGUAGES = {
-    "JAVA": "Java",
     "CPP": "C++",
     "DOTNET": ".NET",
-    "PYTHON": "Python",
-    "DELPHI": "Delphi",
-    "ERLANG": "Erlang",
-    "RUBY": "Ruby",
     "OTHER": "other",
     "HTTP": "HTTP",
-    "GO": "Go",
     "PHP": "PHP",
     "OMS": "OMS",
-    "RUST": "Rust",
     "NODE_JS": "Node.js",
 }
+"""Names that are not the capitalized code."""
 
 
 class Role(Enum):
@@ -151,9 +145,8 @@ def client_rows(page: ConnectionPage, traffic: list[Traffic]) -> list[ClientRow]
         members.setdefault(row, []).append(member)
     rows: list[ClientRow] = []
     for row in range(len(page.side)):
-        rows += [_member_row(page, row, member, traffic[row]) for member in members.get(row, ())] or [
-            _plain_row(page, row, traffic[row])
-        ]
+        plain = _plain_row(page, row, traffic[row])
+        rows += [_member_row(plain, page, member) for member in members.get(row, ())] or [plain]
     return rows
 
 
@@ -166,56 +159,38 @@ def mix_of(rows: Iterable[ClientRow]) -> list[MixRow]:
     return [MixRow(client, count, count / total) for client, count in ordered]
 
 
-def _member_row(page: ConnectionPage, row: int, member: int, traffic: Traffic) -> ClientRow:
+def _member_row(plain: ClientRow, page: ConnectionPage, member: int) -> ClientRow:
     heartbeat_ms = page.member_heartbeat_ms[member]
-    language, version = language_text(page.language[row]) if page.language[row] else "", version_text(page.version[row])
-    return _row(
-        page,
-        row,
-        traffic,
-        Role(page.member_role[member]),
-        page.member_client_id[member],
-        page.member_group[member],
-        page.member_topics[member],
-        heartbeat_ms,
-        _note(language, version, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
+    return replace(
+        plain,
+        role=Role(page.member_role[member]),
+        client_id=page.member_client_id[member],
+        group=page.member_group[member],
+        topics=tuple(sorted(page.member_topics[member].items())),
+        heartbeat_ms=heartbeat_ms,
+        note=_note(plain.language, plain.version, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
     )
 
 
 def _plain_row(page: ConnectionPage, row: int, traffic: Traffic) -> ClientRow:
-    role = Role.OUT if page.side[row] == REGISTRATION else Role.OTHER
-    return _row(page, row, traffic, role, "", "", {}, -1, ConnectionNote.NONE)
-
-
-def _row(  # noqa: PLR0917  the parts of a row, in its order
-    page: ConnectionPage,
-    row: int,
-    traffic: Traffic,
-    role: Role,
-    client_id: str,
-    group: str,
-    topics: Mapping[str, str],
-    heartbeat_ms: int,
-    note: ConnectionNote,
-) -> ClientRow:
     return ClientRow(
         side=page.side[row],
         address=page.address[row],
         local_address=page.local_address[row],
-        role=role,
-        client_id=client_id,
-        group=group,
+        role=Role.OUT if page.side[row] == REGISTRATION else Role.OTHER,
+        client_id="",
+        group="",
         language=language_text(page.language[row]) if page.language[row] else "",
         version=version_text(page.version[row]),
-        topics=tuple(sorted(topics.items())),
+        topics=(),
         traffic=traffic,
         bytes_in=page.bytes_in[row],
         bytes_out=page.bytes_out[row],
         requests=page.requests[row],
-        heartbeat_ms=heartbeat_ms,
+        heartbeat_ms=-1,
         connected_ms=page.connected_ms[row],
         taken_ms=page.taken_ms,
-        note=note,
+        note=ConnectionNote.NONE,
     )
 
 

@@ -104,16 +104,8 @@ def _cells(one: TopicSettings) -> list[object]:
 
 
 def _config(one: TopicSettings) -> dict[str, object]:
-    return {
-        "topicName": one.name,
-        "readQueueNums": one.read_queues,
-        "writeQueueNums": one.write_queues,
-        "perm": one.permission,
-        "order": one.order,
-        "topicFilterType": one.filter_type,
-        "topicSysFlag": one.sys_flag,
-        "attributes": dict(one.attributes),
-    }
+    config = {_NAME_KEYS[0]: one.name, **{key: getattr(one, attribute) for key, attribute in _FIELDS.items()}}
+    return {**config, "attributes": dict(one.attributes)}
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------

@@ -166,15 +166,7 @@ class HistoryKeeper:
         if queries is None:
             raise self._refusal or WorkerError("the history is not open yet, or not any more; try again in a moment")
         try:
-            match query:
-                case ReadOwnership():
-                    return queries.ownership(query)
-                case ReadHistory():
-                    return queries.lines(query)
-                case ReadEvents():
-                    return queries.events(query)
-                case _:
-                    return answer_on_notes(self._path, query)
+            return answer_on_notes(self._path, query) if isinstance(query, NoteQuery) else queries.answer(query)
         except sqlite3.ProgrammingError as error:
             raise WorkerError("the history was closed meanwhile; try again in a moment") from error
         except (sqlite3.Error, ValueError) as error:

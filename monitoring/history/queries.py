@@ -41,6 +41,16 @@ class HistoryQueries:
         with self._turn:
             self._connection.close()
 
+    def answer(self, query: ReadHistory | ReadEvents | ReadOwnership) -> HistoryLines | EventPage | Ownership:
+        """Answer any question; raises as the following methods."""
+        match query:
+            case ReadOwnership():
+                return self.ownership(query)
+            case ReadHistory():
+                return self.lines(query)
+            case ReadEvents():
+                return self.events(query)
+
     def lines(self, query: ReadHistory) -> HistoryLines:
         """Points of series, thinned to the smallest, largest and last of each interval.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from broker_core.api import StoreError
@@ -45,33 +46,26 @@ class HistoryGuest:
     ) -> HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done:
         """As `monitoring.history.keeper.HistoryKeeper.answer`."""
         try:
-            match query:
-                case ReadOwnership():
-                    return self._queries.ownership(query)
-                case ReadHistory():
-                    return self._queries.lines(query)
-                case ReadEvents():
-                    return self._queries.events(query)
-                case _ if isinstance(query, NoteQuery):
-                    return answer_on_notes(self._path, query)
-                case _:
-                    answer = self._alerts.answer(query)
-                    self._write(self._alerts.events())
-                    return answer
+            if isinstance(query, NoteQuery):
+                return answer_on_notes(self._path, query)
+            if isinstance(query, ReadHistory | ReadEvents | ReadOwnership):
+                return self._queries.answer(query)
+            return self._answer_alerts(query)
         except (sqlite3.Error, ValueError) as error:
             raise StoreError(f"the history {self._path} cannot be read or written: {error}", path=str(self._path)) from error
+
+    def _answer_alerts(self, query: AlertQuery) -> AlertPage | Done:
+        answer = self._alerts.answer(query)
+        self._write(self._alerts.events())
+        return answer
 
     def _write(self, events: list[Occurred]) -> None:
         """Add users' actions to the events."""
         if not events:
             return
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-        try:
-            with connection:
-                rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
-                connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)
-        finally:
-            connection.close()
+        rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
+        with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS)) as connection, connection:
+            connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)
 
     def close(self) -> None:
         self._queries.close()

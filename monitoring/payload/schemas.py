@@ -9,8 +9,6 @@ from typing import Any
 
 from broker_core.api import UsageError
 
-DESCRIPTOR_SUFFIXES = (".desc", ".pb", ".protoset", ".bin")
-
 
 class ProtobufSchema:
     """Message types of one schema.
