@@ -104,7 +104,6 @@ class AlertKeeper:
                 self._poster.wake()
 
     def _restore(self) -> None:
-        """Load the stored findings."""
         self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
         self._lacks.restore(self._store.lacks())
 
@@ -317,7 +316,6 @@ class AlertKeeper:
         self._judge_by(rules)
 
     def _note(self, what: str, rule: AlertRule, subject: str = "", detail: str = "") -> None:
-        """Add an event for a user's action."""
         name = f"{rule.name}: {subject}" if subject else rule.name
         limit = f"{rule.series} {'>' if rule.above else '<'} {number_text(rule.threshold)} for {rule.for_ms / 1_000:g} s"
         if not rule.enabled:

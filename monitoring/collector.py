@@ -198,8 +198,6 @@ _GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate")
 
 
 class _Places:
-    """A catalog with its index columns as arrays, checked once."""
-
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.topic_count = len(catalog.topics)

@@ -127,7 +127,6 @@ def may_have_any(figures: GroupFigures, waiting: int) -> bool:
 
 
 def _dead_ends(state: ClusterState) -> dict[int, int]:
-    """End of the first queue of each dead letter topic, by topic."""
     catalog = state.catalog
     is_dead = [name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics]
     places = zip(catalog.queue_topic, catalog.queue_id, state.queue_max_offset.tolist(), strict=True)

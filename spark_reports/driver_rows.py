@@ -125,7 +125,6 @@ def open_driver_rows(session: Session, plan: Plan | None, progress: ReportProgre
 
 
 def _side_by_side(read: ReadWhile, parts: Sequence[InputPartition]) -> Generator[list[pa.RecordBatch], None, None]:
-    """The batches of each partition, in order."""
     is_over = threading.Event()
 
     def batches(part: InputPartition) -> list[pa.RecordBatch]:

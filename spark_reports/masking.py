@@ -211,7 +211,6 @@ _MESSAGE_COLUMNS = frozenset((*_TEXTS, _KEYS, _BODY, _PROPERTIES, _BODY_CRC))
 def _masked_batches(
     batches: Iterator[pa.RecordBatch], *, rules: Sequence[DecoderRule], names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Mask the columns ``names``, in a Python worker of Spark."""
     schemas = Schemas()
     known: dict[Place, _MessageMask] = {}
     for batch in batches:

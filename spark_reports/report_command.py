@@ -99,7 +99,6 @@ def _run(
     cancellation: Cancellation,
     session: Session | None,
 ) -> tuple[dict[str, object], str]:
-    """Run; return the last line of progress, for programs and as text."""
     from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  a refused command line should not wait for numpy
     from spark_reports.run import ReportRun, prepare_messages, run_report  # noqa: PLC0415  as above
 
@@ -148,11 +147,6 @@ def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
 
 
 def _mask(arguments: argparse.Namespace) -> ReportMask | None:
-    """The mask of the result.
-
-    Raises:
-        UsageError: The rules cannot be read.
-    """
     if arguments.mask is None:
         return None
     from spark_reports.masking import ReportMask  # noqa: PLC0415  imports readers of rules and bodies
@@ -228,11 +222,6 @@ def spark_options(arguments: argparse.Namespace) -> SparkOptions:
 
 
 def _settings(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Spark settings from ``KEY=VALUE``.
-
-    Raises:
-        UsageError: One has another form.
-    """
     for text in texts:
         if not text.startswith("spark.") or "=" not in text:
             raise UsageError(f"--spark-conf takes a setting such as spark.executor.memory=4g, not “{text}”", text=text)

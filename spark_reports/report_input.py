@@ -135,5 +135,4 @@ class ReportInput:
 
 
 def _bounds(**bounds: int | None) -> dict[str, str]:
-    """Options of a read, those that are not None."""
     return {name: str(value) for name, value in bounds.items() if value is not None}

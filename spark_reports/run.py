@@ -86,8 +86,6 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """The results of Spark, and their origin."""
-
     plan: Plan
     report: ModuleType
     found: QueryResults
@@ -152,7 +150,6 @@ def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Can
 
 @contextlib.contextmanager
 def _explained(session: Session) -> Iterator[None]:
-    """Explain errors of the block; the session stays."""
     try:
         yield
     except Exception as error:
@@ -188,7 +185,6 @@ def _require_sources(run: ReportRun) -> None:
 
 
 def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | None:
-    """The plan of a cluster, made once; None: stores are read."""
     if run.cluster is None:
         return None
     from spark_reports.clusters import plan_report  # noqa: PLC0415  brings the client, which stores are read without
@@ -198,7 +194,6 @@ def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | Non
 
 
 def _sources(run: ReportRun) -> tuple[str, ...]:
-    """The sources, by their names in manifests."""
     return run.stores if run.cluster is None else (CLUSTER + run.cluster.options.name_servers,)
 
 
@@ -241,7 +236,6 @@ def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportI
 
 
 def _plan(run: ReportRun) -> ReadPlan:
-    """The plan: the log, or the histories for a report that needs only samples."""
     if run.spec.needs_samples:
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     cores = os.cpu_count() if is_local(run.spark.master) else None
@@ -312,7 +306,6 @@ def gather(
 
 
 def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgress, tables: Mapping[str, pa.Table]) -> None:
-    """Report the first table, masked, while the other queries run."""
     from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as in gather
 
     found = QueryResults(tables, reading.parameters)

@@ -204,7 +204,6 @@ class HistoryKeeper:
             self._judgement.close()
 
     def _keep(self) -> None:
-        """Record until closed; after an error try again."""
         while True:
             try:
                 self._record()
@@ -227,7 +226,6 @@ class HistoryKeeper:
                 return
 
     def _record(self) -> None:
-        """Open the database and write samples until closed."""
         connection = open_database(self._path)
         queries: HistoryQueries | None = None
         try:
@@ -387,8 +385,6 @@ class _Session:
 
 
 class _Pacer:
-    """Pauses after each stretch of work, until `hurry`."""
-
     def __init__(self) -> None:
         self._hurried = threading.Event()
         self._began = time.perf_counter()

@@ -208,7 +208,6 @@ class Recorder:
     # ---- after a crash ----
 
     def _replay(self) -> None:
-        """Turn the journal of a run that ended unexpectedly into rows."""
         rows = self._connection.execute("SELECT start, data FROM journal ORDER BY start").fetchall()
         if not rows:
             return

@@ -60,7 +60,6 @@ class HistoryGuest:
         return answer
 
     def _write(self, events: list[Occurred]) -> None:
-        """Add users' actions to the events."""
         if not events:
             return
         rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]

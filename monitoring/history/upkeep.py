@@ -168,7 +168,6 @@ class Upkeep:
             self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", made)
 
     def _coarser(self, reader: RowReader, tiers: tuple[Tier, Tier], subject: int, begin_ms: int) -> list[RowTuple]:
-        """Rows of the target for one window of one subject."""
         source, target = tiers
         end_ms = begin_ms + target.row_ms
         query = (

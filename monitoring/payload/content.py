@@ -80,8 +80,6 @@ def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufS
 
 
 class _Reading:
-    """One attempt to read bytes, with the refused readings."""
-
     def __init__(self, data: bytes, rule: DecoderRule | None, schema: ProtobufSchema | None) -> None:
         self._data = data
         self._rule = rule

@@ -95,7 +95,6 @@ class ListMask:
         return " ".join(self._text(body).split())
 
     def _text(self, body: bytes) -> str:
-        """Masked text of a whole body; bytes are hidden."""
         return self._read(body).content.text or (MASK if body else "")
 
     def _read(self, body: bytes) -> ShownBody:

@@ -112,7 +112,6 @@ def _run_compiler(words: Sequence[str]) -> str:
 
 
 def _in_order(files: list[Any]) -> list[Any]:
-    """Files in the order of their imports."""
     left, done, ordered = {file.name: file for file in files}, set[str](), []
     while left:
         ready = [file for file in left.values() if all(name in done or name not in left for name in file.dependency)]

@@ -24,8 +24,8 @@ class ClusterPlan:
         limits: Of each broker, over all tasks.
         unknown: Brokers that could not be planned, and why.
         brokers: Names of the cluster's brokers.
-        files: Always empty; plans of stores have it.
-        passed_over: Likewise.
+        files: The history, for a report on samples; else empty.
+        passed_over: Always empty, as plans of stores have it.
     """
 
     name_servers: str

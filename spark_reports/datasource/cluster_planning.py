@@ -88,7 +88,6 @@ def wanted_of(selection: Selection, offsets: Offsets | None = None) -> SurveyReq
 
 
 def _may_hold(comparisons: tuple[ColumnComparison, ...], values: tuple[str, str, int]) -> bool:
-    """Whether a queue can hold rows that satisfy all comparisons."""
     return all(
         comparison.holds(pa.array([value], data_type))[0]
         for (column, data_type), value in zip(_PLACES, values, strict=True)

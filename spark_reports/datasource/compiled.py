@@ -148,7 +148,6 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 
 def _keep(making: Path, kept: Path) -> None:
-    """Move a complete folder to its place; delete the oldest ones."""
     (making / _CHECKSUMS).write_text(json.dumps(_checksums(making)))
     if not is_whole(kept):
         shutil.rmtree(kept, ignore_errors=True)

@@ -157,7 +157,6 @@ def _follow(  # noqa: PLR0917  compiled code takes no keywords
 
 @part
 def _item_end(data: Bytes, at: int, end: int) -> int:
-    """End of the item of properties that begins at a position."""
     while at + 8 <= len(data):
         other = _word(data, at) ^ _ITEM_ENDS
         found = (other - _ONES) & ~other & _HIGHS
@@ -214,7 +213,6 @@ def _hash(data: Bytes, at: int, length: int, before: np.uint64) -> np.uint64:
 
 @part
 def _is_same(data: Bytes, spans: Int64s, pool: Bytes, groups: Int64s, row: int) -> bool:
-    """Whether the texts of a record equal those of a group."""
     for text in range(len(spans) // 2):
         if groups[row, TEXTS + 2 * text + 1] != spans[2 * text + 1]:
             return False
@@ -271,7 +269,6 @@ def _row_of(data: Bytes, keys: Int64s, spans: Int64s, slots: Int32s, groups: Int
 
 @part
 def _hash_of(data: Bytes, keys: Int64s, spans: Int64s) -> int:
-    """Hash of a record's group key."""
     mixed = np.uint64(keys[MINUTE]) * _MIX ^ np.uint64(keys[QUEUE] << 1 | keys[COMMITTED])
     for text in range(len(spans) // 2):
         mixed = _hash(data, spans[2 * text], spans[2 * text + 1], mixed)
@@ -280,7 +277,6 @@ def _hash_of(data: Bytes, keys: Int64s, spans: Int64s) -> int:
 
 @part
 def _count(groups: Int64s, row: int, size: int, body_bytes: int, store_ms: int) -> None:
-    """Add a record to the sums of its group."""
     is_first = groups[row, MESSAGES] == 0
     groups[row, MESSAGES] += 1
     groups[row, BODY] += body_bytes

@@ -49,7 +49,6 @@ class PropertyColumns:
 
     @cached_property
     def _words(self) -> npt.NDArray[np.uint64]:
-        """First eight bytes of each item, with any bytes after it."""
         padded = np.concatenate((self._data, np.zeros(_WORD_BYTES, dtype=np.uint8)))
         # Without meaning they are copied in a third of the time.
         words: npt.NDArray[np.uint64] = at_every_byte(padded, np.dtype((np.void, _WORD_BYTES)))[self._starts].view("<u8")

@@ -183,6 +183,5 @@ def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator
 
 
 def _gaps(heads: RecordHeads, start: int) -> list[tuple[int, int]]:
-    """Places before and between records that hold none: start and end."""
     ends = np.concatenate(([start], heads.position[:-1] + heads.size[:-1]))
     return [(int(ends[index]), int(heads.position[index])) for index in np.flatnonzero(heads.position > ends)]

@@ -127,7 +127,6 @@ class TaskSums:
             self._close_part()
 
     def _close_part(self) -> None:
-        """Make a table of the groups so far, and clear them."""
         counters, groups = self._counters, self._groups[: self._counters[kernels.GROUPS]]
         self._skipped.add(OUTSIDE_RANGE, int(counters[kernels.OUTSIDE_ROWS]), int(counters[kernels.OUTSIDE_BYTES]))
         if len(groups):
@@ -230,7 +229,6 @@ def _measure(name: str, groups: Int64s) -> pa.Array:
 
 
 def _sought(properties: Sequence[str]) -> tuple[Bytes, Int64s]:
-    """Names of properties in the form of the compiled code."""
     names = [name.encode() + b"\x01" for name in properties]
     stops = np.cumsum([len(name) for name in names], dtype=np.int64)
     starts = stops - [len(name) for name in names]

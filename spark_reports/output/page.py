@@ -162,7 +162,6 @@ def exact_value(value: object) -> str:
 
 
 def _script_json(data: object) -> Markup:
-    """JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

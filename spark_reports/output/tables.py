@@ -94,7 +94,6 @@ def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ..
 
 
 def _lacks(more: int, cut: int) -> str:
-    """What a sheet lacks of its table, in words."""
     texts = f"{number(cut, 'cell')} cut after {CELL_CHARACTERS_MAX:,} characters, whole" if cut else ""
     return "; ".join(filter(None, (number(more, "more row") if more else "", texts)))
 

@@ -158,7 +158,6 @@ def _check_same(known: PreparedStore, directories: Sequence[Path]) -> None:
 def _written(
     spark: SparkSession, folder: PreparedFolder, tasks: Sequence[tuple[FileRange, ...]]
 ) -> list[tuple[PreparedPart | None, LastRecord | None, list[PreparedDamage], str]]:
-    """The result of each task, in the order of the tasks; and the store that it read."""
     if not tasks:
         return []
     spark.dataSource.register(ParquetPartsDataSource)

@@ -112,8 +112,6 @@ def write_part(
 
 
 class _Summary:
-    """Figures of a part's records."""
-
     def __init__(self) -> None:
         self.rows = self.store_bytes = self.first_ms = self.last_ms = 0
         self.last: LastRecord | None = None

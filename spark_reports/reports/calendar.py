@@ -77,7 +77,6 @@ def _summed(hours: pa.Table, *keys: str) -> pa.Table:
 
 
 def _every_day(days: pa.Table) -> pa.Table:
-    """The days with those between them without messages."""
     known = {date.fromisoformat(row["day"]): row for row in rows_of(days)}
     if not known:
         return days

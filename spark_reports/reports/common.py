@@ -269,6 +269,5 @@ def per(some: float, whole: float) -> float:
 
 
 def _milliseconds(moment: pa.Scalar) -> int | None:
-    """Epoch milliseconds of a timestamp; None of a null."""
     value = moment.as_py()
     return None if value is None else round(value.timestamp() * 1000)

@@ -74,7 +74,6 @@ def _by_topic(rows: pa.Table, title: str) -> ReportTable:
 
 
 def _named(cases: pa.Table) -> pa.Table:
-    """Cases by their common key or body."""
     key = pc.coalesce(cases["key"], cases["digest"])
     return cases.set_column(cases.column_names.index("key"), "key", key).drop_columns("digest")
 

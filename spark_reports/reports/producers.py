@@ -82,7 +82,6 @@ def _width_ms(parameters: ReportParameters) -> int:
 
 
 def _timed(times: pa.Table) -> pa.Table:
-    """The figures of the chart over time as a table."""
     rows = ordered(times, "host", "bucket_ms")
     at = pc.multiply(rows["bucket_ms"], 1_000).cast(pa.timestamp("us", tz="UTC"))
     return pa.table({"host": rows["host"], "time": at, "messages": rows["messages"]})

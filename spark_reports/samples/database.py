@@ -167,7 +167,6 @@ def _empty(figures: int) -> SampleSeries:
 
 
 def _thinned(points: Points, step_ms: int) -> SampleSeries:
-    """Smallest, largest and last of each interval."""
     known = ~np.isnan(points.low).all(axis=1)
     times, low, high, last = points.times_ms[known], points.low[known], points.high[known], points.last[known]
     stretches = times // step_ms
