@@ -68,11 +68,9 @@ class AlertKeeper:
     """Judges on one thread and answers on any.
 
     Args:
-        path: The database (`monitoring.alert_store`).
         clock: ms since the epoch.
         cluster: Name of the cluster in posts.
         judges: Whether this process judges. If another process does, this one only reads and changes the shared database.
-        send: Posts to the web hook once.
 
     Raises:
         StoreError: The database cannot be opened.

@@ -30,7 +30,6 @@ class WebhookPoster:
     Args:
         orders: Returns the next post; None: nothing is pending. Called on the thread.
         ended: Called on the thread after each attempt, with whether it was the last one.
-        send: Posts once.
     """
 
     def __init__(

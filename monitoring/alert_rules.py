@@ -55,11 +55,8 @@ class AlertRule:
     Attributes:
         rule_id: Unique among the rules, for ever.
         series: See the module.
-        above: Whether it fires above the threshold, else below.
         threshold: In the unit of the series.
         for_ms: How long the condition must hold.
-        desktop: Whether the desktop shows its alerts.
-        webhook: Whether its alerts are posted to the web hook.
         muted_until_ms: ms since the epoch; 0: not muted; or `FOREVER`.
         mutes: Muted single subjects: (subject, until ms).
     """

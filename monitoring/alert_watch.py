@@ -94,12 +94,7 @@ class AlertWatch:
         return any(not one.is_firing for found in self._holding.values() for one in found.values())
 
     def restore(self, findings: Mapping[str, Iterable[AlertFinding]], looked_ms: int) -> None:
-        """Continue from the findings of an earlier watch with the same rules.
-
-        Args:
-            findings: By rule id.
-            looked_ms: Time of its last state; -1 unknown.
-        """
+        """Continue from the findings of an earlier watch, by rule id; ``looked_ms`` is its last state, -1 unknown."""
         known = {rule.rule_id for rule in self._rules if rule.enabled}
         self._holding = {key: {one.subject: one for one in found} for key, found in findings.items() if key in known}
         self._restored = {(key, subject) for key, found in self._holding.items() for subject in found}
@@ -148,8 +143,6 @@ class AlertWatch:
         """Subjects for which a rule's condition holds: firing ones first, then the longest."""
         found = list(self._holding.get(rule_id, {}).values())
         return sorted(found, key=lambda one: (not one.is_firing, one.since_ms, one.subject))
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _begin_pending_anew(self, now_ms: int) -> None:
         for rule_id, found in self._holding.items():
@@ -211,12 +204,7 @@ def state_of(
 ) -> AlertState:
     """State of a rule. Findings count even if some of its subjects could not be judged.
 
-    Args:
-        rule: The rule.
-        findings: Findings of the rule.
-        now_ms: ms since the epoch.
-        resolved_ms: When its newest alert ended; 0: never, or it fires again.
-        is_judged: Whether all subjects of the rule are known.
+    ``resolved_ms`` is when its newest alert ended; 0: never, or it fires again.
     """
     if not rule.enabled:
         return AlertState.OFF

@@ -22,11 +22,7 @@ HISTORY_STEP_MS = 1_000
 
 
 class Collector:
-    """Follows one cluster. Not thread-safe; a returned `ClusterState` may be used on any thread.
-
-    Args:
-        history: Receives a sample of the figures once a second; None: no recording.
-    """
+    """Follows one cluster, and records a sample a second. Not thread-safe; its states may be used on any thread."""
 
     def __init__(self, history: History | None) -> None:
         self._history = history

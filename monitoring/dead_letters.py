@@ -117,12 +117,7 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
 
 
 def may_have_any(figures: GroupFigures, waiting: int) -> bool:
-    """Whether a group has dead letters or retries, or may have some.
-
-    Args:
-        figures: Of the group.
-        waiting: Its retries in delay levels; -1 unknown.
-    """
+    """Whether a group has dead letters or retries, or may have some; ``waiting`` is its retries in delay levels, -1 unknown."""
     return figures.dead > 0 or figures.unread_retries != 0 or waiting != 0
 
 
@@ -210,11 +205,7 @@ class Rung:
 def retry_ladder(attempt_now: int, due_ms: int, delays_ms: Sequence[int], *, retries: int) -> list[Rung]:
     """The failed and future attempts of a pending message until it becomes a dead letter; at most `RUNGS_MAX`.
 
-    Args:
-        attempt_now: The next attempt.
-        due_ms: Time of the next attempt.
-        delays_ms: Delays of the broker's levels, from level 1.
-        retries: Retries that its group makes.
+    ``attempt_now`` is the next attempt, ``due_ms`` its time; ``delays_ms`` begins with level 1.
     """
     rungs, first_due_ms, due_ms = [], due_ms, -1
     last = max(retries, attempt_now)

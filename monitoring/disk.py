@@ -13,12 +13,7 @@ GROWTH_BYTES_PER_S = 256.0
 
 
 def disk_growth(seconds: Floats, used_bytes: Floats) -> Forecast:
-    """Growth of a disk's used bytes, bytes/s, by `monitoring.lag.forecast`.
-
-    Args:
-        seconds: float64 [n], rising times of the recent past.
-        used_bytes: float64 [n], NaN for gaps.
-    """
+    """Growth of a disk's used bytes, bytes/s; arguments as of `monitoring.lag.forecast`."""
     return forecast(seconds, used_bytes)
 
 

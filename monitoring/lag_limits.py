@@ -15,11 +15,7 @@ TOTAL = "totals.lag_messages"
 
 
 class LagLimits:
-    """Limits in messages; infinite without a rule, so that nothing is coloured.
-
-    Args:
-        rules: The alert rules; by default the shipped ones, until those of the cluster are known.
-    """
+    """Limits in messages by the alert rules, the shipped ones until those of the cluster are known; infinite without a rule."""
 
     def __init__(self, rules: Iterable[AlertRule] = DEFAULT_RULES) -> None:
         self._rules = [rule for rule in rules if rule.above]

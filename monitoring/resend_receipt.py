@@ -14,13 +14,7 @@ UNANSWERED = "the resend ended before the answer came"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A dead letter that a broker stored again, and its place.
-
-    Attributes:
-        message_id: Offset message id of the dead letter.
-        queue_id: As the broker numbers it.
-        at_ms: ms since the epoch.
-    """
+    """A dead letter that a broker stored again, and its place. ``message_id`` is the offset message id of the dead letter."""
 
     message_id: str
     topic: str
@@ -62,12 +56,7 @@ def replay_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> ResendReceipt:
-    """Read the receipt of one run.
-
-    Args:
-        lines: Of the file; an incomplete last line is ignored.
-        message_ids: Ids to send, by `replay_order`.
-    """
+    """Read the receipt of one run, which sent ``message_ids`` in `replay_order`; an incomplete last line is ignored."""
     handed, held, results = 0, set[int](), dict[int, Mapping[str, Any]]()
     for line in lines:
         values = _values(line)

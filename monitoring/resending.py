@@ -72,7 +72,6 @@ class ResendOrder:
 
     Attributes:
         topic: With `ResendTarget.OTHER`, the topic.
-        patch: The change of each body.
         keeps: Kept parts besides the body.
         rate: Messages per second at most.
         failures_max: Consecutive failures that end it.
@@ -94,10 +93,7 @@ class ResendOrder:
 def resent_row(detail: MessageDetail, letter: DeadLetter, order: ResendOrder) -> dict[str, Any]:
     """A dead letter as a line of the file that a replay sends; the replay leaves out properties of brokers and consumers.
 
-    Args:
-        detail: The stored message, whole.
-        letter: The same as it was shown: one that was shown cut or masked is not edited.
-        order: The options.
+    ``detail`` and ``letter`` are the same message; a letter that was shown cut or masked is not edited.
     """
     body = order.patch.applied(letter, detail.body.decode()).encode() if order.patch.changes(letter) else detail.body
     properties = _kept(detail.properties, order.keeps)

@@ -125,8 +125,7 @@ def _closed(first: int, rows: Floats) -> _Block:
 class SampleBlocks:
     """Rows by the number of their sample. Not thread-safe.
 
-    Args:
-        bytes_max: Of closed blocks; above it the oldest is dropped. The newest of them and the open rows, 60 samples, stay.
+    Above ``bytes_max`` of closed blocks the oldest is dropped. The newest of them and the open rows, 60 samples, stay.
     """
 
     def __init__(self, *, bytes_max: int) -> None:

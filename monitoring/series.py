@@ -237,11 +237,9 @@ class SlidingRate:
         self._kept.clear()
 
     def rearrange(self, old_index: Ints, *, before: float = 0.0) -> None:
-        """Follow a change of the row.
+        """Follow a change of the row: int64 [n], for each new place the old place, or -1 for a new counter.
 
-        Args:
-            old_index: int64 [n], for each new place the old place, or -1 for a new counter.
-            before: Value of a new counter before its first sample; NaN if unknown.
+        ``before`` is the value of a new counter before its first sample; NaN if unknown.
         """
         known = old_index >= 0
         for number, (time_ms, row) in enumerate(self._kept):
@@ -250,10 +248,10 @@ class SlidingRate:
             self._kept[number] = (time_ms, moved)
 
     def add(self, time_ms: int, counters: Ints | Floats) -> Floats:
-        """Add a row of counters.
+        """Add a row of counters; a time before the last one restarts the window.
 
         Args:
-            time_ms: Time of the reading; a time before the last one restarts the window.
+            time_ms: Time of the reading.
             counters: [n] rising counts, below 0 or NaN for unknown.
 
         Returns:

@@ -111,23 +111,9 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add_details_flag(parser)
     parser.set_defaults(details="")
     add = parser.add_argument
-    add(
-        "--rate-messages",
-        type=_amount,
-        metavar="N",
-        help="messages a second from one broker of a cluster; 0: no bound",
-    )
-    add(
-        "--rate-mib",
-        type=_amount,
-        metavar="N",
-        help="MiB a second from one broker of a cluster; default 32, 0: no bound",
-    )
-    add(
-        "--offsets",
-        metavar="JSON",
-        help='of a cluster these alone: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}',
-    )
+    add("--rate-messages", type=_amount, metavar="N", help="messages a second from one broker of a cluster; 0: no bound")
+    add("--rate-mib", type=_amount, metavar="N", help="MiB a second from one broker of a cluster; default 32, 0: no bound")
+    add("--offsets", metavar="JSON", help='of a cluster these alone: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}')
     add("--history", type=Path, metavar="DIR", help="folder of the recorded history of a cluster, if it is not the usual one")
 
 

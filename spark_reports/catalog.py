@@ -34,17 +34,12 @@ class ParameterKind(StrEnum):
 class Parameter:
     """One parameter of a report.
 
-    Args:
+    Attributes:
         name: Option name on the command line, without the dashes.
         title: Label in a form.
-        kind: What it holds.
         help: One sentence.
         repeated: The option may be given several times.
         default: Value in text if it is not given; empty means none.
-        required: It must be given.
-        minimum: Smallest number.
-        maximum: Largest number.
-        choices: Of a parameter of the kind CHOICE.
     """
 
     name: str
@@ -66,7 +61,6 @@ class ReportSpec:
     Attributes:
         summary: One line under the title: what it shows.
         question: The question it answers.
-        group: Its group in the catalogue.
         icon: Glyph name of the window's icon set.
         parameters: In the order of a form.
         stages: Keys and titles of the stages of a run, in order; progress lines name the keys.
@@ -124,12 +118,9 @@ EARLIER = Parameter("earlier-days", "Compare with (days earlier)", ParameterKind
                     "The other period has the same length and lies this much earlier; 7 keeps the weekdays.",
                     default="7", minimum=1, maximum=3660)  # fmt: skip
 KEYS_FILE = Parameter(
-    "keys-file",
-    "CSV file",
-    ParameterKind.FILE,
-    "CSV with a header; one key in each row. Columns are separated by commas, semicolons, tabs or bars.",
-    required=True,
-)
+    "keys-file", "CSV file", ParameterKind.FILE,
+    "CSV with a header; one key in each row. Columns are separated by commas, semicolons, tabs or bars.", required=True,
+)  # fmt: skip
 COLUMN = Parameter("column", "Column", ParameterKind.TEXT, "Column of the CSV that holds the keys; the first one if not given.")
 MATCH = Parameter("match", "Match", ParameterKind.CHOICE, "What the keys are compared with.", default="keys",
                   choices=("keys", "unique-key"))  # fmt: skip

@@ -60,9 +60,7 @@ def _texts(*paths: Path) -> dict[str, str]:
 def label_in_chinese(text: str, words: bool) -> str:
     """A label of a bar or a line in Chinese.
 
-    Args:
-        text: The label.
-        words: It is the report's own; else a name, which the report may have followed by a word in brackets.
+    Unless it is one of the report's own ``words``, it is a name, which the report may have followed by a word in brackets.
     """
     return word_in_chinese(text) if words else _OWN_WORDS.sub(lambda found: word_in_chinese(found[0]), text)
 

@@ -30,10 +30,7 @@ def is_cluster(arguments: argparse.Namespace) -> bool:
 def reached(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | None = None) -> Iterator[None]:
     """Set the name servers and the place of details in the arguments (``ns``, ``details``) for the duration of the block.
 
-    Args:
-        arguments: As parsed; changed.
-        find_saved: Reads saved connections.
-        handed: The line of ``--connection-details`` if it was read already; None: it is the next line of standard input.
+    ``handed`` is the line of ``--connection-details`` if it was read already; else it is the next line of standard input.
 
     Raises:
         UsageError: There is no such connection, it is invalid, or Spark's workers on other machines could not read it.

@@ -52,11 +52,9 @@ THREADS_MAX = 4
 
 
 class DriverRows:
-    """Reads rows of one report and writes them as Parquet.
+    """Reads rows of one report and writes them as Parquet into a private folder.
 
-    Args:
-        folder: Private; files stay in it until it is removed.
-        progress: Receives each part of the first read.
+    Attributes:
         all_rows: Rows of the log are read too; else only sums, which are few and computed without the GIL.
     """
 
@@ -67,13 +65,7 @@ class DriverRows:
         self._files = 0
 
     def frame(self, spark: SparkSession, read: ReadWhile, parts: Sequence[InputPartition], schema: StructType) -> DataFrame:
-        """The rows of all partitions of a Python source's reader.
-
-        Args:
-            spark: Session of the report.
-            read: Returns the Arrow batches of a part while they are wanted; called in threads.
-            parts: Of the reader.
-            schema: Columns of the rows.
+        """The rows of all partitions of a Python source's reader; ``read`` is called in threads.
 
         Raises:
             ReportError: The disk is full.

@@ -17,28 +17,14 @@ OVERHEAD_BYTES = 512 << 20  # code, threads and buffers of Java, and the first P
 
 # Packages of the Java runtime that Spark 4 reaches into by reflection.
 _OPENED_PACKAGES = (
-    "java.lang",
-    "java.lang.invoke",
-    "java.lang.reflect",
-    "java.io",
-    "java.net",
-    "java.nio",
-    "java.util",
-    "java.util.concurrent",
-    "java.util.concurrent.atomic",
-    "jdk.internal.ref",
-    "sun.nio.ch",
-    "sun.nio.cs",
-    "sun.security.action",
-    "sun.util.calendar",
-)
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action", "sun.util.calendar",
+)  # fmt: skip
 
 
 def find_java(java_home: Path | None = None) -> Path:
-    """The ``java`` program.
-
-    Args:
-        java_home: A Java of the user's choice; the packaged one if None.
+    """The ``java`` program of a Java of the user's choice, or of the packaged one.
 
     Raises:
         JavaError: There is no Java there.

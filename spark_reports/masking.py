@@ -49,10 +49,7 @@ Place = tuple[str | None, ...]
 
 
 class ReportMask:
-    """The mask of one result.
-
-    Args:
-        path: The decoder rules of the window.
+    """The mask of one result, by the decoder rules of the window.
 
     Raises:
         UsageError: The file is missing or cannot be read.
@@ -78,13 +75,7 @@ class ReportMask:
     def tables(
         self, tables: Mapping[str, pa.Table], parameters: ReportParameters, report: ModuleType
     ) -> Mapping[str, pa.Table]:
-        """The rows of a report's queries, masked.
-
-        Args:
-            tables: Name of the query → its rows.
-            parameters: Of the report.
-            report: Its module; one that masks messages itself (``MASKS_MESSAGES``) keeps its rows.
-        """
+        """The rows of a report's queries, masked; a report that masks messages itself (``MASKS_MESSAGES``) keeps its rows."""
         self._topics = parameters.topics
         if hasattr(report, "MASKS_MESSAGES"):
             return tables
@@ -164,12 +155,7 @@ class ReportMask:
     # ---- messages that a query sees --------------------------------------------------------------------------------------
 
     def messages(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
-        """Messages with masked columns.
-
-        Args:
-            rows: With the columns ``names`` and `ORIGINS`.
-            names: Columns of the result.
-        """
+        """Messages with masked columns ``names``; the rows also have the columns `ORIGINS`."""
         from spark_reports.datasource.schema import columns  # noqa: PLC0415  Spark's modules load while Java starts
 
         if not self:

@@ -26,10 +26,7 @@ _EPOCH_MS_MAX = 253_402_300_799_999  # the end of year 9999, the last that dates
 class ReportParameters:
     """The parameters of a report. Store times in epoch milliseconds, from ≤ time < to; no topics means all.
 
-    Args:
-        from_ms: Stored at or after.
-        to_ms: Stored before.
-        topics: Only these.
+    Attributes:
         values: The report's own parameters by name.
         now_ms: Time of the request, to which ages refer.
     """

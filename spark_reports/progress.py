@@ -44,13 +44,7 @@ class StageTime:
 
 
 class ReportProgress:
-    """Reports stages and steps, and records the duration of each stage. May be used from several threads.
-
-    Args:
-        spec: The report whose stages are run.
-        json_lines: JSON lines instead of text.
-        out: Output; standard output if None.
-    """
+    """Reports stages and steps to standard output or ``out``, and records the duration of each stage. Any thread."""
 
     def __init__(self, spec: ReportSpec, *, json_lines: bool, out: TextIO | None = None) -> None:
         self._titles = dict([PREPARING, *spec.stages])

@@ -66,11 +66,7 @@ def carry_out(
 ) -> bool:
     """Run a report; its progress is written to standard output.
 
-    Args:
-        arguments: As parsed.
-        spec: Of `spec_of`.
-        cancellation: Installed.
-        session: A session that stays; None: the report has its own.
+    The report has its own session unless one is given.
 
     Returns:
         Whether everything could be read; else the manifest lists what is missing.

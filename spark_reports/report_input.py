@@ -28,10 +28,8 @@ TopicsOf = Literal["stored", "meant", "all"]
 class ReportInput:
     """Source of a report's queries.
 
-    Args:
-        spark: Session with the data source registered.
+    Attributes:
         plan: The bytes, or the messages of a cluster; the same for all reads of a run.
-        parameters: Of the report.
         prepared: Read these messages instead of the log.
         stores: Store directories, for their samples.
         mask: Masks the messages of a user's own query; other reports are masked afterwards.

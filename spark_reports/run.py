@@ -53,18 +53,12 @@ MINUTE_MS, DAY_MS = 60_000, 86_400_000
 class ReportRun:
     """A run of a report.
 
-    Args:
-        spec: The report.
-        stores: Store directories.
-        out: Folder of the result.
-        parameters: Of the report.
-        spark: Options of Spark.
+    Attributes:
         also: Further forms of the result: jsonl, xlsx, pdf.
         directories: All directories of the commit log of the only store; by default its own.
         parquet: Folder of prepared messages, read instead of the log; continued from the stores first, if there are any.
         bodies: Whether bodies are prepared too; None: as the folder has it.
         language: Of the page, ``en`` or ``zh``.
-        mask: The mask of the result; None: nothing is masked.
         originals: Nothing is masked at the user's request, which the manifest notes.
         cluster: Read this one instead of stores.
     """
@@ -96,13 +90,7 @@ class _Gathered:
 def run_report(
     run: ReportRun, progress: ReportProgress, cancellation: Cancellation, kept: Session | None = None
 ) -> dict[str, object]:
-    """Make a report; return its manifest.
-
-    Args:
-        run: The run.
-        progress: Receives each step.
-        cancellation: Installed.
-        kept: A session that stays after the report; None: the report has its own.
+    """Make a report; return its manifest. The report has its own session unless one is ``kept``.
 
     Raises:
         OrbitError: It failed, see the tree in `broker_core.errors`.
@@ -173,11 +161,7 @@ def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[S
 
 
 def _require_sources(run: ReportRun) -> None:
-    """Check that the stores and the history that the report needs exist, before Java is started.
-
-    Raises:
-        ForeignStoreError: One is missing.
-    """
+    """Check that the stores and the history that the report needs exist, before Java is started."""
     for store in run.stores:
         require_store(Path(store))
         if run.spec.needs_history:
@@ -276,14 +260,7 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
 def gather(
     reading: ReportInput, report: ModuleType, progress: ReportProgress | None = None, *, at_once: int = 1
 ) -> QueryResults:
-    """Run the queries of a report.
-
-    Args:
-        reading: Its input.
-        report: Its module.
-        progress: Receives its first table.
-        at_once: Queries that run at the same time.
-    """
+    """Run the queries of a report, ``at_once`` of them at the same time; ``progress`` receives its first table."""
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
     from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above

@@ -48,11 +48,6 @@ Parse = Callable[[Sequence[str]], argparse.Namespace]
 def serve(arguments: argparse.Namespace, parse: Parse, find_saved: FindSaved = no_saved) -> int:
     """Take orders until there are no more; return the exit code.
 
-    Args:
-        arguments: Options of Spark, and the idle time.
-        parse: Parses the words of an order.
-        find_saved: Reads connections saved by the window.
-
     Raises:
         OrbitError: Spark cannot be started.
     """
@@ -83,17 +78,7 @@ def _listen(orders: queue.Queue[str]) -> None:
 
 
 class ReportServer:
-    """Executes orders in one session, in the main thread.
-
-    Args:
-        session: Started, perhaps not connected yet.
-        cancellation: Installed.
-        parse: Parses the words of an order.
-        orders: Lines with orders.
-        idle_s: Longest idle time, in seconds.
-        out: Output; standard output if None.
-        find_saved: Reads connections saved by the window.
-    """
+    """Executes orders in one session, in the main thread, until ``idle_s`` seconds without one."""
 
     def __init__(
         self,

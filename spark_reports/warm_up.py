@@ -44,10 +44,7 @@ def reports_to_warm(session: Session) -> tuple[catalog.ReportSpec, ...]:
 def warm_report(session: Session, spec: catalog.ReportSpec, is_wanted: Callable[[], bool] = lambda: True) -> None:
     """Run the queries of one report over no rows, with the plans and the code of those over a small log.
 
-    Args:
-        session: Connected.
-        spec: One of `reports_to_warm`.
-        is_wanted: Called before each query; if it returns false, the rest is skipped.
+    ``is_wanted`` is called before each query; if it returns false, the rest is skipped.
     """
     assert isinstance(session, ReportSession)
     with tempfile.TemporaryDirectory(dir=session.folder, prefix="warm-up-") as folder:
@@ -67,15 +64,7 @@ def warm_report(session: Session, spec: catalog.ReportSpec, is_wanted: Callable[
 def prepare_classes(folder: Path, java_home: Path | None, cancellation: Cancellation) -> Path:
     """Run all reports over no rows while Java records the classes it loads, then archive these: a start takes half the time.
 
-    Takes a minute or two of one core.
-
-    Args:
-        folder: Folder of the archives.
-        java_home: A Java of the user's choice; the packaged one if None.
-        cancellation: Ends it.
-
-    Returns:
-        The archive.
+    Takes a minute or two of one core. Returns the archive.
 
     Raises:
         JavaError: Java could not be run or could not write the archive.

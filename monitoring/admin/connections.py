@@ -16,14 +16,8 @@ OLD_BEFORE = (4, 9)
 """Java clients before this version lack fixes of rebalance and of the name server's addresses."""
 BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
 _LANGUAGES = {
-    "CPP": "C++",
-    "DOTNET": ".NET",
-    "OTHER": "other",
-    "HTTP": "HTTP",
-    "PHP": "PHP",
-    "OMS": "OMS",
-    "NODE_JS": "Node.js",
-}
+    "CPP": "C++", "DOTNET": ".NET", "OTHER": "other", "HTTP": "HTTP", "PHP": "PHP", "OMS": "OMS", "NODE_JS": "Node.js",
+}  # fmt: skip
 """Names that are not the capitalized code."""
 
 
@@ -54,8 +48,6 @@ class ClientRow:
     """A client in one group, or a connection without a group.
 
     Attributes:
-        side: As in `ConnectionPage`.
-        address: Remote address.
         client_id: Empty if unknown.
         language: Display name; empty if unknown.
         version: Such as ``4.9.8``.

@@ -82,7 +82,7 @@ def plan_moves(
     found: Mapping[int, int] | None = None,
     own: Mapping[int, int] | None = None,
 ) -> list[QueueMove]:
-    """The effect of a reset on each queue.
+    """The effect of a reset on each queue: one move a queue, its offset limited to the range of the queue.
 
     Args:
         stands: The queues before the reset.
@@ -91,9 +91,6 @@ def plan_moves(
         offset: For `ResetKind.OFFSET`.
         found: Offset by queue id, of a time or of the other group; a queue that is missing here keeps its offset.
         own: Offset by queue id that the user set for single queues; overrides all others.
-
-    Returns:
-        One move a queue, its offset limited to the range of the queue.
     """
     moves = []
     for stand in stands:

@@ -44,9 +44,7 @@ class FigureUnit(Enum):
 class Distance:
     """The distance from which a broker's value is an outlier.
 
-    Attributes:
-        least: Differences up to this are ignored.
-        factor: Least ratio of the larger value to the smaller one.
+    A difference up to ``least`` is ignored; ``factor`` is the least ratio of the larger value to the smaller one.
     """
 
     least: float = 0.0
@@ -55,11 +53,9 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFigure:
-    """One figure.
+    """One figure. Its title and that of its section are English and its title is unique.
 
     Attributes:
-        title: English; unique.
-        section: English title of its section.
         keys: Keys of the table that `read` takes.
         apart: None: brokers differ in it by nature.
     """
@@ -96,11 +92,9 @@ def size_of(text: str) -> float | None:
 
 
 def apart_of(values: Sequence[Value], distance: Distance | None) -> frozenset[int]:
-    """Positions of outliers among the values. Of two values that differ both are, because neither is known to be right.
+    """Positions of outliers among the values of brokers; None is never one. Without a distance there are none.
 
-    Args:
-        values: One for each broker; None is never an outlier.
-        distance: None: no value is an outlier.
+    Of two values that differ both are outliers, because neither is known to be right.
     """
     known = [value for value in values if value is not None]
     if distance is None or len(known) < 2:

@@ -56,7 +56,6 @@ class TopicEntry:
     Attributes:
         name: Empty if the entry has none.
         given: Values by field of `TopicSettings`; other fields keep their value.
-        fault: None for a valid entry.
         word: The wrong key and value.
     """
 

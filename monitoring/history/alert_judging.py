@@ -21,11 +21,7 @@ EVENTS_UNWRITTEN_MAX = 1_000
 
 
 class Judgement:
-    """Derives figures and finds events; keeps the events until they are written.
-
-    Args:
-        open_alerts: Opens the alerts, which judge the samples; tried again after a failure.
-    """
+    """Derives figures and finds events; keeps events until they are written. A failed opening of the alerts is repeated."""
 
     def __init__(self, open_alerts: Callable[[], AlertKeeper]) -> None:
         self.alerts: AlertKeeper | None = None

@@ -91,16 +91,7 @@ def open_as_guest(store: Path, *, clock: Callable[[], int], cluster: str = "") -
 
 
 class HistoryKeeper:
-    """Takes samples and answers questions, from any thread.
-
-    Args:
-        path: The database.
-        clock: ms since the epoch.
-        bytes_max: Limit of the database.
-        started_ms: Start of the broker; None: now.
-        open_alerts: Opens the alerts, which judge the samples.
-        run: Texts of the events at begin and end.
-    """
+    """Takes samples and answers questions, from any thread; arguments as of `open_history`."""
 
     def __init__(
         self,
@@ -319,12 +310,7 @@ class _Session:
         self._writes = recorder.writes
 
     def begin(self, started_ms: int, *, again: bool) -> None:
-        """Record the begin of the run.
-
-        Args:
-            started_ms: Time of the begin.
-            again: Whether this run has begun already; one file gets one event of it.
-        """
+        """Record the begin of the run, unless ``again``: one file gets one event of a run."""
         run = self._run
         was_open = bool(meta(self._connection, "open", 0))
         if again and was_open:
@@ -352,11 +338,7 @@ class _Session:
                 self._writes, self._told = self._recorder.writes, ""
 
     def tidy(self, now_ms: int) -> bool:
-        """Do a piece of upkeep; returns whether there may be more.
-
-        Args:
-            now_ms: Time of the newest sample, because the clock may have been changed since.
-        """
+        """Do a piece of upkeep at the time of the newest sample; returns whether there may be more."""
         try:
             return self._upkeep.turn(now_ms)
         except sqlite3.OperationalError as error:

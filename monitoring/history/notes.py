@@ -57,11 +57,7 @@ _TRIM_GROUPS = "DELETE FROM group_notes WHERE grp IN (SELECT grp FROM group_note
 
 
 def answer_on_notes(path: Path, query: NoteQuery) -> LetterNotePage | Done:
-    """Answer a question on notes.
-
-    Args:
-        path: The database of the history; it exists.
-        query: The question.
+    """Answer a question on notes. The database of the history exists.
 
     Raises:
         UsageError: The question names too many dead letters.

@@ -24,12 +24,7 @@ EVENTS_MAX = 10_000
 
 
 class HistoryQueries:
-    """Reads one database and the samples that its recorder has in memory.
-
-    Args:
-        path: The database.
-        recorder: Its writer; None: another process writes, and its memory is not visible here.
-    """
+    """Reads one database and the samples that its recorder has in memory; None: another process records."""
 
     def __init__(self, path: Path, recorder: Recorder | None) -> None:
         self._recorder = recorder
@@ -42,7 +37,12 @@ class HistoryQueries:
             self._connection.close()
 
     def answer(self, query: ReadHistory | ReadEvents | ReadOwnership) -> HistoryLines | EventPage | Ownership:
-        """Answer any question; raises as the following methods."""
+        """Answer a question.
+
+        Raises:
+            UsageError: The question is invalid.
+            sqlite3.Error: The database cannot be read.
+        """
         match query:
             case ReadOwnership():
                 return self.ownership(query)
@@ -52,23 +52,13 @@ class HistoryQueries:
                 return self.events(query)
 
     def lines(self, query: ReadHistory) -> HistoryLines:
-        """Points of series, thinned to the smallest, largest and last of each interval.
-
-        Raises:
-            UsageError: The question is invalid.
-            sqlite3.Error: The database cannot be read.
-        """
+        """Points of series, thinned to the smallest, largest and last of each interval."""
         _check(query)
         with self._turn:
             return self._lines(query)
 
     def events(self, query: ReadEvents) -> EventPage:
-        """Events, newest first.
-
-        Raises:
-            UsageError: The question is invalid.
-            sqlite3.Error: The database cannot be read.
-        """
+        """Events, newest first."""
         if not 1 <= query.count <= EVENTS_MAX:
             raise UsageError(f"a page has 1 to {EVENTS_MAX:,} events, not {query.count:,}")
         marks = ", ".join("?" * len(query.kinds))
@@ -85,12 +75,7 @@ class HistoryQueries:
         return EventPage(total, *(list(column) for column in columns))
 
     def ownership(self, query: ReadOwnership) -> Ownership:
-        """Owners of a group's queues over time.
-
-        Raises:
-            UsageError: The question is invalid.
-            sqlite3.Error: The database cannot be read.
-        """
+        """Owners of a group's queues over time."""
         with self._turn:
             places = positions_of(self._connection, query.group)
             names = [f"position:{place.subject}.owner" for place in places[:SERIES_MAX]]
@@ -99,8 +84,6 @@ class HistoryQueries:
             lines = ReadHistory(names, query.from_ms, query.to_ms, query.points)
             _check(lines)
             return owned_stretches(places, self._lines(lines), client_names(self._connection), SERIES_MAX)
-
-    # ---- inside ----
 
     def _lines(self, query: ReadHistory) -> HistoryLines:
         names = [split_name(name) for name in query.names]

@@ -29,11 +29,7 @@ class SteadyTime:
         """Since the last pause that counts."""
 
     def at(self, now_ms: int) -> int:
-        """The steady time; never later than the clock.
-
-        Args:
-            now_ms: Time of the newest sample, ms since the epoch.
-        """
+        """The steady time at that of the newest sample, ms since the epoch; never later."""
         if self._reached_ms is None or now_ms < self._reached_ms:
             self._recall(now_ms)
         self._go_to(now_ms)

@@ -32,12 +32,7 @@ RowTuple = tuple[int, int, int, int, int, bytes]
 
 
 class Recorder:
-    """Writes one database.
-
-    Args:
-        connection: For writing.
-        pace: Called between pieces of work; it may pause, to leave the processor to the broker.
-    """
+    """Writes one database. ``pace`` is called between pieces of work; it may pause, to leave the processor to the broker."""
 
     def __init__(self, connection: sqlite3.Connection, *, pace: Callable[[], None] = lambda: None) -> None:
         self.lock = threading.Lock()

@@ -17,9 +17,7 @@ SELECT old.subject, old.layout, old.data FROM subjects JOIN points AS old ON old
 class ReplacedTime:
     """Deletes older seconds as a run covers them, and continues held values of a longer run after it. Within transactions.
 
-    Args:
-        connection: For writing.
-        begin: First slot of the run.
+    The run begins with slot ``begin``.
     """
 
     def __init__(self, connection: sqlite3.Connection, begin: int) -> None:

@@ -61,13 +61,7 @@ def subject_number(connection: sqlite3.Connection, kind: str, name: str) -> int 
 
 
 class RowReader:
-    """Reads the rows of subjects.
-
-    Args:
-        connection: The caller keeps a transaction around reads that must be consistent.
-        layouts: Figures by number of the layout.
-        runs: The current runs.
-    """
+    """Reads the rows of subjects. The caller keeps a transaction around reads that must be consistent."""
 
     def __init__(self, connection: sqlite3.Connection, layouts: dict[int, list[str]], runs: Runs) -> None:
         self._connection = connection

@@ -21,10 +21,6 @@ from monitoring.history.queries import HistoryQueries
 class HistoryGuest:
     """Records no samples. The other process's memory, up to a minute of samples, is not visible here.
 
-    Args:
-        path: The database of the history.
-        alerts: Of the same folder, without judging.
-
     Raises:
         StoreError: The history cannot be read.
     """

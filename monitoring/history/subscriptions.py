@@ -34,11 +34,7 @@ class SubscriptionLog:
         self._written: Subscriptions | None = None
 
     def write(self, wanted: Subscriptions, at_ms: int) -> None:
-        """Store the changes since the previous call.
-
-        Args:
-            wanted: Group → topic → type and text of the expression; the same object while nothing changes.
-            at_ms: Time of the change, ms since the epoch.
+        """Store the changes since the previous call. ``wanted`` is the same object while nothing changes.
 
         Raises:
             sqlite3.Error: It cannot be written; the next call tries again.

@@ -36,7 +36,6 @@ class Upkeep:
     """Keeps one database small and quick to read. Called on the writing thread.
 
     Args:
-        connection: For writing.
         bytes_max: Limit of the database; beyond it the finest samples are deleted first, oldest first.
         pace: Called between pieces of work; it may pause.
         steady_time: The time by which rows are too old, at the time of the newest sample; None: a `SteadyTime`.
@@ -61,13 +60,9 @@ class Upkeep:
         """Tiers from which rows before a time are being deleted."""
 
     def turn(self, now_ms: int) -> bool:
-        """Do one piece of work.
+        """Do one piece of work at the time of the newest sample; returns whether there may be more to do at once.
 
-        Args:
-            now_ms: Time of the newest sample. Later rows were recorded while the clock was ahead, and are left alone.
-
-        Returns:
-            Whether there may be more to do at once.
+        Later rows were recorded while the clock was ahead, and are left alone.
 
         Raises:
             sqlite3.Error: It cannot be written.
@@ -258,14 +253,7 @@ class Upkeep:
 
 
 def summed_up(points: Points, begin_ms: int, target: Tier, figures: int) -> Floats:
-    """The matrix of a coarser row: smallest, largest and last of each of its slots.
-
-    Args:
-        points: Within the row.
-        begin_ms: Begin of the row.
-        target: The coarser tier.
-        figures: Number of figures.
-    """
+    """The matrix of a coarser row that begins at ``begin_ms``: smallest, largest and last of each of its slots."""
     matrix = np.full((target.row_ms // target.step_ms, 3, figures), np.nan)
     if len(points.times_ms):
         places = (points.times_ms - begin_ms) // target.step_ms

@@ -49,7 +49,6 @@ class Content:
         text: Formatted if it is a structure; empty for bytes.
         value: The structure of JSON, MessagePack and Protobuf.
         table: The same as a table, if it has that form.
-        layers: Compressions that were undone.
         is_cut: Whether the body is longer than the decompressed part.
         refusals: Readings that were tried or announced and do not fit: reading and reason.
     """
@@ -66,12 +65,9 @@ class Content:
 
 
 def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufSchema | None = None) -> Content:
-    """Read a body. Pure; called off the GUI thread for bodies of more than a few kilobytes.
+    """Read a body, the broker's own compression undone; without a rule its form is detected. Pure.
 
-    Args:
-        body: As in the message, after the broker's own compression is undone.
-        rule: Decoder rule of its topic; None: detect.
-        schema: For a rule that reads Protobuf.
+    Called off the GUI thread for bodies of more than a few kilobytes.
     """
     unwrapped = unwrap(body) if rule is None or rule.unwraps else Unwrapped(body)
     reading = _Reading(unwrapped.data, rule, schema)

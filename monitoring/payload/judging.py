@@ -57,12 +57,9 @@ def compiled(expression: str) -> regex.Pattern[str]:
 
 
 def judged(expressions: tuple[str, ...], text: str, seconds: float) -> str | None:
-    """A text with the matches masked; None if an expression timed out.
+    """A text with the matches masked; None if an expression timed out after ``seconds`` of processor time.
 
-    Args:
-        expressions: Valid ones. The first group of each is masked, or the whole match.
-        text: Any.
-        seconds: Processor time of each expression.
+    The first group of each expression is masked, or the whole match.
     """
     for expression in expressions:
         try:
@@ -75,8 +72,7 @@ def judged(expressions: tuple[str, ...], text: str, seconds: float) -> str | Non
 class Patience:
     """Masks the texts of one message off the window's thread; after its time is spent, further texts are hidden unchecked.
 
-    Args:
-        seconds: For all expressions that time out, of the thread's processor time.
+    All expressions that time out together may take ``seconds`` of the thread's processor time.
     """
 
     def __init__(self, seconds: float = MESSAGE_SECONDS) -> None:

@@ -34,10 +34,9 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """The decompressed data.
+    """The decompressed data, at most `OUT_BYTES_MAX`.
 
     Attributes:
-        data: The innermost bytes, at most `OUT_BYTES_MAX`.
         layers: Undone compressions, the outermost first.
         is_cut: Whether there is more than ``data``.
         refusals: Layers whose magic bytes were found but that failed: name and reason.

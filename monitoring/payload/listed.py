@@ -157,10 +157,7 @@ def _place(step: object) -> str:
 def body_preview(start: bytes, encoding: str = "", *, is_whole: bool = False) -> str:
     """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs.
 
-    Args:
-        start: May end within a character.
-        encoding: Of the text; empty: detect.
-        is_whole: Whether they are the whole body, which ends with a complete character.
+    Unless they are the whole body, they may end within a character. Without an encoding it is detected.
     """
     text = _text_of_start(start, encoding, is_whole=is_whole)
     return start[:_HEX_BYTES].hex(" ") if text is None else " ".join(text.split())

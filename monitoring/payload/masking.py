@@ -22,12 +22,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True, slots=True)
 class MaskRules:
-    """Paths and expressions to mask.
-
-    Attributes:
-        paths: Places in structured bodies.
-        expressions: Searched in texts.
-        judge: Limits the time; None: each text may take `JUDGE_SECONDS`.
+    """Paths and expressions to mask. Without a judge each text may take `JUDGE_SECONDS`.
 
     Raises:
         UsageError: An expression is invalid, or a path is empty.

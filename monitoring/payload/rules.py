@@ -39,9 +39,7 @@ class DecoderRule:
         topics: Name or pattern: ``*`` any characters, ``?`` one.
         reading: One of `READINGS`.
         encoding: Of text; empty: detect.
-        unwraps: Whether compression is undone.
         schema: File or folder with the Protobuf schema.
-        message_type: Full name of the Protobuf message.
 
     Raises:
         UsageError: A value is invalid.
@@ -80,12 +78,7 @@ def rule_of_message(rules: Sequence[DecoderRule], topic: str, properties: Mappin
     """The rule of a message in any topic: a dead letter is read by the rule of the topic it was sent to.
 
     It masks whatever the rules of any of its topics mask. If a message in a topic of the broker does not name its origin, it
-    may be of any topic, so its rule masks whatever any rule masks.
-
-    Args:
-        rules: In order; the first that matches a topic applies to it.
-        topic: Where the message is stored.
-        properties: Of the message; empty if unknown.
+    may be of any topic, so its rule masks whatever any rule masks. Unknown properties are empty.
     """
     origins = [properties[name] for name in _ORIGINS if properties.get(name)]
     found = [rule for one in (topic, *origins) if (rule := rule_for(rules, one)) is not None]

@@ -11,10 +11,7 @@ from broker_core.api import UsageError
 
 
 class ProtobufSchema:
-    """Message types of one schema.
-
-    Args:
-        path: A ``.proto`` file, a folder of them, or a descriptor set.
+    """Message types of a ``.proto`` file, a folder of them, or a descriptor set.
 
     Raises:
         UsageError: It is missing or invalid; the text has the compiler's message.

@@ -29,7 +29,6 @@ class ShownBody:
     Attributes:
         content: The masked form.
         plain: The original; shown only while the user asks for it.
-        mask: The difference between them.
         size_bytes: Of the body before decompression.
     """
 

@@ -28,7 +28,6 @@ class ClusterOptions:
         name_servers: ``host:port``, several separated by ``;``.
         place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
         limits: For one broker, over all tasks.
-        slice_messages: Messages of one slice of a queue.
         tasks_per_broker: Tasks that share the limits of a broker.
         offsets: Offsets of the only queues to read; None: all.
     """

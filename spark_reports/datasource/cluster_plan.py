@@ -17,15 +17,13 @@ from spark_reports.datasource.plan import ReadPlan
 class ClusterPlan:
     """All that a read of a cluster covers.
 
-    Args:
-        name_servers: Of the cluster.
+    Attributes:
         place: Of keys, TLS and address map.
         tasks: Slices of one broker for each task.
         limits: Of each broker, over all tasks.
         unknown: Brokers that could not be planned, and why.
-        brokers: Names of the cluster's brokers.
         files: The history, for a report on samples; else empty.
-        passed_over: Always empty, as plans of stores have it.
+        passed_over: Always empty; plans of stores have it.
     """
 
     name_servers: str

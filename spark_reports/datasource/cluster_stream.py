@@ -118,11 +118,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         yield from read_partition(partition, self._selection, schema, strict=True)
 
     def _look(self, *, retry_seconds: float | None = None) -> str:
-        """Survey the queues; returns why some are missing, empty if none is.
-
-        Args:
-            retry_seconds: How long requests to a broker are repeated; None: by the options.
-        """
+        """Survey the queues; returns why some are missing. By default requests are repeated as long as the options say."""
         wanted = replace(wanted_of(self._selection), from_ms=None, to_ms=None, with_empty=True)
         limits = self._options.limits if retry_seconds is None else replace(self._options.limits, retry_seconds=retry_seconds)
         with SliceReader(self._options.name_servers, self._options.place, limits=limits) as reader:

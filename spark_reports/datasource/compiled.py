@@ -77,11 +77,9 @@ def loader(bits: int, *, is_swapped: bool = False, is_signed: bool = True) -> Ca
 
 
 class Compiler:
-    """Compiles the functions of one module, or loads them; used as a context.
+    """Compiles the functions of a module's file, or loads them from a cache folder; used as a context.
 
     Args:
-        source: The module's file.
-        folder: Cache folder.
         constants_of: Modules whose constants the functions read: machine code contains their values, and is compiled again
             after such a module changes.
     """

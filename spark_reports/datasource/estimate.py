@@ -21,9 +21,8 @@ SAMPLED_BYTES = 1 << 20
 class Estimate:
     """The estimated size of a read.
 
-    Args:
+    Attributes:
         files: Log files that are not wholly outside the range; for a cluster queues.
-        passed_over: Log files outside the range.
         byte_count: Bytes in ``files``; unwritten space is left out if the file system reports it.
         records: Records in them, by the mean size of some; None if none was found.
         shortage: Why there is not enough memory, in words; empty if there is.
@@ -45,13 +44,7 @@ class Estimate:
 def estimate(
     stores: Sequence[str], *, directories: Sequence[Path] = (), from_ms: int | None = None, to_ms: int | None = None
 ) -> Estimate:
-    """Estimate a read. Opens files: not on the thread of a window.
-
-    Args:
-        stores: Store directories.
-        directories: All directories of the commit log of the only store, see `log_files`.
-        from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
-        to_ms: Exclusive; None: to the newest.
+    """Estimate a read; arguments as of `plan_read`. Opens files: not on the thread of a window.
 
     Raises:
         ForeignStoreError, StorePermissionError, CorruptStoreError: As `log_files`.

@@ -71,11 +71,9 @@ _TESTS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
 class ColumnComparison:
     """One condition on one column.
 
-    Args:
-        column: Its name.
+    Attributes:
         operation: A key of `_TESTS`, or ``in``.
         values: The operand; one value, or the list of ``in``.
-        is_negated: It must not hold.
     """
 
     column: str

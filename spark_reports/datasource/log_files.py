@@ -26,7 +26,6 @@ class CommitLogFile:
 
     Attributes:
         base: Physical offset of its first byte.
-        size: In bytes.
         written_bytes: Bytes allocated on the disk, if the file system reports them: a broker creates files at their full size
             and fills them later.
     """
@@ -40,9 +39,7 @@ class CommitLogFile:
 def log_files(root: Path, directories: Sequence[Path] = ()) -> list[CommitLogFile]:
     """Log files of one store that hold bytes, oldest first.
 
-    Args:
-        root: Store directory.
-        directories: All directories of its commit log; by default ``commitlog`` in ``root``.
+    By default ``commitlog`` in the store's directory is the only directory of its commit log.
 
     Raises:
         ForeignStoreError: A directory is missing or is no RocketMQ store.
@@ -99,11 +96,7 @@ def _check(root: Path, directories: Sequence[Path]) -> None:
 
 
 def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
-    """Directories of a commit log from text, separated by commas as in storePathCommitLog.
-
-    Args:
-        text: The directories; empty for the store's own.
-        roots: Stores to read.
+    """Directories of a commit log from text, separated by commas as in storePathCommitLog; empty for the store's own.
 
     Raises:
         UsageError: There are several stores, so that the directories' store is unknown.
@@ -136,12 +129,9 @@ def mapped(path: str) -> mmap.mmap:
 
 
 def head_at(file: CommitLogFile, offset: int, byte_count: int) -> tuple[int, int, int] | None:
-    """Bytes, store time (epoch milliseconds) and body checksum of the record at an offset; None if there is none.
+    """Bytes, store time (epoch milliseconds) and body checksum of the record at a physical offset of a file; None without one.
 
-    Args:
-        file: The file of the offset.
-        offset: Physical offset.
-        byte_count: Bytes of the record.
+    ``byte_count`` is the length of the record.
     """
     position = offset - file.base
     with mapped(str(file.path)) as buffer:

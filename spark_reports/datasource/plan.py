@@ -48,12 +48,10 @@ CLEANED = "removed by the broker's cleaning before it was read"
 class FileRange:
     """A part of one commit log file.
 
-    Args:
+    Attributes:
         store: Store directory, as given by the user.
-        path: The file.
-        base_offset: Physical offset of its first byte.
+        base_offset: Physical offset of the file's first byte.
         start: Position of a record in the file.
-        end: Position of the end.
         damage: Why the range holds no record; it is counted, not read.
     """
 
@@ -73,10 +71,7 @@ class FileRange:
 class ReadPlan:
     """All that a read covers, as groups of ranges: one group for each task.
 
-    Args:
-        tasks: The ranges.
-        files: Their log files.
-        passed_over: Log files wholly outside the time range.
+    ``passed_over`` are the log files wholly outside the time range.
     """
 
     tasks: tuple[tuple[FileRange, ...], ...] = ()
@@ -157,7 +152,7 @@ def split_for(byte_count: int, cores: int, *, for_sums: bool = False) -> int:
 class Continued:
     """The records of a store from a physical offset on.
 
-    Args:
+    Attributes:
         ranges: Ranges to read, in order.
         end: Offset of the next read.
         tail: An incomplete record at the end, which may be complete the next time; None: there is none.

@@ -57,9 +57,7 @@ class PropertyColumns:
     def find(self, name: str, *, first: bool = False) -> tuple[Int64s, Int64s, Int64s]:
         """Positions of a property's values.
 
-        Args:
-            name: Of the property.
-            first: Of a repeated one take the first value, not the last, which counts.
+        Of a repeated property the last value counts; with ``first`` the first one is returned.
 
         Returns:
             Three arrays, ascending: record index, start and end of the value in the data. Only records that have it.

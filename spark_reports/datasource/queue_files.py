@@ -36,12 +36,7 @@ Places = npt.NDArray[np.int64]
 
 
 def narrowed(ranges: Sequence[FileRange], root: str, topics: Iterable[str]) -> list[FileRange] | None:
-    """The parts of a store's ranges that can hold records of some topics.
-
-    Args:
-        ranges: In order of physical offset.
-        root: Store directory.
-        topics: As stored.
+    """The parts of a store's ranges, in order of physical offset, that can hold records of some topics, as stored.
 
     Returns:
         Ranges in the same order, damaged ones among them; None if the whole must be read.

@@ -20,13 +20,7 @@ _FIRST_BYTES = 8 << 20
 
 
 def outside(files: Sequence[CommitLogFile], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
-    """Paths of the files that hold nothing of a range.
-
-    Args:
-        files: Oldest first; of one store.
-        from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
-        to_ms: Exclusive; None: to the newest.
-    """
+    """Paths of one store's files, oldest first, that hold nothing of a range of store times, from ≤ time < to; None is open."""
     if from_ms is None and to_ms is None:
         return frozenset()
     begins = [_first_store_ms(file.path, file.base) for file in files]

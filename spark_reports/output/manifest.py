@@ -63,15 +63,9 @@ def manifest(
     now: datetime,
     masked: dict[str, object] | None = None,
 ) -> dict[str, object]:
-    """The manifest without times and files, see `with_files` and `with_times`.
+    """The manifest without times and files, see `with_files` and `with_times`; the parameters are masked.
 
-    Args:
-        spec: Of the report.
-        parameters: Masked.
-        source: What was read.
-        result: Of the report.
-        now: Time of the result.
-        masked: The masks; None: none were requested.
+    Without ``masked`` no masks were requested.
     """
     damaged = [skip for skip in result.skipped if skip.damaged]
     return {

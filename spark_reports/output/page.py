@@ -32,13 +32,9 @@ _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def render_page(result: ReportResult, manifest: Mapping[str, object], question: str, language: str = "en") -> str:
-    """The page as text.
+    """The page as text, in English (``en``) or Chinese (``zh``); names, keys and texts of messages are not translated.
 
-    Args:
-        result: What to show.
-        manifest: The run's manifest, shown at the end and used for title and state.
-        question: The question the report answers.
-        language: ``en`` or ``zh``; names, keys and texts of messages are not translated.
+    The manifest is shown at the end and used for title and state.
     """
     is_chinese = language == "zh"
     translate = word_in_chinese if is_chinese else word_in_english
@@ -81,9 +77,7 @@ def charts_text(result: ReportResult) -> str:
 def _drawn(chart: ReportChart, label: Callable[[str, bool], str] | None = None) -> dict[str, Any]:
     """A chart as JSON; unknown values are null, which draws nothing.
 
-    Args:
-        chart: The chart.
-        label: Translates a label; its second argument is whether it is one of the report's own words.
+    ``label`` translates a label; its second argument is whether it is one of the report's own words.
     """
     drawn = asdict(chart)
     for one in drawn["series"]:

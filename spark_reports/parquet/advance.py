@@ -33,13 +33,7 @@ BODY = "body"
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The source of an addition.
-
-    Args:
-        stores: Store directories.
-        directories: All directories of the commit log of the only store; by default its own.
-        bodies: Bodies too; None: as the folder has it.
-    """
+    """The source of an addition; without ``bodies`` as the folder has it."""
 
     stores: Sequence[str]
     directories: Sequence[Path] = ()
@@ -49,13 +43,9 @@ class Addition:
 def advance(
     spark: SparkSession, path: Path, addition: Addition, began: Callable[[int], None] = lambda _tasks: None
 ) -> PreparedFolder:
-    """Add new messages; return the folder's new content.
+    """Add new messages; return the folder's new content. A missing folder is created.
 
-    Args:
-        spark: Session.
-        path: The folder; created if it is missing.
-        addition: The source.
-        began: Called with the number of tasks before they run.
+    ``began`` is called with the number of tasks before they run.
 
     Raises:
         ForeignStoreError: The folder belongs to other stores, or a store's log is not the one that was read before.
@@ -130,11 +120,7 @@ def _new(known: PreparedStore | None, store: str, addition: Addition) -> Continu
 
 
 def _check_same(known: PreparedStore, directories: Sequence[Path]) -> None:
-    """Check that a log is the one that was read before.
-
-    Raises:
-        ForeignStoreError: It ends too early, or the last record that was read has changed.
-    """
+    """Refuse a log that is not the one that was read before: it ends too early, or its last record has changed."""
     files = log_files(Path(known.store), directories)
     end = files[-1].base + files[-1].size if files else 0
     if end < known.end:

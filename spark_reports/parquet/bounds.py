@@ -12,11 +12,7 @@ from spark_reports.parquet.folder import PreparedFolder
 class Bounds:
     """Bounds of messages: store times in epoch milliseconds, from ≤ time < to; no topics means all.
 
-    Args:
-        from_ms: Stored at or after.
-        to_ms: Stored before.
-        topics: Of these topics.
-        meant: Topics are the original ones, see `spark_reports.datasource.source`.
+    With ``meant`` topics are the original ones, see `spark_reports.datasource.source`.
     """
 
     from_ms: int | None = None

@@ -61,13 +61,7 @@ def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", fr
 
 @dataclass(frozen=True, slots=True)
 class QueryResults:
-    """Results of a report's queries.
-
-    Args:
-        tables: Name of the query → its rows.
-        parameters: Of the report.
-        shown: Masks a text in which the user named messages.
-    """
+    """Results of a report's queries, by name; ``shown`` masks a text in which the user named messages."""
 
     tables: Mapping[str, pa.Table]
     parameters: ReportParameters
@@ -143,14 +137,9 @@ def _skips(rows: pa.Table) -> tuple[Skip, ...]:
 
 
 def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), note: str = "") -> ReportTable:
-    """A result table with the headings and units of the vocabulary.
+    """A result table with the headings and units of the vocabulary; for the arguments see `ReportTable`.
 
-    Args:
-        name: File name without ending.
-        title: Heading.
-        data: The rows, in display order.
-        totals: Columns whose sum is shown under the table.
-        note: Sentence under the table.
+    The rows are in display order; ``totals`` are columns whose sum is shown.
     """
     names = data.column_names
     sums = {column: float(total(data, column)) for column in totals}
@@ -241,9 +230,7 @@ def lines(
 def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:
     """Width of the points of a chart over the range of a report, in whole minutes.
 
-    Args:
-        parameters: The range; without an end it ends at the request.
-        span_ms: Length of a range without a beginning.
+    Without an end the range ends at the request; ``span_ms`` is the length of one without a beginning.
     """
     if parameters.from_ms is not None:
         span_ms = (parameters.now_ms if parameters.to_ms is None else parameters.to_ms) - parameters.from_ms

@@ -25,10 +25,8 @@ class KeyFigure:
 class ReportTable:
     """A result table.
 
-    Args:
+    Attributes:
         name: File name without ending.
-        title: Heading.
-        data: The rows.
         units: Column → format of its values; in display order.
         titles: Column → heading.
         totals: Column → total shown under the table.
@@ -55,12 +53,10 @@ class ReportSeries:
 class ReportChart:
     """A chart.
 
-    Args:
+    Attributes:
         name: Key of the chart on the page.
-        title: Heading.
         kind: ``stack`` (bars over time, stacked), ``lines`` (lines over time), ``bars`` (horizontal bars by name) or ``heat``
             (one row of cells for each series).
-        unit: Of the values.
         series: In drawing order.
         note: Sentence under the chart, such as the width of its bars.
         words: Labels of bars or lines are words of the report, which are translated, instead of names.
@@ -89,17 +85,13 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class ReportResult:
-    """All of one report.
+    """All of one report; charts and tables in page order.
 
-    Args:
+    Attributes:
         rows: Messages in the report.
         found_from_ms: Store time of the first of them in epoch milliseconds; None if there are none.
-        found_to_ms: Of the last.
-        skipped: Records that were left out.
         headlines: Figures at the top.
         findings: Sentences, the most important first.
-        charts: In page order.
-        tables: In page order.
         notes: Explanations that are needed to read the figures correctly.
     """
 

@@ -35,17 +35,8 @@ _STEPS: Mapping[str, Callable[[Row], str]] = {
     "trace": lambda _: "trace record",
 }
 _SHOWN = (
-    "store_time",
-    "step",
-    "topic",
-    "queue_id",
-    "queue_offset",
-    "physical_offset",
-    "tag",
-    "keys",
-    "unique_key",
-    "body_bytes",
-)
+    "store_time", "step", "topic", "queue_id", "queue_offset", "physical_offset", "tag", "keys", "unique_key", "body_bytes",
+)  # fmt: skip
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:

@@ -136,13 +136,9 @@ def figures_of(connection: sqlite3.Connection, kind: str) -> list[str]:
 
 
 class SeriesReader:
-    """Reads figures of subjects between two times.
+    """Reads figures of subjects between two times, in a transaction.
 
-    Args:
-        connection: In a transaction.
-        from_ms: Begin.
-        to_ms: End.
-        step_ms: Length of an interval; longer if only coarser figures are left.
+    An interval is ``step_ms`` long, or longer if only coarser figures are left.
     """
 
     def __init__(self, connection: sqlite3.Connection, from_ms: int, to_ms: int, step_ms: int) -> None:

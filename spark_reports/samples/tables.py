@@ -43,7 +43,7 @@ SUBSCRIPTIONS = "subscriptions"
 class SampleTable:
     """One table of figures.
 
-    Args:
+    Attributes:
         kind: Kind of the subjects in the history.
         names: Columns of the parts of a subject's name, with their types; ``figure`` stands for each figure by itself.
         figures: Column → figure of the history.

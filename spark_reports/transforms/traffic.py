@@ -33,10 +33,7 @@ def each_a_sum(messages: DataFrame) -> DataFrame:
 
 
 def by_traffic_keys(parts: DataFrame) -> DataFrame:
-    """One row for each minute of store time, topic, tag and host; and one for each store and reason of skipped records.
-
-    Args:
-        parts: Sums by `TRAFFIC_KEYS`, any number for one value of them.
+    """Sums by `TRAFFIC_KEYS` added up: a row for each minute, topic, tag and host; a row for each store and skip reason.
 
     Returns:
         minute (timestamp), topic, tag (null: none), host (of the producer), messages, body_bytes, store_bytes,
