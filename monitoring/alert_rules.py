@@ -118,11 +118,7 @@ FIRST_RULE_IDS = frozenset({"lag", "behind", "dead-letters", "given-up", "late",
 
 
 def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
-    """Subjects that a series selects, and their values (float64, NaN unknown).
-
-    Raises:
-        UsageError: The text names no series.
-    """
+    """Subjects that a series selects, and their values (float64, NaN unknown)."""
     kind, pattern, figure = split_series(series)
     if kind == TOTALS:
         return [""], np.array([total_of(state, figure)])

@@ -1,17 +1,9 @@
-"""The database of the alerts, ``orbit/alerts.db`` next to the history: rules, findings, and changes to report.
+"""The database of the alerts, ``orbit/alerts.db`` next to the history: rules, findings, changes (docs/history.md, “Alerts”).
 
-::
-
-    meta      name, value       ``offered`` (ids of shipped rules that were added once, a JSON list), ``adopted`` (1: the rules
-                                of a window are stored), ``webhook``, ``told`` (the newest change that a window showed),
-                                ``looked_ms`` (time of the newest state that was judged, up to 10 s old)
-    rules     place, rule_id, data                      data: `monitoring.alert_rules.rules_to_json` of the one rule
-    findings  rule_id, subject, value, since_ms, is_firing, is_told
-    lacks     rule_id, cause, parts, since_ms, is_told  rules that cannot be judged: see `unjudged_rules.Cause`, a JSON list
-    changes   id, at_ms, rule_id, rule, subject, value, is_firing, post     rule: at that time; post: see `Post`
-
-An unknown value is NULL. Each commit is on the disk when it returns, so a killed process or a power cut loses none.
-Another process may write too; `AlertStore.was_changed` reports it. The caller holds one lock for all calls.
+``meta`` has ``offered`` (ids of shipped rules that were added once, a JSON list), ``adopted`` (1: the rules of a window are
+stored), ``webhook``, ``told`` (the newest change that a window showed) and ``looked_ms`` (time of the newest state that was
+judged, up to 10 s old). An unknown value is NULL. Each commit is on the disk when it returns, so a killed process or a power
+cut loses none. Another process may write too; `AlertStore.was_changed` reports it. The caller holds one lock for all calls.
 """
 
 from __future__ import annotations

@@ -105,11 +105,7 @@ def payload(change: AlertChange, *, cluster: str) -> bytes:
 
 
 def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResult:
-    """POST JSON once; a failed attempt is a result, too.
-
-    Raises:
-        UsageError: The address is invalid.
-    """
+    """POST JSON once; a failed attempt is a result, too."""
     from http.client import HTTPException  # noqa: PLC0415  most processes tell nobody, and it brings the whole of mail
 
     parts = check_url(url)

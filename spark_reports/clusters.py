@@ -86,11 +86,7 @@ def require_samples(source: ReportCluster, spec: ReportSpec) -> None:
 def estimate_cluster(
     source: ReportCluster, spec: ReportSpec | None, parameters: ReportParameters, earliest_ms: int | None
 ) -> Estimate:
-    """Estimate a read of a cluster from the ends of its queues and from some messages.
-
-    Raises:
-        OrbitError: As `plan_report`.
-    """
+    """Estimate a read of a cluster from the ends of its queues and from some messages."""
     if spec is not None and spec.needs_samples:
         require_samples(source, spec)
         return Estimate(1, 0, 0, 0, memory_shortage())

@@ -83,11 +83,7 @@ class ConnectSession:
         return spark
 
     def begin(self) -> SparkSession:
-        """The session for one report.
-
-        Raises:
-            ReportError: As `connect`.
-        """
+        """The session for one report."""
         return self.connect()
 
     @property

@@ -1,4 +1,4 @@
-"""Parses the parameters of a report: times, topics, and its own.
+"""Parses the parameters of a report: times, topics, and its own. Invalid or missing ones raise `UsageError`.
 
 Times: ISO 8601 (local time without a zone), epoch milliseconds, ``now``, or relative to now: ``-90s``, ``-30m``, ``-2h``,
 ``-7d``.
@@ -46,11 +46,7 @@ class ReportParameters:
 
 
 def read_parameters(from_text: str | None, to_text: str | None, topics: list[str], *, now_ms: int) -> ReportParameters:
-    """Parameters from their text forms.
-
-    Raises:
-        UsageError: A time is invalid, the range is empty, or a topic has no name.
-    """
+    """Parameters from their text forms."""
     from_ms = parse_time(from_text, now_ms=now_ms) if from_text is not None else None
     to_ms = parse_time(to_text, now_ms=now_ms) if to_text is not None else None
     if not all(topic.strip() for topic in topics):
@@ -66,11 +62,7 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
 
 
 def read_parameter_file(path: Path) -> dict[str, object]:
-    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. Null values are not given.
-
-    Raises:
-        UsageError: It cannot be read or has another form.
-    """
+    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. Null values are not given."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -86,11 +78,7 @@ def read_parameter_file(path: Path) -> dict[str, object]:
 
 
 def read_values(spec: ReportSpec, given: Mapping[str, str]) -> dict[str, str | int]:
-    """The report's own parameters from their text forms, with defaults for those not given.
-
-    Raises:
-        UsageError: One is missing, invalid, or unknown to this report.
-    """
+    """The report's own parameters from their text forms, with defaults for those not given."""
     own = {one.name: one for one in spec.parameters if one.kind not in (ParameterKind.TIME, ParameterKind.TOPICS)}
     strange = [name for name in given if name not in own]
     if strange:
@@ -128,11 +116,7 @@ def _number(parameter: Parameter, text: str) -> int:
 
 
 def durations_ms(text: str) -> Sequence[int]:
-    """Milliseconds of durations such as ``1s 5m 2h``.
-
-    Raises:
-        UsageError: One of them is invalid.
-    """
+    """Milliseconds of durations such as ``1s 5m 2h``."""
     found = [re.fullmatch(r"(\d+)([smhd])", word) for word in text.split()]
     if not found or not all(found):
         raise UsageError(f"“{text}” are not durations. Write them as messageDelayLevel does: 1s 5s 10s 1m 2h.", text=text)
@@ -140,11 +124,7 @@ def durations_ms(text: str) -> Sequence[int]:
 
 
 def parse_time(text: str, *, now_ms: int) -> int:
-    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``.
-
-    Raises:
-        UsageError: It has none of the forms.
-    """
+    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``."""
     text = text.strip()
     if text == "now":
         return now_ms

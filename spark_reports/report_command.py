@@ -1,4 +1,4 @@
-"""Executes one order of the command line: from its options to the last line of progress."""
+"""Executes one order of the command line, from its options to the last line of progress. Invalid ones raise `UsageError`."""
 
 from __future__ import annotations
 
@@ -122,11 +122,7 @@ def _end_lines(manifest: Mapping[str, Any], page: Path) -> list[str]:
 
 
 def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
-    """The requested cluster; None: there is none.
-
-    Raises:
-        UsageError: A limit or the offsets are invalid.
-    """
+    """The requested cluster; None: there is none."""
     if not arguments.ns:
         return None
     from spark_reports.clusters import ReportCluster  # noqa: PLC0415  as in _run
@@ -159,11 +155,7 @@ def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> Report
 
 
 def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
-    """Times and topics from the same two places.
-
-    Raises:
-        UsageError: A time is invalid, the range is empty, or the file has another form.
-    """
+    """Times and topics from the same two places."""
     return _bounds(arguments, _filed(arguments))
 
 
@@ -196,11 +188,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def spark_options(arguments: argparse.Namespace) -> SparkOptions:
-    """The options of Spark.
-
-    Raises:
-        UsageError: A setting is invalid, or the heap is too small for Spark.
-    """
+    """The options of Spark."""
     from spark_reports.java import HEAP_BYTES_MIN  # noqa: PLC0415  as in _run
     from spark_reports.session import SparkOptions  # noqa: PLC0415  as in _run
 

@@ -110,11 +110,7 @@ class ReportInput:
         return bool(self.stores) and all(history_of(store).is_file() for store in self.stores)
 
     def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
-        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`.
-
-        Raises:
-            ForeignStoreError: A store has no history.
-        """
+        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`."""
         from spark_reports.driver_rows import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.samples.source import SamplesReader, stretches  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema  # noqa: PLC0415  as above

@@ -119,11 +119,7 @@ def run_report(
 
 
 def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Cancellation) -> PreparedFolder:
-    """Only continue the folder of prepared messages.
-
-    Raises:
-        OrbitError, Interrupt: As `run_report`.
-    """
+    """Only continue the folder of prepared messages."""
     assert run.parquet is not None
     with own_session(run.spark, cancellation) as session:
         progress.begin("java")

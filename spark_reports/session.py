@@ -125,11 +125,7 @@ class ReportSession:
         return pyspark_internals.java_version(self._spark)
 
     def begin(self) -> SparkSession:
-        """A session for one report, without views of the one before; `progress` counts from here.
-
-        Raises:
-            JavaError: As `connect`.
-        """
+        """A session for one report, without views of the one before; `progress` counts from here."""
         spark = self.connect()
         self._reports += 1
         self._first_stage = None

@@ -1,15 +1,4 @@
-"""The recorded part of a `ClusterState`: subjects by kind, and their figures in columns. Pure.
-
-========== =========================== =====================================================
-kind       name                        figures
-========== =========================== =====================================================
-totals     (empty)                     those of `ClusterState.totals`
-topic      topic                       put_rate, got_rate, kept_messages
-group      group                       lag_messages, behind_ms, got_rate, members
-queue      topic/queue id              min_offset, max_offset, put_rate
-position   group/topic/queue id        offset, lag_messages, behind_ms, owner
-level      number of the delay level   pending, overdue_ms, delivered_rate, late_p50_ms, late_p99_ms
-========== =========================== =====================================================
+"""The recorded part of a `ClusterState`: subjects by kind, and their figures in columns (docs/history.md, “Subjects”). Pure.
 
 ``owner`` is the number of a client in the table ``clients``. An unknown value is NaN, never -1.
 """

@@ -75,11 +75,7 @@ class Recorder:
             self._write_journal()
 
     def end_run(self) -> None:
-        """Write all samples and end the run; a gap separates it from later samples.
-
-        Raises:
-            sqlite3.Error: As `add`.
-        """
+        """Write all samples and end the run; a gap separates it from later samples."""
         try:
             self._commit(ends=True)
         finally:

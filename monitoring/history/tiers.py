@@ -1,14 +1,8 @@
 """Resolution and retention of the tiers, and the byte format of samples. Pure.
 
 Every sample has a slot of its tier: slot ``n`` of a tier of ``step_ms`` covers ``[n * step_ms, (n + 1) * step_ms)``
-since the epoch. A row of the database holds consecutive slots of one subject; `encode` writes its numbers.
-
-::
-
-    matrix     float64 [n, c]   n slots, c columns; NaN where nothing was sampled or nothing is known
-    column     each column for itself: 64 bits a number, little-endian, each XORed with the one before it (the first with 0)
-    shuffle    all columns one after another; first byte 0 of all numbers, then byte 1 of all, … byte 7 of all
-    bytes      that, by zlib
+since the epoch. A row of the database holds consecutive slots of one subject; `encode` writes its numbers, a matrix of n slots
+and c columns with NaN for unknown values (docs/history.md, “Data of a row”).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of ``rocketmq-cluster``: the cluster, the part of it to read, and limits."""
+"""The options of ``rocketmq-cluster``: the cluster, the part of it to read, and limits. Invalid ones raise `UsageError`."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ class ClusterOptions:
 
 
 def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
-    """The options of a read.
-
-    Raises:
-        UsageError: There is no name server, or an option is invalid.
-    """
+    """The options of a read."""
     name_servers = options.get("name_servers", options.get("path", "")).strip()
     if not name_servers:
         raise UsageError(
@@ -71,11 +67,7 @@ def usual_tasks() -> int:
 
 
 def amount_of(options: Mapping[str, str], name: str, usual: float) -> float:
-    """An option that is a number from 0.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """An option that is a number from 0."""
     text = options.get(name, str(usual))
     try:
         found = float(text)
@@ -94,11 +86,7 @@ def _count_of(options: Mapping[str, str], name: str, usual: int, most: int) -> i
 
 
 def offsets_of(text: str) -> Offsets:
-    """Offsets of queues from ``{"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}``.
-
-    Raises:
-        UsageError: The form is invalid, or a range is empty.
-    """
+    """Offsets of queues from ``{"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}``."""
     try:
         found = {
             str(topic): {str(queue): (int(first), int(end)) for queue, (first, end) in queues.items()}

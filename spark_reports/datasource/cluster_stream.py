@@ -1,14 +1,10 @@
-"""Following the queues of a cluster: the streaming side of ``rocketmq-cluster``.
+"""Following the queues of a cluster: the streaming side of ``rocketmq-cluster`` (docs/reports.md, “A cluster as a source”).
 
-    spark.readStream.format("rocketmq-cluster").option("topics", '["orders"]').load("10.0.0.1:9876")
-
-Options are those of the batch read (without ``plan`` and ``offsets``), and ``begin``: ``oldest`` (the default) or ``newest``,
-which skips messages stored before the first start of the query; ``messages_per_batch`` (0: no limit). Offsets are exact: a
-queue offset for each queue, stored in Spark's checkpoint; the same offsets give the same rows again. New queues are read from
-their beginning. A broker that does not answer delays only its own queues; a lost name server, or one that does not know the
-brokers yet, delays all of them, but is an error if it was never reached. If a broker is lost during a batch for more than
-``retry_seconds``, the batch fails and is read again. Messages deleted before they were read are skipped; they are in the
-accounting rows if the schema has those columns.
+Offsets are exact: a queue offset for each queue, stored in Spark's checkpoint; the same offsets give the same rows again. New
+queues are read from their beginning. A broker that does not answer delays only its own queues; a lost name server, or one that
+does not know the brokers yet, delays all of them, but is an error if it was never reached. If a broker is lost during a batch
+for more than ``retry_seconds``, the batch fails and is read again. Messages deleted before they were read are skipped; they are
+in the accounting rows if the schema has those columns.
 """
 
 from __future__ import annotations

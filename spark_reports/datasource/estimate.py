@@ -44,11 +44,7 @@ class Estimate:
 def estimate(
     stores: Sequence[str], *, directories: Sequence[Path] = (), from_ms: int | None = None, to_ms: int | None = None
 ) -> Estimate:
-    """Estimate a read; arguments as of `plan_read`. Opens files: not on the thread of a window.
-
-    Raises:
-        ForeignStoreError, StorePermissionError, CorruptStoreError: As `log_files`.
-    """
+    """Estimate a read; arguments as of `plan_read`. Opens files: not on the thread of a window."""
     files: list[CommitLogFile] = []
     passed_over = 0
     for store in stores:

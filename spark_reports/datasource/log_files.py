@@ -108,11 +108,7 @@ def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def first_offset(root: str | Path, directories: Sequence[Path] = ()) -> int:
-    """Physical offset of the begin of a store's log.
-
-    Raises:
-        ForeignStoreError, StorePermissionError, CorruptStoreError: As for `log_files`.
-    """
+    """Physical offset of the begin of a store's log."""
     files = log_files(Path(root), directories)
     return files[0].base if files else 0
 

@@ -173,9 +173,6 @@ def ranges_from(root: str | Path, start: int, *, directories: Sequence[Path] = (
         start: Physical offset of a record, or of the end of an earlier call.
         directories: See `plan_read`.
         split_bytes: Approximate bytes of one range.
-
-    Raises:
-        ForeignStoreError, StorePermissionError, CorruptStoreError: As for `plan_read`.
     """
     files = log_files(Path(root), directories)
     ranges: list[FileRange] = []

@@ -65,11 +65,7 @@ def _queues(folder: Path) -> Iterator[list[Path]]:
 
 
 def _units(path: Path) -> npt.NDArray[np.void]:
-    """Units in use of one file: those before the first empty one.
-
-    Raises:
-        ValueError: The size is no multiple of a unit, or an empty unit is between others.
-    """
+    """Units in use of one file: those before the first empty one."""
     data = np.fromfile(path, dtype=_UNIT)
     if path.stat().st_size % _UNIT.itemsize:
         raise ValueError(f"{path} does not consist of units of {_UNIT.itemsize} bytes")
@@ -98,11 +94,7 @@ def _dispatched_end(folder: Path) -> int | None:
 
 
 def _places(folder: Path) -> Places:
-    """Offset and size of all records of a topic; none if it has no queue.
-
-    Raises:
-        ValueError: A unit has an impossible position, or a queue's offsets do not rise.
-    """
+    """Offset and size of all records of a topic; none if it has no queue."""
     if not folder.is_dir():
         return np.zeros((0, 2), np.int64)
     parts = [np.zeros((0, 2), np.int64)]

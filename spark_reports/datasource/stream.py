@@ -1,7 +1,5 @@
 """Following stores that a broker writes to: the streaming side of ``rocketmq-store``.
 
-    spark.readStream.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
-
 Options are those of the batch read (without ``plan``), and ``begin``: ``oldest`` (the default) or ``newest``, which skips
 messages stored before the first start of the query. Offsets are exact: physical offsets by store, in Spark's checkpoint; the
 same offsets give the same rows again. Damaged places and records deleted before they were read are skipped; they are accounting

@@ -31,11 +31,7 @@ DAY_MS = 86_400_000
 
 
 def check(parameters: ReportParameters) -> None:
-    """Check that there is a period.
-
-    Raises:
-        UsageError: It has no beginning.
-    """
+    """Refuse parameters without a beginning of the period by a `UsageError`."""
     if parameters.from_ms is None:
         raise UsageError("compare needs a period: say where it begins with --from (and where it ends with --to; else now).")
 

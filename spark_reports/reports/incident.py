@@ -39,11 +39,7 @@ _FAILURES = ("retried", "dead", "given_up")
 
 
 def check(parameters: ReportParameters) -> None:
-    """Check that there is a window.
-
-    Raises:
-        UsageError: It has no beginning, or is longer than a day.
-    """
+    """Refuse a window without a beginning, or longer than a day, by a `UsageError`."""
     if parameters.from_ms is None:
         raise UsageError("incident needs a window: say when it began with --from (and when it ended with --to; else now).")
     length_ms = _end_ms(parameters) - parameters.from_ms

@@ -29,11 +29,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def check(parameters: ReportParameters) -> None:
-    """Check that the list can be read.
-
-    Raises:
-        UsageError: No CSV, no such column, or no key in it.
-    """
+    """Refuse a list that `listed_keys` cannot read by a `UsageError`."""
     listed_keys(Path(parameters.text("keys-file")), parameters.text("column"))
 
 

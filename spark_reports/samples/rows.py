@@ -38,12 +38,7 @@ class SampleSelection:
 
 
 def batches(wanted: SampleSelection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a task in the columns of a schema.
-
-    Raises:
-        ForeignStoreError: The store has no history.
-        StoreError: It cannot be read.
-    """
+    """The rows of a task in the columns of a schema."""
     if wanted.table == JOURNAL:
         yield _batch(wanted, actions(wanted), schema)
         return

@@ -1,15 +1,8 @@
-"""The ``orbit-samples`` data source: the monitoring history of a store as tables.
-
-    spark.dataSource.register(OrbitSamplesDataSource)
-    spark.read.format("orbit-samples").option("table", "lag").load("/data/store")
+"""The ``orbit-samples`` data source: the monitoring history of a store as tables (docs/reports.md, “Samples”).
 
 Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``table`` (see `spark_reports.samples.tables`, ``lag`` by
 default); ``from_ms`` and ``to_ms`` (epoch milliseconds, from ≤ time < to); ``step_ms`` (length of an interval, a minute by
-default; the history keeps a day by seconds, a week by ten seconds, a year by minutes). Filters of ``where()`` on ``time``
-bound the read too.
-
-The database is opened read-only, also while Orbit's worker writes to it; the running minute is not in it yet. SQLite cannot
-share it between machines: read it on its own machine, or a copy of it.
+default). Filters of ``where()`` on ``time`` bound the read too. The running minute is not in the database yet.
 """
 
 from __future__ import annotations
@@ -54,11 +47,7 @@ class OrbitSamplesDataSource(DataSource):
 
 
 def table_of(options: Mapping[str, str]) -> str:
-    """The table of a read's options.
-
-    Raises:
-        UsageError: There is no such table.
-    """
+    """The table of a read's options."""
     name = options.get("table", TABLES[0])
     if name not in TABLES:
         raise UsageError(f"the history has no table “{name}”. Tables: {', '.join(TABLES)}", table=name)
