@@ -42,11 +42,11 @@ class RecordColumns:
     Args:
         buffer: The commit log file of the heads.
         heads: Heads of consecutive records.
-        store: Store directory, for the column of that name.
+        store: Value of the column of that name.
     """
 
     def __init__(self, buffer: Any, heads: RecordHeads, store: str) -> None:  # noqa: ANN401  mmap has no buffer type
-        self._bytes: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
+        self.data: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
         self._heads = heads
         self.store = store
         self._chosen: npt.NDArray[Any] = np.arange(len(heads))
@@ -60,7 +60,7 @@ class RecordColumns:
 
     def choose(self, wanted: npt.NDArray[np.bool_]) -> RecordColumns:
         """The columns of those chosen records for which ``wanted`` is true."""
-        chosen = RecordColumns(self._bytes, self._heads, self.store)
+        chosen = RecordColumns(self.data, self._heads, self.store)
         chosen._chosen = self._chosen[wanted]
         return chosen
 
@@ -82,14 +82,12 @@ class RecordColumns:
         )
         return found
 
-    def named(self, field: pa.Field) -> pa.Array:
-        return self._column(field)
-
     def batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """The columns of an Arrow schema, in its order; an unknown column is null."""
-        return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)
+        return pa.RecordBatch.from_arrays([self.named(field) for field in schema], schema=schema)
 
-    def _column(self, field: pa.Field) -> pa.Array:
+    def named(self, field: pa.Field) -> pa.Array:
+        """One column, see `batch`."""
         make = self._MAKERS.get(field.name)
         if make is None:
             return pa.nulls(len(self), field.type)
@@ -103,15 +101,11 @@ class RecordColumns:
 
     def _cut(self, position: str, length: str) -> pa.Array:
         starts = self.head(position)
-        return cut(self._bytes, starts, starts + self.head(length))
-
-    @property
-    def data(self) -> npt.NDArray[np.uint8]:
-        return self._bytes
+        return cut(self.data, starts, starts + self.head(length))
 
     @cached_property
     def _topic(self) -> pa.Array:
-        found = numbered(self._bytes, self.head("topic_position"), self.head("topic_bytes"))
+        found = numbered(self.data, self.head("topic_position"), self.head("topic_bytes"))
         return Numbered(found.numbers, text_array(found.values)).rows()
 
     @cached_property
@@ -155,7 +149,7 @@ class RecordColumns:
     def _decided_offsets(self) -> pa.Array:
         decisions = pc.equal(self._topic, _OP_TOPIC).to_numpy(zero_copy_only=False)
         starts = self.head("body_position")[decisions]
-        bodies = text_array(cut(self._bytes, starts, starts + self.head("body_bytes")[decisions]))
+        bodies = text_array(cut(self.data, starts, starts + self.head("body_bytes")[decisions]))
         where = np.cumsum(decisions) - 1
         return bodies.take(pa.array(where, mask=~decisions))
 
@@ -181,7 +175,7 @@ class RecordColumns:
         for family, ip_bytes in ((~wide, 4), (wide, 16)):
             item = np.dtype((np.void, ip_bytes + 4))
             where = positions[family]
-            rows = self._bytes[where[:, None] + np.arange(item.itemsize)]
+            rows = self.data[where[:, None] + np.arange(item.itemsize)]
             hosts, inverse = np.unique(np.ascontiguousarray(rows).view(item).ravel(), return_inverse=True)
             codes[family] = inverse + len(names)
             names += [_host_text(host.tobytes()) for host in hosts]

@@ -1,17 +1,17 @@
-"""Parses the options and filters of a read: the stores, and the wanted records."""
+"""Parses the options and filters of a read: the stores, and the wanted records. Invalid options raise `UsageError`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql.datasource import Filter
+from pyspark.sql.datasource import DataSourceReader, Filter
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.filters import ColumnComparison, always_holds, comparison_of, one_of, times_of
-from spark_reports.datasource.schema import ALL_COLUMNS, SUM_KEYS, sums
+from spark_reports.datasource.schema import ALL_COLUMNS, SKIPPED_REASON, SUM_KEYS, sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +42,40 @@ class Selection:
         return frozenset(self.topics) & pushed if pushed is not None else frozenset(self.topics)
 
 
-def with_filters(selection: Selection, filters: Sequence[Filter], *, accounted: bool) -> tuple[Selection, list[Filter]]:
-    """The selection with the filters that a reader evaluates, and the filters for Spark.
+class BatchReader(DataSourceReader):
+    """Parses the options of a batch read and takes over its filters.
 
-    Args:
-        selection: So far.
-        filters: From Spark.
-        accounted: There are accounting rows, so Spark evaluates all filters again: those rows have to pass them too.
+    Raises:
+        UsageError: An option or a column is invalid.
     """
-    left = []
-    for one in filters:
-        comparison = comparison_of(one)
-        if comparison is not None:
-            selection = replace(selection, comparisons=(*selection.comparisons, comparison))
-        if accounted or (comparison is None and not always_holds(one)):
-            left.append(one)
-    return selection, left
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._sums_by = sums_by_of(options, schema)
+        self._schema = schema
+        self._plan = options.get("plan")
+        self._selection = selection_of(options)
+
+    @property
+    def _is_accounted(self) -> bool:
+        return SKIPPED_REASON in self._schema.names
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
+        """Take the filters that the reader can evaluate; return the others.
+
+        With accounting rows Spark evaluates all filters again, because those rows have to pass them too. Of sums it
+        evaluates all.
+        """
+        for one in filters:
+            comparison = comparison_of(one) if self._sums_by is None else None
+            if comparison is not None:
+                self._selection = replace(self._selection, comparisons=(*self._selection.comparisons, comparison))
+            is_decided = comparison is not None or (self._sums_by is None and always_holds(one))
+            if self._is_accounted or not is_decided:
+                yield one
 
 
 def roots_of(options: Mapping[str, str]) -> list[str]:
-    """The store directories of a read's options.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The store directories of a read's options."""
     if "paths" in options:
         return [str(path) for path in json.loads(options["paths"])]
     if "path" in options:
@@ -76,11 +86,7 @@ def roots_of(options: Mapping[str, str]) -> list[str]:
 
 
 def selection_of(options: Mapping[str, str]) -> Selection:
-    """The selection of a read's options.
-
-    Raises:
-        UsageError: As `range_of`, or an option is invalid.
-    """
+    """The selection of a read's options."""
     from_ms, to_ms = range_of(options)
     topics_of = options.get("topics_of", "stored")
     if topics_of not in ("stored", "meant"):
@@ -89,11 +95,7 @@ def selection_of(options: Mapping[str, str]) -> Selection:
 
 
 def range_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Options ``from_ms`` and ``to_ms``; None is open.
-
-    Raises:
-        UsageError: A time is no whole number, or the range is empty.
-    """
+    """Options ``from_ms`` and ``to_ms``; None is open."""
     from_ms, to_ms = number_of(options, "from_ms"), number_of(options, "to_ms")
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         raise UsageError(f"the range is empty: from_ms {from_ms} is not before to_ms {to_ms}")
@@ -101,11 +103,7 @@ def range_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
 
 
 def number_of(options: Mapping[str, str], name: str) -> int | None:
-    """An option in milliseconds; None if it is not given.
-
-    Raises:
-        UsageError: It is no whole number.
-    """
+    """An option in milliseconds; None if it is not given."""
     text = options.get(name)
     try:
         return int(text) if text is not None else None
@@ -114,11 +112,7 @@ def number_of(options: Mapping[str, str], name: str) -> int | None:
 
 
 def flag_of(options: Mapping[str, str], name: str) -> bool:
-    """An option that is ``true`` or ``false``, which is the default.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """An option that is ``true`` or ``false``, which is the default."""
     text = options.get(name, "false").lower()
     if text not in ("true", "false"):
         raise UsageError(f"option {name} is true or false, not “{text}”")
@@ -126,11 +120,7 @@ def flag_of(options: Mapping[str, str], name: str) -> bool:
 
 
 def is_from_newest(options: Mapping[str, str]) -> bool:
-    """Whether a new stream begins at the end of the stored messages instead of their beginning.
-
-    Raises:
-        UsageError: Option ``begin`` is neither.
-    """
+    """Whether a new stream begins at the end of the stored messages instead of their beginning."""
     begin = options.get("begin", "oldest")
     if begin not in ("oldest", "newest"):
         raise UsageError(f"option begin is oldest or newest, not “{begin}”")
@@ -138,11 +128,7 @@ def is_from_newest(options: Mapping[str, str]) -> bool:
 
 
 def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...] | None:
-    """Keys of option ``sums_by``; None: records are wanted.
-
-    Raises:
-        UsageError: A key is invalid, or the schema has an unknown column.
-    """
+    """Keys of option ``sums_by``; None: records are wanted."""
     if "sums_by" not in options:
         check_columns(schema)
         return None
@@ -152,11 +138,7 @@ def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...
 
 
 def check_columns(schema: StructType) -> None:
-    """Check that all columns of a schema exist.
-
-    Raises:
-        UsageError: Names the unknown and the known columns.
-    """
+    """Check that all columns of a schema exist."""
     unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
     if unknown:
         raise UsageError(

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.datasource.schema import SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS
+from spark_reports.transforms.origin import first_and_last
 
 ACCOUNTED = ("store", "store_time", "physical_offset", *SKIPPED_COLUMNS)
 """Columns that `accounting` needs."""
@@ -26,8 +27,7 @@ def accounting(read: DataFrame) -> DataFrame:
     skipped = F.col(SKIPPED_REASON).isNotNull()
     return read.groupBy(F.col(SKIPPED_REASON), F.when(skipped, F.col("store")).alias("skipped_store")).agg(
         F.count(F.when(~skipped, 1)).alias("messages"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
         F.coalesce(F.sum(SKIPPED_ROWS), F.lit(0)).cast("bigint").alias(SKIPPED_ROWS),
         F.coalesce(F.sum(SKIPPED_BYTES), F.lit(0)).cast("bigint").alias(SKIPPED_BYTES),
         F.min(F.when(skipped, F.col("physical_offset"))).alias("skipped_offset"),
@@ -41,8 +41,7 @@ def sample_accounting(samples: DataFrame, time: str = "time") -> DataFrame:
         nothing.cast("string").alias("skipped_reason"),
         nothing.cast("string").alias("skipped_store"),
         F.count("*").alias("messages"),
-        F.min(time).alias("first_time"),
-        F.max(time).alias("last_time"),
+        *first_and_last(time),
         F.lit(0).cast("bigint").alias("skipped_rows"),
         F.lit(0).cast("bigint").alias("skipped_bytes"),
         nothing.cast("bigint").alias("skipped_offset"),

@@ -34,10 +34,7 @@ def pop_names(messages: DataFrame) -> DataFrame:
     """Groups and topics of the retry topics of POP consumers, ``%RETRY%group_topic`` or ``%RETRY%group+topic``.
 
     Their records have neither a retry topic nor an origin id, and their dead letters name them as their origin. An underscore
-    may be part of both names: the longest known topic that fits is used.
-
-    Args:
-        messages: With topic, real_topic, retry_topic, origin_id.
+    may be part of both names: the longest known topic that fits is used. Needs topic, real_topic, retry_topic, origin_id.
 
     Returns:
         pop (the retry topic), pop_group, pop_topic (null if no topic fits).
@@ -75,6 +72,11 @@ def host_of(column: str) -> Column:
 def milliseconds_between(later: str, earlier: str) -> Column:
     """Milliseconds from the earlier time to the later one, bigint."""
     return F.unix_millis(later) - F.unix_millis(earlier)
+
+
+def first_and_last(time: str = "store_time") -> tuple[Column, Column]:
+    """Bounds of a column of times: first_time, last_time."""
+    return F.min(time).alias("first_time"), F.max(time).alias("last_time")
 
 
 def spread(column: str) -> list[Column]:

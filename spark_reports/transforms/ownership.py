@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from spark_reports.transforms.origin import first_and_last
+
 REBALANCE_MS = 30_000
 """Changes of one group within this time of each other belong to one rebalance; clients rebalance every 20 s."""
 
@@ -51,8 +53,7 @@ def rebalances(moved: DataFrame) -> DataFrame:
     running = order.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     numbered = moved.withColumn("begins", begins).withColumn("number", F.sum("begins").over(running))
     found = numbered.groupBy("store", "group", "number").agg(
-        F.min("change_time").alias("first_time"),
-        F.max("change_time").alias("last_time"),
+        *first_and_last("change_time"),
         F.count("*").alias("changes"),
         F.count_distinct("topic", "queue_id").alias("queues"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, host_of
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, host_of
 
 PRODUCER_COLUMNS = ("born_host", "real_topic", "producer_group", "store_time", "store_bytes", *ORIGIN_COLUMNS)
 
@@ -31,6 +31,5 @@ def producer_rows(messages: DataFrame, *keys: str | Column) -> DataFrame:
         F.count("*").alias("messages"),
         F.countDistinct("topic").alias("topics"),
         F.sum("store_bytes").alias("store_bytes"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, meant_topic, own_key
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, meant_topic, own_key
 
 RECONCILE_COLUMNS = (
     "store", "real_topic", "retry_topic", "keys", "unique_key", "member_key", "store_time", "physical_offset", *ORIGIN_COLUMNS,
@@ -35,8 +35,7 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
         .agg(
             F.count("*").alias("copies"),
             F.min_by(meant_topic(), F.struct("store_time", "store", "physical_offset")).alias("topic"),
-            F.min("store_time").alias("first_time"),
-            F.max("store_time").alias("last_time"),
+            *first_and_last(),
         )
     )
     by_key = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from spark_reports.transforms.origin import first_and_last
+
 TAG_COLUMNS = ("topic", "tag", "kind", "store_time", "properties")
 FOR_CONSUMERS = ("normal", "fifo", "delivered", "committed")
 """Kinds of messages that consumers of users read."""
@@ -21,8 +23,7 @@ def tag_rows(messages: DataFrame) -> DataFrame:
     """
     rows = messages.groupBy("topic", "tag").agg(
         F.count("*").alias("messages"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
         F.max(F.col("kind").isin(*FOR_CONSUMERS)).alias("for_consumers"),
     )
     end = F.max("last_time").over(Window.partitionBy("topic"))
@@ -30,11 +31,7 @@ def tag_rows(messages: DataFrame) -> DataFrame:
 
 
 def with_subscribers(tags: DataFrame, subscriptions: DataFrame) -> DataFrame:
-    """Tag rows with the groups that subscribed them at any recorded time.
-
-    Args:
-        tags: Of `tag_rows`.
-        subscriptions: Rows of the table ``subscriptions`` of the samples.
+    """Tag rows with the groups that subscribed them at any recorded time, by the table ``subscriptions`` of the samples.
 
     Returns:
         The columns of ``tags``, subscribers (groups whose tags match), filters (groups with another filter on the topic).
@@ -62,6 +59,5 @@ def property_rows(messages: DataFrame) -> DataFrame:
         F.count("*").alias("messages"),
         F.countDistinct("value").alias("distinct_values"),
         F.min("value").alias("example"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )
