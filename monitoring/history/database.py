@@ -1,24 +1,7 @@
-"""The database of the history: opening, its tables, and the numbers of subjects.
+"""The database of the history (docs/history.md): opening, its tables, and the numbers of subjects.
 
-::
-
-    runs      begin_ms, end_ms                     intervals with samples; outside of them there is a gap
-    subjects  id, kind, name                       what was measured (`monitoring.history.figures`)
-    layouts   id, figures                          figures of the rows of a kind, as a JSON list
-    clients   id, name                             client ids, for the figure ``owner``
-    points    tier, subject, start, held, layout, data
-    journal   start, data                          samples that are in no row of ``points`` yet, for a crash
-    events    id, at_ms, kind, subject, text       what happened
-    subscriptions  id, at_ms, grp, data            a group's subscriptions from then on (`monitoring.history.subscriptions`)
-    letter_notes  message_id, mark, text, topic, queue_id, queue_offset, at_ms, changed   (`monitoring.history.notes`)
-    group_notes   grp, text, changed               a user's note on a consumer group
-    meta      name, value
-
-A row of ``points`` begins with slot ``start`` (a number of slots of its tier since the epoch). With ``held`` 0 its data are
-the numbers of consecutive slots (`monitoring.history.tiers.encode`): in tier 0 one column a figure, in the others three
-times as many: all the smallest values, all the largest, all the last. With ``held`` 1 its data are one number a figure (plain
-little-endian float64) that stayed the same until the next row of the subject, or the end of the run. A constant figure thus
-takes almost no space.
+A row of ``points`` with ``held`` 1 has one number a figure (plain little-endian float64) that stayed the same until the next
+row of the subject, or the end of the run. A constant figure thus takes almost no space.
 """
 
 from __future__ import annotations
@@ -138,21 +121,17 @@ class Numbers:
         return [self._subjects[key] for key in wanted]
 
     def client(self, name: str) -> int:
-        number = self._clients.get(name)
-        if number is None:
-            number = max(self._clients.values(), default=0) + 1
-            self._connection.execute("INSERT INTO clients VALUES (?, ?)", (number, name))
-            self._clients[name] = number
-        return number
+        return self._number("clients", self._clients, name)
 
     def layout(self, figures: Sequence[str]) -> int:
-        text = json.dumps(list(figures))
-        number = self._layouts.get(text)
-        if number is None:
-            number = max(self._layouts.values(), default=0) + 1
-            self._connection.execute("INSERT INTO layouts VALUES (?, ?)", (number, text))
-            self._layouts[text] = number
-        return number
+        return self._number("layouts", self._layouts, json.dumps(list(figures)))
+
+    def _number(self, table: str, known: dict[str, int], text: str) -> int:
+        if text not in known:
+            number = max(known.values(), default=0) + 1
+            self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, text))  # noqa: S608  one of ours
+            known[text] = number
+        return known[text]
 
 
 class transaction:  # noqa: N801  reads as a statement

@@ -44,12 +44,7 @@ class Transport(Protocol):
 class WorkerSource:
     """One embedded broker or attached cluster, across restarts of its worker process. Not thread-safe.
 
-    Args:
-        transport: The connection to the worker.
-        name: Name of the cluster in the window.
-        read_only: Whether to refuse commands even if the worker accepts them.
-        connect_details: See `ClusterSource`.
-        kept_under: Likewise.
+    With ``read_only`` commands are refused even if the worker accepts them; for the other arguments see `ClusterSource`.
     """
 
     def __init__(
@@ -62,12 +57,13 @@ class WorkerSource:
         kept_under: str = "",
     ) -> None:
         self._transport = transport
-        self._kept_under = kept_under
+        self.kept_under = kept_under
         self._connect_details = connect_details
         self._read_only = read_only
-        self._name = name
-        self._history = History()
-        self._collector = Collector(self._history)
+        self.name = name
+        self.history = History()
+        """The figures of the last hour; kept across restarts of the worker."""
+        self._collector = Collector(self.history)
         self._client = WorkerClient()
         self._status = SourceStatus.STOPPED
         self._reason: OrbitError | None = None
@@ -77,14 +73,6 @@ class WorkerSource:
         self._answers: dict[int, _Answer[Any]] = {}
 
     # ---- for pages ----
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def kept_under(self) -> str:
-        return self._kept_under
 
     @property
     def connect_details(self) -> str:
@@ -109,11 +97,6 @@ class WorkerSource:
     @property
     def state(self) -> ClusterState | None:
         return self._state
-
-    @property
-    def history(self) -> History:
-        """The figures of the last hour; kept across restarts of the worker."""
-        return self._history
 
     def add_listener(self, listener: ClusterListener) -> None:
         self._listeners.append(listener)
@@ -160,11 +143,7 @@ class WorkerSource:
             self._transport.abort()
 
     def worker_ended(self, reason: OrbitError | None) -> None:
-        """Handle the end of the worker process.
-
-        Args:
-            reason: None if it was asked to stop; a reason that the worker itself sent takes precedence.
-        """
+        """Handle the end of the worker process: None on request; a reason that the worker itself sent takes precedence."""
         reason = self._reason or reason
         error = reason or WorkerLostError("the broker has been stopped")
         self._reason = reason
@@ -172,8 +151,6 @@ class WorkerSource:
         self._set_status(SourceStatus.STOPPED if reason is None else SourceStatus.LOST)
         for answer in answers.values():
             answer.fail(error)
-
-    # ---- inside ----
 
     def _cancel(self, request_id: int) -> None:
         if self._answers.pop(request_id, None) is not None:
