@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from broker_core.api import StoreError, UsageError
@@ -281,9 +282,8 @@ class AlertKeeper:
     def _put(self, rules: list[AlertRule]) -> None:
         known = {rule.rule_id: rule for rule in self._watch.rules}
         for rule in rules:
-            before = known.get(rule.rule_id)
-            mutes = (before.muted_until_ms, before.mutes) if before is not None else (rule.muted_until_ms, rule.mutes)
-            known[rule.rule_id] = rule.with_mutes(*mutes)
+            before = known.get(rule.rule_id, rule)
+            known[rule.rule_id] = replace(rule, muted_until_ms=before.muted_until_ms, mutes=before.mutes)
         if len(known) > RULES_MAX:
             raise UsageError(f"there are {len(known)} rules, more than {RULES_MAX}; delete some first")
         added = known.keys() - {rule.rule_id for rule in self._watch.rules}

@@ -80,9 +80,6 @@ class AlertRule:
             return True
         return bool(subject) and any(of == subject and _is_ahead(until_ms, now_ms) for of, until_ms in self.mutes)
 
-    def with_mutes(self, muted_until_ms: int, mutes: tuple[tuple[str, int], ...]) -> AlertRule:
-        return replace(self, muted_until_ms=muted_until_ms, mutes=mutes)
-
     def muted(self, subject: str, until_ms: int, now_ms: int) -> AlertRule:
         """This rule with a mute added, or removed with ``until_ms`` 0; without a subject the mute of the whole rule.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
-from monitoring.delay import DelayFigures, lateness_of
+from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
 
@@ -32,7 +32,7 @@ class Collector:
         self._topic_got_rate = SlidingRate()
         self._group_got_rate = SlidingRate()
         self._totals_rate = SlidingRate()
-        self._delays = DelayFigures()
+        self._delay_rate = SlidingRate()
         self._timer_rate = SlidingRate()
         self._recorded_ms: int | None = None
         self._named: tuple[Catalog, tuple[str, ...], tuple[str, ...]] | None = None
@@ -40,10 +40,11 @@ class Collector:
     def restarted(self) -> None:
         """Reset for a new worker, which counts from 0 and sends its catalog again."""
         self._catalog = None
-        for rate in self._rates():
+        for rate in (
+            self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate,
+            self._delay_rate, self._timer_rate,
+        ):  # fmt: skip
             rate.reset()
-        self._delays.reset()
-        self._timer_rate.reset()
 
     def catalog_changed(self, catalog: Catalog) -> None:
         """Set the catalog of the following snapshots.
@@ -91,9 +92,6 @@ class Collector:
         if self._named is None or self._named[0] is not state.catalog or self._named[1] != totals:
             self._named = (state.catalog, totals, _names(totals, state.catalog))
         return self._named[2]
-
-    def _rates(self) -> tuple[SlidingRate, ...]:
-        return self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate
 
     def _forget_gone(self, old: Catalog, new: Catalog) -> None:
         if self._history is None:
@@ -144,7 +142,7 @@ class Collector:
             position_owner=positions["owner"],
             owners=snapshot.owners,
             totals=totals,
-            delays=self._delays.derive(taken_ms, snapshot.delays),
+            delays=delays_of(self._delay_rate, taken_ms, snapshot.delays),
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
             slave_lag_bytes=snapshot.slave_lag_bytes,

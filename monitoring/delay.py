@@ -92,29 +92,19 @@ def _state(raw: Columns, rate: Floats) -> DelayState:
     return DelayState(**columns, delivered_rate=rate)
 
 
-class DelayFigures:
-    """Follows the delay levels of one source."""
+def delays_of(rate: SlidingRate, taken_ms: int, columns: Columns) -> DelayState:
+    """Figures of a snapshot's columns; no levels for an older worker, which sends no columns.
 
-    def __init__(self) -> None:
-        self._rate = SlidingRate()
-
-    def reset(self) -> None:
-        """Reset for a new worker, which counts from 0."""
-        self._rate.reset()
-
-    def derive(self, taken_ms: int, columns: Columns) -> DelayState:
-        """Figures of a snapshot's columns; no levels for an older worker, which sends no columns.
-
-        Raises:
-            CodecError: A column is missing or its length differs from the others.
-        """
-        if not columns:
-            return no_delays()
-        length = len(columns.get("level", b""))
-        raw = {name: columns.get(name, b"") for name in (*_INTS, *_FLOATS)}
-        wrong = next((name for name, data in raw.items() if len(data) != length or length % 8), None)
-        if wrong is not None:
-            raise CodecError(f"the worker's column {wrong} of the delay levels has {len(raw[wrong])} bytes, expected {length}")
-        rate = self._rate.add(taken_ms, np.frombuffer(raw["delivered"], "<i8"))
-        rate.flags.writeable = False
-        return _state(raw, rate)
+    Raises:
+        CodecError: A column is missing or its length differs from the others.
+    """
+    if not columns:
+        return no_delays()
+    length = len(columns.get("level", b""))
+    raw = {name: columns.get(name, b"") for name in (*_INTS, *_FLOATS)}
+    wrong = next((name for name, data in raw.items() if len(data) != length or length % 8), None)
+    if wrong is not None:
+        raise CodecError(f"the worker's column {wrong} of the delay levels has {len(raw[wrong])} bytes, expected {length}")
+    delivered = rate.add(taken_ms, np.frombuffer(raw["delivered"], "<i8"))
+    delivered.flags.writeable = False
+    return _state(raw, delivered)

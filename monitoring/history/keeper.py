@@ -69,16 +69,12 @@ def open_history(
         of_connection: Whether the broker runs elsewhere, so that only the recording begins and ends here.
     """
     folder = store / FOLDER
-
-    def open_alerts() -> AlertKeeper:
-        return AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster)
-
     return HistoryKeeper(
         folder / FILE_NAME,
         clock=clock,
         bytes_max=bytes_max,
         started_ms=started_ms,
-        open_alerts=open_alerts,
+        open_alerts=lambda: AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster),
         run=OF_CONNECTION if of_connection else OF_BROKER,
     )
 
