@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -26,14 +25,6 @@ from spark_reports.pyspark_internals import CONNECTION_FILE
 START_TIMEOUT_S = 120.0
 STOP_GRACE_S = 1.2  # a cancelled report is gone within two seconds
 LOG_TAIL_LINES = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Gateway:
-    """The machine's loopback port and secret for PySpark."""
-
-    port: int
-    secret: str
 
 
 class JavaMachine:
@@ -109,8 +100,8 @@ class JavaMachine:
             environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(platformdirs.user_cache_dir("orbit")) / "bytecode"))
         return environment
 
-    def gateway(self, timeout_s: float = START_TIMEOUT_S) -> Gateway:
-        """Wait until the machine is up and return its gateway.
+    def gateway(self, timeout_s: float = START_TIMEOUT_S) -> tuple[int, str]:
+        """Wait until the machine is up and return its loopback port and secret for PySpark.
 
         Raises:
             JavaError: It ended first, or was not ready in time.
@@ -125,7 +116,7 @@ class JavaMachine:
             time.sleep(0.02)
         data = self._connection_path.read_bytes()
         port, secret_bytes = struct.unpack_from("!ii", data)
-        return Gateway(port, data[8 : 8 + secret_bytes].decode())
+        return port, data[8 : 8 + secret_bytes].decode()
 
     @property
     def running(self) -> bool:

@@ -101,16 +101,17 @@ def run_report(
     browser = find_browser() if "pdf" in run.also else None
     cluster = _plan_cluster(run, progress)
     if kept is not None:
-        with _explained(kept):
+        try:
             gathered = _gather(kept, run, progress, cancellation, cluster)
             cancellation.check()
             return _write(run, gathered, progress, browser, cancellation)
+        except Exception as error:
+            raise kept.explain(error) from error
     with own_session(run.spark, cancellation) as session:
         gathered = _gather(session, run, progress, cancellation, cluster)
         cancellation.check()
-    closing = threading.Thread(
-        target=session.close, name="spark-end"
-    )  # Java takes a second to end; the page is written meanwhile
+    # Java takes a second to end; the page is written meanwhile.
+    closing = threading.Thread(target=session.close, name="spark-end")
     closing.start()
     try:
         return _write(run, gathered, progress, browser, cancellation)
@@ -130,14 +131,6 @@ def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Can
         progress.finish()
     session.close()
     return folder
-
-
-@contextlib.contextmanager
-def _explained(session: Session) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        raise session.explain(error) from error
 
 
 @contextlib.contextmanager

@@ -106,10 +106,10 @@ class ReportSession:
         # They print what `explain` reports, with pages of Java's stack.
         PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        gateway = self._machine.gateway()
+        port, secret = self._machine.gateway()
         # By default workers are the first python3 on PATH.
         os.environ["PYSPARK_PYTHON"] = dict(self._options.conf).get("spark.pyspark.python", sys.executable)
-        pyspark_internals.use_gateway(gateway.port, gateway.secret)
+        pyspark_internals.use_gateway(port, secret)
         try:
             self._spark = SparkSession.builder.getOrCreate()
             if not is_local(self._options.master):

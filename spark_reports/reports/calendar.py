@@ -29,7 +29,6 @@ DAYS_MAX = 3_660
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Messages and bytes by hour."""
     source = read(reading, "store_bytes")
     return {ACCOUNTING: source.accounting, "hours": by_hour(source.messages, reading.parameters.text("zone"))}
 

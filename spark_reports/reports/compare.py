@@ -37,7 +37,6 @@ def check(parameters: ReportParameters) -> None:
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sums by topic and tag in both periods."""
     from_ms, to_ms, earlier_ms = _period(reading.parameters)
     source = read(reading, *COMPARE_COLUMNS, from_ms=from_ms - earlier_ms)
     changes = by_period(source.messages, from_ms=from_ms, to_ms=to_ms, earlier_ms=earlier_ms)

@@ -20,7 +20,6 @@ CAUSES_MAX = 500
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Dead letters by age, by origin, and by property value."""
     source = read(reading, *DEAD_COLUMNS, topics_of="meant")
     dead = dead_letters(source.messages, reading.parameters.now_ms).persist()
     return {

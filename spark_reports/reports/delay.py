@@ -21,7 +21,6 @@ _SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Waits by level, and by level and topic."""
     parameters = reading.parameters
     source = read(reading, *DELAY_COLUMNS, topics_of="meant")
     waits = deliveries(source.messages, durations_ms(parameters.text("levels"))).persist()

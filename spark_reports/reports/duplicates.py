@@ -19,7 +19,6 @@ SAMENESS = (UNIQUE_KEY, BUSINESS_KEY, BODY)
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sums by sameness and topic, first those of unique keys, and the first cases."""
     source = read(reading, *DUPLICATE_COLUMNS, topics_of="meant")
     by_kind = by_sameness(source.messages, reading.parameters.number("within-s") * 1000)
     by_kind[UNIQUE_KEY] = by_kind[UNIQUE_KEY].persist()

@@ -20,7 +20,6 @@ _SORTS = (("keys", "business key"), ("ordering_key", "ordering key"))
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """The first keys of each sort, and the evenness of each topic."""
     source = read(reading, *KEY_COLUMNS, topics_of="meant")
     top = reading.parameters.number("top")
     made = {ACCOUNTING: source.accounting}

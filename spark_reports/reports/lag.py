@@ -32,7 +32,6 @@ CHART_GROUPS_MAX = 5
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sums by group, by hour, episodes, and the lines of the largest."""
     parameters = reading.parameters
     samples = reading.samples("lag", step_ms=MINUTE_MS)
     if parameters.text("group"):

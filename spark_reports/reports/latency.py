@@ -22,7 +22,6 @@ HOUR_MS = 3_600_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Latencies by host, over all, and by hour."""
     source = read(reading, *LATENCY_COLUMNS, topics_of="meant")
     latencies = with_latency(source.messages)
     return {

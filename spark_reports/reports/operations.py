@@ -20,7 +20,6 @@ NOTHING_RECORDED = say("No action and no event was recorded in this range.")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Actions and events, as recorded."""
     acted = reading.samples("actions")
     happened = reading.samples("events") if reading.has_history else acted.limit(0).select(
         "store", "time", F.col("action").alias("kind"), "subject", F.col("details").alias("text")

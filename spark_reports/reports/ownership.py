@@ -19,7 +19,6 @@ CHANGES_MAX = 10_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Queues, changes and rebalances."""
     stretches = reading.samples("ownership")
     if reading.parameters.text("group"):
         stretches = stretches.where(stretches["group"] == reading.parameters.text("group"))

@@ -24,7 +24,6 @@ CHART_HOSTS_MAX = 5
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Rows by host, by host and topic, by host and day, and the busiest hosts over time."""
     source = read(reading, *PRODUCER_COLUMNS, topics_of="meant")
     return {
         ACCOUNTING: source.accounting,

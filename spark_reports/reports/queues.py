@@ -17,7 +17,6 @@ FIRST = ("queues",)
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Rows by queue and by topic."""
     source = read(reading, *QUEUE_COLUMNS)
     queues = queue_rows(source.messages).persist()
     return {ACCOUNTING: source.accounting, "queues": queues, "topics": topic_rows(queues.where(f"topic != '{SCHEDULE_TOPIC}'"))}

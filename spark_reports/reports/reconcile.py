@@ -73,7 +73,6 @@ def _dialect(path: Path) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions]:
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """One row for each listed key."""
     parameters = reading.parameters
     source = read(reading, *RECONCILE_COLUMNS, topics_of="meant")
     wanted = reading.spark.createDataFrame(listed_keys(Path(parameters.text("keys-file")), parameters.text("column")))

@@ -18,7 +18,6 @@ _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Chains by group and last attempt, by group, topic and tag, and by group and host."""
     source = read(reading, *RETRY_COLUMNS, topics_of="meant")
     lives = chains(source.messages).persist()
     return {

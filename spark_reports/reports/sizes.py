@@ -35,7 +35,6 @@ TRIAL = "trial"
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sizes by topic and tag, classes, the largest; and the trial on a sample of bodies, if one is requested."""
     source = read(reading, *SIZE_COLUMNS)
     largest = source.messages.orderBy(F.desc("body_bytes"), "store", "physical_offset").limit(LARGEST_MAX)
     made = {

@@ -24,7 +24,6 @@ SUBSCRIBED, FILTERED, DEAD, UNKNOWN = "subscribed", "perhaps, by a filter", "dea
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Rows by tag and by property, and the times in which subscriptions were recorded."""
     source = read(reading, *TAG_COLUMNS)
     tags = tag_rows(source.messages)
     made = {ACCOUNTING: source.accounting, "properties": property_rows(source.messages)}
@@ -37,7 +36,6 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Tags by topic, and their known subscriptions."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
     return table("by_tag", "By topic and tag", tags, totals=("messages",))

@@ -60,7 +60,6 @@ _MEASURES = [
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """The traffic rows."""
     parts = reading.sums(*TRAFFIC_KEYS)
     if parts is None:
         parts = reading.records(MESSAGE_COLUMNS).transform(each_a_sum)

@@ -25,7 +25,6 @@ OPEN_MAX = 10_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Transactions by group and topic, by host, by checks, and the open ones."""
     source = read(reading, *TRANSACTION_COLUMNS, topics_of="all")
     lives = transactions(source.messages).transform(of_topics, reading.parameters.topics).persist()
     unfinished = lives.where(lives.outcome.isin(GIVEN_UP, UNDECIDED)).orderBy("first_time", "store", "group", "unique_key")
