@@ -139,11 +139,7 @@ def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str]
 
 
 def split_series(series: str) -> tuple[str, str, str]:
-    """Kind, pattern of subjects, and figure.
-
-    Raises:
-        UsageError: The text names no series.
-    """
+    """Kind, pattern of subjects, and figure; raises `UsageError` if the text names no series."""
     subject, dot, figure = series.rpartition(".")
     kind, colon, pattern = subject.partition(":")
     if dot and figure and subject == TOTALS:
@@ -238,11 +234,7 @@ def _known(column: Any) -> Floats:  # noqa: ANN401  int64 with -1 for unknown, o
 
 
 def check_rule(rule: AlertRule) -> None:
-    """Check that a rule is valid.
-
-    Raises:
-        UsageError: Names the fault.
-    """
+    """Check that a rule is valid; else a `UsageError` names the fault."""
     split_series(rule.series)
     if not rule.name.strip() or len(rule.name) > NAME_MAX:
         raise UsageError(f"a rule has a name of 1 to {NAME_MAX} characters")

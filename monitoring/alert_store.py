@@ -75,11 +75,7 @@ class KeptChange:
 
 
 class AlertStore:
-    """One open database. Its folder is created.
-
-    Raises:
-        StoreError: The database cannot be opened, or a newer Orbit wrote it.
-    """
+    """One open database. Its folder is created. Raises `StoreError` if it cannot be opened or a newer Orbit wrote it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

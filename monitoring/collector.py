@@ -47,11 +47,7 @@ class Collector:
             rate.reset()
 
     def catalog_changed(self, catalog: Catalog) -> None:
-        """Set the catalog of the following snapshots.
-
-        Raises:
-            CodecError: Its columns do not fit each other.
-        """
+        """Set the catalog of the following snapshots; raises `CodecError` if its columns do not fit each other."""
         new, old = _Places(catalog), self._catalog
         self._catalog = new
         if old is None:

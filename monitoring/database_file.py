@@ -54,11 +54,7 @@ def _open_patiently(path: Path, opening: Callable[[Path], sqlite3.Connection]) -
 
 
 def set_aside(path: Path, name: str) -> None:
-    """Rename a damaged database, so that a new one can be created.
-
-    Raises:
-        StoreError: It cannot be renamed.
-    """
+    """Rename a damaged database, so that a new one can be created; raises `StoreError` if it cannot be renamed."""
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
     logger.warning("the %s %s is kept as %s and a new file begins", name, path, aside.name)
     try:

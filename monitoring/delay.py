@@ -56,11 +56,7 @@ class Lateness:
 
 
 def lateness_of(columns: Columns) -> Lateness | None:
-    """Read a snapshot's columns; None if the source sends none.
-
-    Raises:
-        CodecError: The columns do not fit each other.
-    """
+    """Read a snapshot's columns; None if the source sends none. Raises `CodecError` if they do not fit each other."""
     if not columns:
         return None
     known = {name: columns.get(name, b"") for name in ("from_ms", "levels", "counted_s")}

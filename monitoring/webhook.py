@@ -48,11 +48,7 @@ class WebhookResult:
 
 
 def check_url(url: str) -> SplitResult:
-    """The parts of a valid address.
-
-    Raises:
-        UsageError: It is neither http nor https, has no valid host, or contains a password.
-    """
+    """The parts of a valid address; raises `UsageError` for other schemes than http and https, no valid host, or a password."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port

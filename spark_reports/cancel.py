@@ -39,11 +39,7 @@ class Cancellation:
         self._actions.append(action)
 
     def check(self) -> None:
-        """Raise again if the user has asked to stop, because the first exception may be lost.
-
-        Raises:
-            Interrupt: The user has.
-        """
+        """Raise `Interrupt` again if the user has asked to stop, because the first exception may be lost."""
         if self.requested:
             raise Interrupt
 

@@ -218,11 +218,7 @@ def reports() -> tuple[ReportSpec, ...]:
 
 
 def find(name: str) -> ReportSpec:
-    """The report of that name.
-
-    Raises:
-        UnknownReportError: There is none; the text lists all names.
-    """
+    """The report of that name; else an `UnknownReportError` lists all names."""
     for spec in _REPORTS:
         if spec.name == name:
             return spec

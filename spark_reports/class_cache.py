@@ -42,11 +42,7 @@ class ClassCache:
         return [f"-XX:DumpLoadedClassList={self._list_path}"]
 
     def build(self) -> None:
-        """Create the archive from a recorded list. Takes about half a minute of one core.
-
-        Raises:
-            JavaError: Java could not write it.
-        """
+        """Create the archive from a recorded list in half a minute of one core; raises `JavaError` if Java fails."""
         partial = self.path.with_suffix(f".partial-{self._list_path.stat().st_mtime_ns}")
         command: Sequence[str] = [
             str(self._java), *machine_options(HEAP_BYTES_MIN), "-Xshare:dump", "-Xlog:cds=off", "-Xlog:cds+dynamic=off",

@@ -68,11 +68,7 @@ def _selection(spec: ReportSpec, parameters: ReportParameters, earliest_ms: int 
 
 
 def require_samples(source: ReportCluster, spec: ReportSpec) -> None:
-    """Check that there are samples for a report.
-
-    Raises:
-        ForeignStoreError: The history of the connection was not recorded.
-    """
+    """Raise `ForeignStoreError` if the history of the connection was not recorded."""
     journals = [source.history / "config" / name for name in JOURNAL_FILES] if spec.name in _WITHOUT_SAMPLES else []
     if not any(path.is_file() for path in (history_of(source.history), *journals)):
         raise ForeignStoreError(

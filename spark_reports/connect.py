@@ -62,11 +62,7 @@ class ConnectSession:
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
 
     def connect(self) -> SparkSession:
-        """Connect to the server; returns the same session at each call.
-
-        Raises:
-            ReportError: The server is missing or refuses.
-        """
+        """Connect to the server, else a `ReportError`; returns the same session at each call."""
         if self._spark is not None:
             return self._spark
         os.environ.pop("SPARK_REMOTE", None)

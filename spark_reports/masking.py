@@ -49,11 +49,7 @@ Place = tuple[str | None, ...]
 
 
 class ReportMask:
-    """The mask of one result, by the decoder rules of the window.
-
-    Raises:
-        UsageError: The file is missing or cannot be read.
-    """
+    """The mask of one result, by the decoder rules of the window; raises `UsageError` if their file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():

@@ -23,11 +23,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> str:
-    """The text of a saved query.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+    """The text of a saved query; raises `UsageError` if there is none of that name."""
     try:
         return _path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

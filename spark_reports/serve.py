@@ -46,11 +46,7 @@ Parse = Callable[[Sequence[str]], argparse.Namespace]
 
 
 def serve(arguments: argparse.Namespace, parse: Parse, find_saved: FindSaved = no_saved) -> int:
-    """Take orders until there are no more; return the exit code.
-
-    Raises:
-        OrbitError: Spark cannot be started.
-    """
+    """Take orders until there are no more; return the exit code. Raises `OrbitError` if Spark cannot be started."""
     cancellation = Cancellation()
     cancellation.install()
     orders: queue.Queue[str] = queue.Queue(WAITING_MAX)
@@ -160,11 +156,7 @@ class ReportServer:
                 sys.stderr.write(f"orbit: {error.message}\n")  # the last line of progress informs the window
 
     def _read(self, line: str) -> tuple[argparse.Namespace, str]:
-        """The order of a line, and the details of its connection.
-
-        Raises:
-            UsageError: It is invalid. Quotes no line that may hold details.
-        """
+        """The order of a line, and the details of its connection; a `UsageError` quotes no line that may hold details."""
         shown = "this one" if "details" in line else repr(line[:80])
         try:
             order = json.loads(line)

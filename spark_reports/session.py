@@ -92,11 +92,7 @@ class ReportSession:
             raise
 
     def connect(self) -> SparkSession:
-        """Wait for the machine and return the session; the same one at each call.
-
-        Raises:
-            JavaError: The machine did not start.
-        """
+        """Wait for the machine and return the session, the same one at each call; `JavaError` if it did not start."""
         if self._spark is not None:
             return self._spark
         with warnings.catch_warnings():
@@ -275,11 +271,7 @@ def _cluster_settings(options: SparkOptions) -> dict[str, str]:
 
 
 def own_address(master: str) -> str | None:
-    """Address by which this machine reaches a standalone master; None for other clusters, which Spark finds itself.
-
-    Raises:
-        UsageError: The master's name is unknown.
-    """
+    """Address by which this machine reaches a standalone master, else a `UsageError`; None: Spark finds the cluster itself."""
     found = re.fullmatch(r"spark://([^,:]+):(\d+)(,.*)?", master)
     if not found:
         return None

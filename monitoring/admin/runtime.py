@@ -52,11 +52,7 @@ def runtime_request() -> AskBroker:
 
 
 def runtime_of(answer: BrokerAnswer) -> BrokerRuntime:
-    """Parse the table.
-
-    Raises:
-        JsonBodyError: The answer holds no table.
-    """
+    """Parse the table; raises `JsonBodyError` if the answer holds none."""
     tables = {broker: read_runtime(body) for broker, body in (answer.bodies or {"": answer.body}).items()}
     puts: Counter[str] = Counter()
     for table in tables.values():

@@ -86,11 +86,7 @@ def settings_request() -> AskBroker:
 
 
 def settings_of(answer: BrokerAnswer) -> list[Setting]:
-    """The settings in an answer, sorted by key.
-
-    Raises:
-        CodecError: The answer is no text.
-    """
+    """The settings in an answer, sorted by key; raises `CodecError` if it is no text."""
     tables = {name: read_broker_settings(body) for name, body in (answer.bodies or {"": answer.body}).items()}
     specs = setting_specs()
     keys = sorted({key for table in tables.values() for key in table}, key=str.casefold)

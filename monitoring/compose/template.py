@@ -45,11 +45,7 @@ Piece = str | Callable[[Moment], str]
 
 
 class Template:
-    """A text with variables, parsed once and filled in often.
-
-    Raises:
-        TemplateError: ``${`` begins no known variable.
-    """
+    """A text with variables, parsed once and filled in often; a `TemplateError` says where ``${`` begins no known variable."""
 
     def __init__(self, text: str) -> None:
         self._pieces = tuple(_pieces(text))

@@ -93,11 +93,7 @@ def _known(values: Ints) -> Floats:
 
 
 def split_name(name: str) -> tuple[str, str, str]:
-    """Kind, subject and figure of a series name: ``group:billing.lag_messages``, ``totals.put_rate``.
-
-    Raises:
-        ValueError: The name is invalid.
-    """
+    """Kind, subject and figure of a series name (``group:billing.lag_messages``, ``totals.put_rate``), else a `ValueError`."""
     subject, dot, figure = name.rpartition(".")
     kind, colon, rest = subject.partition(":")
     if not dot or not figure or (kind not in FIGURES and subject != TOTALS) or (kind in FIGURES and not colon):

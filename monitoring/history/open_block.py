@@ -78,11 +78,7 @@ class OpenBlock:
         return packed
 
     def replay(self, first: int, data: bytes) -> None:
-        """Add the samples of a `journal`.
-
-        Raises:
-            ValueError: The bytes are invalid.
-        """
+        """Add the samples of a `journal`; raises `ValueError` if the bytes are invalid."""
         count, sampled, parts = msgpack.unpackb(data)
         known = np.unpackbits(np.frombuffer(sampled, np.uint8))[:count].astype(bool)
         for kind, figures, raw_ids, raw in parts:

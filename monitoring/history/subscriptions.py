@@ -36,8 +36,7 @@ class SubscriptionLog:
     def write(self, wanted: Subscriptions, at_ms: int) -> None:
         """Store the changes since the previous call. ``wanted`` is the same object while nothing changes.
 
-        Raises:
-            sqlite3.Error: It cannot be written; the next call tries again.
+        After a `sqlite3.Error` the next call tries again.
         """
         before = self._written
         if wanted is before:

@@ -61,14 +61,7 @@ def encode(matrix: Floats) -> bytes:
 
 
 def decode(data: bytes, columns: int) -> Floats:
-    """Read the bytes of `encode`.
-
-    Returns:
-        float64 [n, columns].
-
-    Raises:
-        ValueError: The bytes are invalid.
-    """
+    """Read the bytes of `encode`: float64 [n, columns]. Raises `ValueError` if they are invalid."""
     try:
         raw = zlib.decompress(data)
     except zlib.error as error:

@@ -62,10 +62,7 @@ class Upkeep:
     def turn(self, now_ms: int) -> bool:
         """Do one piece of work at the time of the newest sample; returns whether there may be more to do at once.
 
-        Later rows were recorded while the clock was ahead, and are left alone.
-
-        Raises:
-            sqlite3.Error: It cannot be written.
+        Later rows were recorded while the clock was ahead, and are left alone. Raises `sqlite3.Error`.
         """
         self._now_ms = now_ms
         self._follow_clock()

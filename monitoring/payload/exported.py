@@ -21,11 +21,7 @@ _GUESSABLE = ("bodyCrc", "bodySha256", "recordCrc32")
 
 
 class RowMask:
-    """Masks the rows of one export by the window's decoder rules, read from a file.
-
-    Raises:
-        UsageError: The rules cannot be read.
-    """
+    """Masks the rows of one export by the window's decoder rules, read from a file; a `UsageError` if they cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

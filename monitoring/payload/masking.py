@@ -22,11 +22,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True, slots=True)
 class MaskRules:
-    """Paths and expressions to mask. Without a judge each text may take `JUDGE_SECONDS`.
-
-    Raises:
-        UsageError: An expression is invalid, or a path is empty.
-    """
+    """Paths and expressions to mask, else a `UsageError`. Without a judge each text may take `JUDGE_SECONDS`."""
 
     paths: tuple[str, ...] = ()
     expressions: tuple[str, ...] = ()

@@ -122,11 +122,7 @@ def read_rules(path: Path) -> tuple[DecoderRule, ...]:
 
 
 def write_rules(path: Path, rules: Iterable[DecoderRule]) -> None:
-    """Replace the file atomically.
-
-    Raises:
-        UsageError: It cannot be written.
-    """
+    """Replace the file atomically; raises `UsageError` if it cannot be written."""
     items = []
     for rule in rules:
         item = asdict(rule)

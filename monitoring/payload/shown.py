@@ -69,11 +69,7 @@ class Schemas:
         self._known: dict[Path, tuple[int, ProtobufSchema]] = {}
 
     def schema(self, path: Path) -> ProtobufSchema:
-        """The schema of a file or folder. May run a compiler for a second.
-
-        Raises:
-            UsageError: It is missing or cannot be read.
-        """
+        """The schema of a file or folder, else a `UsageError`. May run a compiler for a second."""
         from monitoring.payload.schemas import ProtobufSchema  # noqa: PLC0415  slow to import
 
         try:

@@ -74,10 +74,9 @@ def _own_offset(buffer: mmap.mmap, start: int) -> int:
 
 
 def border_behind(buffer: mmap.mmap, base_offset: int, position: int) -> int | None:
-    """The first border after a position of a file that is not followed from its start.
+    """Start of the first of `SURE_RECORDS` consecutive records behind a position of a file that is not followed from its start.
 
-    Returns:
-        Start of the first of `SURE_RECORDS` consecutive records; None if there is none near.
+    None if there is none near.
     """
     border = _record_near(buffer, base_offset, position)
     at = border

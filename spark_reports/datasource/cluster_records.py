@@ -116,11 +116,7 @@ class _Tally:
             self._broken.add(part)
 
     def leave(self, left: Left) -> None:
-        """Count messages that were not received.
-
-        Raises:
-            ReportError: It is strict, and they may be received another time.
-        """
+        """Count messages that were not received; raises `ReportError` if it is strict and they may be received another time."""
         if self._strict and left.reason != EXPIRED:
             raise ReportError(f"{left.messages:,} messages of {left.part.name} are missing: {left.reason}") from left.fault
         self._known[left.part] = self._known.get(left.part, 0) + left.messages

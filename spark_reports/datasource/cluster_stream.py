@@ -32,11 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClusterStreamReader(DataSourceStreamReader):
-    """Finds new messages and reads them; pickled to the workers.
-
-    Raises:
-        UsageError: An option or a column is invalid.
-    """
+    """Finds new messages and reads them; pickled to the workers. Raises `UsageError` if an option or a column is invalid."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         unfit = next((name for name in ("sums_by", "plan", "offsets") if name in options), None)
@@ -55,8 +51,7 @@ class ClusterStreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
         """Start offsets of a new query, by queue.
 
-        Raises:
-            NetworkError: Only new messages are wanted, and a broker does not report the ends of its queues.
+        Raises `NetworkError` if only new messages are wanted and a broker does not report the ends of its queues.
         """
         missing = self._look()
         if not self._from_newest:
@@ -92,11 +87,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         return _bounded(start, {**start, **ends}, self._batch_messages)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Partitions between two offsets.
-
-        Raises:
-            NetworkError: A broker of some queues is unknown at the moment.
-        """
+        """Partitions between two offsets; raises `NetworkError` if a broker of some queues is unknown at the moment."""
         wanted = {name: (start.get(name, 0), last) for name, last in end.items() if start.get(name, 0) < last}
         if not wanted.keys() <= self._queues.keys():
             missing = self._look()

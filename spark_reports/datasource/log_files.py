@@ -70,11 +70,7 @@ def _log_file(path: Path, base: int) -> CommitLogFile:
 
 
 def require_store(root: Path) -> None:
-    """Check that a store directory exists.
-
-    Raises:
-        ForeignStoreError: It does not.
-    """
+    """Raise `ForeignStoreError` if a store directory does not exist."""
     if not root.is_dir():
         raise ForeignStoreError(f"there is no store at {root}: the directory does not exist. Check the path.", path=str(root))
 
@@ -98,8 +94,7 @@ def _check(root: Path, directories: Sequence[Path]) -> None:
 def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
     """Directories of a commit log from text, separated by commas as in storePathCommitLog; empty for the store's own.
 
-    Raises:
-        UsageError: There are several stores, so that the directories' store is unknown.
+    Raises `UsageError` if there are several stores, so that the directories' store is unknown.
     """
     found = tuple(Path(part.strip()) for part in text.split(",") if part.strip())
     if found and len(roots) != 1:

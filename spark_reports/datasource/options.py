@@ -43,11 +43,7 @@ class Selection:
 
 
 class BatchReader(DataSourceReader):
-    """Parses the options of a batch read and takes over its filters.
-
-    Raises:
-        UsageError: An option or a column is invalid.
-    """
+    """Parses the options of a batch read and takes over its filters; a `UsageError` for an invalid option or column."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._sums_by = sums_by_of(options, schema)

@@ -38,8 +38,7 @@ Places = npt.NDArray[np.int64]
 def narrowed(ranges: Sequence[FileRange], root: str, topics: Iterable[str]) -> list[FileRange] | None:
     """The parts of a store's ranges, in order of physical offset, that can hold records of some topics, as stored.
 
-    Returns:
-        Ranges in the same order, damaged ones among them; None if the whole must be read.
+    Damaged ranges are among them; None if the whole must be read.
     """
     folder = Path(root) / _FOLDER
     try:

@@ -26,11 +26,7 @@ from spark_reports.pyspark_internals import arrow_schema
 
 
 class StoreStreamReader(DataSourceStreamReader):
-    """Finds new records and reads them; pickled to the workers.
-
-    Raises:
-        UsageError: An option or a column is invalid.
-    """
+    """Finds new records and reads them; pickled to the workers. Raises `UsageError` if an option or a column is invalid."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         if "sums_by" in options:

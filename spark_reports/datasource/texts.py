@@ -34,13 +34,7 @@ class Numbered(NamedTuple):
 
 
 def numbered(data: Bytes, starts: Int64s, lengths: Int64s) -> Numbered:
-    """Numbers of texts, in the order of their first occurrence; values are binary.
-
-    Args:
-        data: Under 2 GiB.
-        starts: Ascending; texts do not overlap.
-        lengths: Bytes of each text.
-    """
+    """Numbers of texts in the order of first occurrence; ``starts`` ascend, texts do not overlap, ``data`` is under 2 GiB."""
     ends = starts + lengths
     if not len(starts) or int(lengths.max()) > _TEXT_BYTES_MAX or int(ends[0]) < _WORD_BYTES:
         return _compared(data, starts, ends)
@@ -82,13 +76,7 @@ def _words(data: Bytes, starts: Int64s, ends: Int64s, lengths: Int64s) -> list[W
 
 
 def cut(data: Bytes, starts: Int64s, stops: Int64s) -> pa.Array:
-    """Pieces of a buffer as a binary column, copied once.
-
-    Args:
-        data: Under 2 GiB, uint8.
-        starts: Ascending; pieces do not overlap.
-        stops: End of each piece.
-    """
+    """Pieces of a buffer as a binary column, copied once; ``starts`` ascend, pieces do not overlap, ``data`` is under 2 GiB."""
     count = len(starts)
     if not count:
         return pa.array([], type=pa.binary())

@@ -45,11 +45,7 @@ def _is_result(out: Path) -> bool:
 
 @contextlib.contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """A folder to write to; renamed to ``out`` when the block ends well and removed otherwise.
-
-    Raises:
-        ReportError: The disk is full or cannot be written.
-    """
+    """A folder to write to, renamed to ``out`` when the block ends well, else removed. `ReportError` if the disk is full."""
     target = out.absolute()
     partial = target.parent / f".{target.name}.partial-{os.getpid()}"
     try:

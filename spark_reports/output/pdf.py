@@ -22,11 +22,7 @@ _APPLICATIONS = (
 
 
 def find_browser() -> Path:
-    """The browser that prints.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The browser that prints; raises `UsageError` if there is none."""
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     found = found or next((name for name in _APPLICATIONS if sys.platform == "darwin" and Path(name).is_file()), None)
     if found is None:
@@ -38,11 +34,7 @@ def find_browser() -> Path:
 
 
 def print_page(page: Path, browser: Path) -> str:
-    """Print a page next to itself; return the name of the file.
-
-    Raises:
-        ReportError: The browser failed.
-    """
+    """Print a page next to itself; return the name of the file. Raises `ReportError` if the browser failed."""
     target = page.with_name(PDF)
     with tempfile.TemporaryDirectory(prefix="orbit-pdf-") as profile:
         command = [str(browser), "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions",

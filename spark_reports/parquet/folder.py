@@ -95,11 +95,7 @@ class PreparedFolder:
         return next((one for one in self.stores if one.store == name), None)
 
     def save(self) -> None:
-        """Write the manifest.
-
-        Raises:
-            ReportError: It cannot be written.
-        """
+        """Write the manifest; raises `ReportError` if that fails."""
         data = {"format": FORMAT, "columns": self.columns, "stores": [asdict(one) for one in self.stores],
                 "parts": [asdict(one) for one in self.parts]}  # fmt: skip
         text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"

@@ -25,8 +25,7 @@ _DERIVED_FROM = ("properties", "queue_id")
 def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], bounds: Bounds) -> DataFrame:
     """Rows of the messages within bounds, with accounting rows if their columns are among ``names``.
 
-    Raises:
-        UsageError: A column was not prepared.
+    Raises `UsageError` if a column was not prepared.
     """
     wanted = [name for name in names if name not in SKIPPED_COLUMNS]
     derived = [name for name in wanted if name not in folder.columns and name in DERIVED]

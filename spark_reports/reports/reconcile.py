@@ -34,11 +34,7 @@ def check(parameters: ReportParameters) -> None:
 
 
 def listed_keys(path: Path, column: str) -> pa.Table:
-    """The keys of a CSV file, ``key``, and their row in it, ``list_row`` (1 below the header); no empty ones.
-
-    Raises:
-        UsageError: No CSV, no such column, or no key in it.
-    """
+    """The keys of a CSV file, ``key``, and their row in it, ``list_row`` (1 below the header); a `UsageError` without any."""
     try:
         read, parse = _dialect(path)
         rows = pa_csv.read_csv(path, read_options=read, parse_options=parse)

@@ -39,11 +39,7 @@ _STAR = re.compile(r"(select(\s+(all|distinct))?|,|\.)\s*\*|^[\s(]*from\b", re.I
 
 
 def check(parameters: ReportParameters) -> None:
-    """Check the query.
-
-    Raises:
-        UsageError: There is none or two, it would change something, or it names a query that is not saved.
-    """
+    """Raise `UsageError` if there is no query or two, it would change something, or it names one that is not saved."""
     text = query_of(parameters)
     query = _without_asides(text)
     if not _QUERY.match(query) or _CHANGE.search(query):
@@ -51,11 +47,7 @@ def check(parameters: ReportParameters) -> None:
 
 
 def query_of(parameters: ReportParameters) -> str:
-    """The query, given or saved.
-
-    Raises:
-        UsageError: There is none or two, or none is saved under the name.
-    """
+    """The query, given or saved; a `UsageError` if there is none or two, or none is saved under the name."""
     given, saved = parameters.text("query"), parameters.text("saved")
     if bool(given) == bool(saved):
         raise UsageError("sql needs one query: name it with --query, or one that was saved with --saved.")
@@ -95,11 +87,7 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The rows.
-
-    Raises:
-        UsageError: Two columns have one name.
-    """
+    """The rows; a `UsageError` if two columns have one name."""
     limit, rows = found.parameters.number("rows"), found["rows"]
     twice = [name for name in rows.column_names if rows.column_names.count(name) > 1]
     if twice:

@@ -39,11 +39,7 @@ def history_of(store: str | Path) -> Path:
 
 
 def require_history(store: str | Path) -> Path:
-    """The history database of a store.
-
-    Raises:
-        ForeignStoreError: There is none.
-    """
+    """The history database of a store; raises `ForeignStoreError` if there is none."""
     path = history_of(store)
     if not path.is_file():
         raise ForeignStoreError(

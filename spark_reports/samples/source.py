@@ -55,11 +55,7 @@ def table_of(options: Mapping[str, str]) -> str:
 
 
 class SamplesReader(DataSourceReader):
-    """Plans the tasks and reads one; pickled to the workers.
-
-    Raises:
-        UsageError: An option or a column is invalid.
-    """
+    """Plans the tasks and reads one; pickled to the workers. Raises `UsageError` if an option or a column is invalid."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._table = table_of(options)

@@ -18,11 +18,7 @@ def in_window(from_ms: int) -> Column:
 
 
 def by_topic(messages: DataFrame, from_ms: int) -> DataFrame:
-    """Messages of each topic in the window and before it.
-
-    Returns:
-        topic, messages, messages_before, store_bytes (of the window).
-    """
+    """Messages of each topic in the window and before it: topic, messages, messages_before, store_bytes (of the window)."""
     now = in_window(from_ms)
     return messages.groupBy("topic").agg(
         F.count(F.when(now, 1)).alias("messages"),

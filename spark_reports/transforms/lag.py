@@ -67,11 +67,7 @@ def episodes(stretches: DataFrame) -> DataFrame:
 
 
 def over_time(stretches: DataFrame, bucket_ms: int, groups: int) -> DataFrame:
-    """Largest lag in buckets of time, for the groups with the largest.
-
-    Returns:
-        group, bucket_ms (its beginning), lag_max, step_ms (its longest interval).
-    """
+    """Largest lag of the groups with the largest: group, bucket_ms (its beginning), lag_max, step_ms (its longest interval)."""
     largest = stretches.groupBy("group").agg(F.max("lag_messages_max").alias("lag_max")).orderBy(F.desc("lag_max"), "group")
     chosen = stretches.join(largest.limit(groups).select("group"), "group", "left_semi")
     bucket = F.floor(F.unix_millis("time") / bucket_ms) * bucket_ms

@@ -26,11 +26,7 @@ def changes(stretches: DataFrame) -> DataFrame:
 
 
 def by_queue(stretches: DataFrame) -> DataFrame:
-    """Ownership figures of each queue.
-
-    Returns:
-        store, group, topic, queue_id, changes, owners (different ones), sampled_ms, unowned_ms.
-    """
+    """Figures of each queue: store, group, topic, queue_id, changes, owners (different ones), sampled_ms, unowned_ms."""
     length = F.unix_millis("to_time") - F.unix_millis("from_time")
     sums = stretches.groupBy(*_QUEUE).agg(
         F.count_distinct("owner").alias("owners"),

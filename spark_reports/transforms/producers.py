@@ -11,11 +11,7 @@ PRODUCER_COLUMNS = ("born_host", "real_topic", "producer_group", "store_time", "
 
 
 def over_time(messages: DataFrame, bucket_ms: int, hosts: int) -> DataFrame:
-    """Messages as sent in buckets of time, by the hosts that sent most.
-
-    Returns:
-        host, bucket_ms (its beginning), messages.
-    """
+    """Messages as sent by the hosts that sent most: host, bucket_ms (its beginning), messages."""
     sent = first_stored(messages).withColumn("host", host_of("born_host"))
     most = sent.groupBy("host").agg(F.count("*").alias("messages")).orderBy(F.desc("messages"), "host").limit(hosts)
     bucket = F.floor(F.unix_millis("store_time") / bucket_ms) * bucket_ms
