@@ -1,7 +1,7 @@
-"""`AlertKeeper`: keeps the alert rules of one cluster, judges its samples by them, and tells, with or without a window.
+"""`AlertKeeper` stores a cluster's alert rules, judges samples by them, and reports alerts, with or without a window.
 
-It lives in the process that records the history. What fires or ceases becomes an event of the history, goes to the web hook,
-and waits for a window to show it.
+It lives in the process that records the history. An alert that fires or ends becomes an event of the history, is posted to the
+web hook, and is kept until a window shows it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from broker_core.api import StoreError, UsageError
@@ -54,25 +55,23 @@ logger = logging.getLogger(__name__)
 FOUND_MAX = 1_000
 CHANGES_SHOWN = 100
 UNSAVED_MAX = 1_000
-"""Changes that wait for a disk that is full; of more the oldest are lost."""
+"""Changes kept in memory while the disk is full; beyond this the oldest are lost."""
 LOGGED_MAX = 20
-"""Changes of one look that the log names; more would fill it."""
+"""Changes of one sample that are logged one by one; more would fill the log."""
 TRIES_MAX = 10
 BEAT_MS = 10_000
-"""How often the time of the newest state is written while something is pending."""
+"""Interval at which the time of the newest state is stored while a condition is pending."""
 POST_AGE_MAX_MS = 3_600_000
-"""Changes that are older at the start are not posted any more."""
+"""Older changes are not posted after a start."""
 
 
 class AlertKeeper:
     """Judges on one thread and answers on any.
 
     Args:
-        path: The database (`monitoring.alert_store`).
         clock: ms since the epoch.
-        cluster: What the web hook is told of where it happened.
-        judges: Whether this process judges; otherwise another one does, and this one reads and changes what that one keeps.
-        send: Posts to the web hook once.
+        cluster: Name of the cluster in posts.
+        judges: Whether this process judges. If another process does, this one only reads and changes the shared database.
 
     Raises:
         StoreError: The database cannot be opened.
@@ -104,12 +103,11 @@ class AlertKeeper:
                 self._poster.wake()
 
     def _restore(self) -> None:
-        """Go on with what is kept."""
         self._watch.restore(self._store.findings(), int(self._store.value("looked_ms", "-1")))
         self._lacks.restore(self._store.lacks())
 
     def _first_rules(self) -> list[AlertRule]:
-        """The rules that are kept, with shipped ones that have come with a newer Orbit."""
+        """The stored rules, and shipped rules that a newer Orbit added."""
         while True:
             offered = ids_from_json(self._store.value("offered", "[]"))
             rules = self._store.rules()
@@ -122,7 +120,7 @@ class AlertKeeper:
                 return rules
 
     def close(self) -> None:
-        """Judge no more; what is not posted is posted after the next start."""
+        """Stop judging; pending posts are sent after the next start."""
         self._poster.close()
         with self._lock:
             if not self._is_closed:
@@ -146,7 +144,7 @@ class AlertKeeper:
             return self._taken_events()
 
     def events(self) -> list[Occurred]:
-        """Events that no sample has taken along."""
+        """Events that no sample has returned yet."""
         with self._lock:
             return self._taken_events()
 
@@ -155,7 +153,7 @@ class AlertKeeper:
         return events
 
     def _follow_others(self) -> None:
-        """Another process may have changed the rules, or found something if it is the one that judges."""
+        """Load rules that another process changed, and findings if that process judges."""
         if not self._store.was_changed():
             return
         rules = self._store.rules()
@@ -166,7 +164,7 @@ class AlertKeeper:
             self._restore()
 
     def _judge_by(self, rules: list[AlertRule]) -> None:
-        """Go on with other rules; what was told of and is not watched any more is told by the process that judges."""
+        """Judge by other rules; the judging process reports the end of alerts that are no longer watched."""
         before = {rule.rule_id: rule.series for rule in self._watch.rules}
         self._lacks.forget(rule.rule_id for rule in rules if before.get(rule.rule_id) != rule.series)
         over = self._watch.set_rules(rules)
@@ -178,7 +176,7 @@ class AlertKeeper:
             self._lacks.touched.clear()
 
     def _tell_lacks(self, state: ClusterState) -> None:
-        """Have it among the events that a rule cannot be judged; nobody is woken for it."""
+        """Add an event for each rule that cannot be judged; it is not posted."""
         rules = self._watch.rules
         for change in self._lacks.look(rules, self._unjudged.look(rules, state).lacks, state.taken_ms):
             text = lack_text(change)
@@ -196,7 +194,7 @@ class AlertKeeper:
             logger.warning("alert: and %d more, which are in the history of events", len(changes) - LOGGED_MAX)
 
     def _save(self, looked_ms: int) -> None:
-        """Write what is new since the last time; what cannot be written now is written with the next sample."""
+        """Store the changes since the last save; after a failure they are stored with the next sample."""
         touched, lacking = self._watch.touched, self._lacks.touched
         beats = self._watch.is_pending and looked_ms - self._saved_ms >= BEAT_MS
         if not (touched or lacking or self._unsaved or beats):
@@ -226,10 +224,10 @@ class AlertKeeper:
     # ---- questions and commands ----------------------------------------------------------------------------------------
 
     def answer(self, query: AlertQuery) -> AlertPage | Done:
-        """Answer a question, or carry out a command; may block for as long as the disk takes.
+        """Answer a question or execute a command; may block on the disk.
 
         Raises:
-            UsageError: It makes no sense.
+            UsageError: The question or command is invalid.
             StoreError: The database cannot be read or written.
         """
         with self._lock:
@@ -246,7 +244,7 @@ class AlertKeeper:
             return Done()
 
     def _carry_out_once(self, command: AlertCommand) -> None:
-        """Carry a command out on the newest rules, also when another process changes them at this moment."""
+        """Execute a command on the newest rules; try again after another process changed them."""
         while True:
             try:
                 return self._carry_out(command)
@@ -284,9 +282,8 @@ class AlertKeeper:
     def _put(self, rules: list[AlertRule]) -> None:
         known = {rule.rule_id: rule for rule in self._watch.rules}
         for rule in rules:
-            before = known.get(rule.rule_id)
-            mutes = (before.muted_until_ms, before.mutes) if before is not None else (rule.muted_until_ms, rule.mutes)
-            known[rule.rule_id] = rule.with_mutes(*mutes)
+            before = known.get(rule.rule_id, rule)
+            known[rule.rule_id] = replace(rule, muted_until_ms=before.muted_until_ms, mutes=before.mutes)
         if len(known) > RULES_MAX:
             raise UsageError(f"there are {len(known)} rules, more than {RULES_MAX}; delete some first")
         added = known.keys() - {rule.rule_id for rule in self._watch.rules}
@@ -317,7 +314,6 @@ class AlertKeeper:
         self._judge_by(rules)
 
     def _note(self, what: str, rule: AlertRule, subject: str = "", detail: str = "") -> None:
-        """Have an act of a person among the events."""
         name = f"{rule.name}: {subject}" if subject else rule.name
         limit = f"{rule.series} {'>' if rule.above else '<'} {number_text(rule.threshold)} for {rule.for_ms / 1_000:g} s"
         if not rule.enabled:

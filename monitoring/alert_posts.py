@@ -1,4 +1,4 @@
-"""`WebhookPoster`: tells the web hook, one post at a time, on a thread of its own, with a bounded number of attempts."""
+"""`WebhookPoster` posts to the web hook, one post at a time, on its own thread, with a bounded number of attempts."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ Send = Callable[[str, bytes], WebhookResult]
 
 @dataclass(frozen=True, slots=True)
 class PostOrder:
-    """Something to be told."""
-
     url: str
     body: bytes
     change_id: int = -1
-    """Of the change that it tells; -1: a person tries the address."""
+    """Number of the posted change; -1 for a test of the address."""
 
 
 class WebhookPoster:
-    """Lives as long as the alerts; its thread begins with the first post.
+    """Lives as long as the alerts; the first post starts its thread.
 
     Args:
-        orders: Gives what is to be told next; None: nothing now. Called on the thread.
+        orders: Returns the next post; None: nothing is pending. Called on the thread.
         ended: Called on the thread after each attempt, with whether it was the last one.
-        send: Posts once.
     """
 
     def __init__(
@@ -50,14 +47,14 @@ class WebhookPoster:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """There may be something to tell."""
+        """Check for pending posts."""
         self._wanted.set()
         if self._thread is None and not self._closing.is_set():
             self._thread = threading.Thread(target=self._run, name="web-hook", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """Tell no more. A post that is under way is not waited for: who keeps the orders tells it again next time."""
+        """Stop. A running post is not waited for; the owner of the orders sends it again after the next start."""
         self._closing.set()
         self._wanted.set()
         if self._thread is not None:

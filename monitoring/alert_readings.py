@@ -1,4 +1,4 @@
-"""`AlertReadings`: the figures that alert rules are about, out of one state after another. Pure."""
+"""`AlertReadings`: the figures that alert rules watch, read from successive states. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from monitoring.state import ClusterState
 
 
 class AlertReadings:
-    """Remembers what patterns mean in a catalog: looked for once, as catalogs change rarely and may name thousands."""
+    """Caches the subjects that a pattern matches, because catalogs change rarely and may name thousands."""
 
     def __init__(self) -> None:
         self._selected: dict[tuple[str, str], tuple[list[str], Ints]] = {}
         self._of: Catalog | None = None
 
     def selected(self, rule: AlertRule, state: ClusterState) -> tuple[list[str], Ints]:
-        """Subjects of a rule and their rows (int64); of the totals one without a name, in row 0."""
+        """Subjects of a rule and their rows (int64); for totals one subject without a name, in row 0."""
         kind, pattern, _figure = split_series(rule.series)
         if kind == TOTALS:
             return [""], np.zeros(1, np.int64)

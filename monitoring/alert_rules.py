@@ -1,7 +1,7 @@
-"""Alert rules over any series, and their text form. Pure; `monitoring.alert_watch` judges by them.
+"""Alert rules on any series, and their JSON form. Pure; `monitoring.alert_watch` judges by them.
 
-A rule names a series as `monitoring.series.History` does (``totals.lag_messages``, ``group:billing.behind_ms``); ``*`` in the
-subject stands for any characters, so ``group:*.lag_messages`` watches every group but those of the broker itself.
+A rule names a series as `monitoring.series.History` does (``totals.lag_messages``, ``group:billing.behind_ms``). ``*`` in the
+subject matches any characters, so ``group:*.lag_messages`` watches every group except those of the broker itself.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from monitoring.state import MEMBERS_UNREAD, ClusterState
 RULES_MAX = 200
 NAME_MAX = 200
 MUTES_MAX = 1_000
-"""Subjects of one rule that may be muted at the same time."""
+"""Limit of muted subjects of one rule."""
 FOR_MS_MAX = 24 * 3_600_000
 FOREVER = -1
-"""``muted_until_ms`` of a rule that is muted until somebody unmutes it."""
+"""``muted_until_ms`` of a rule that stays muted until a user unmutes it."""
 TOTALS = "totals"
 KINDS: Mapping[str, tuple[str, ...]] = {
     "topic": ("put_rate", "got_rate", "kept_messages"),
     "group": ("lag_messages", "behind_ms", "got_rate", "members", "unattended_messages"),
     "level": ("pending", "overdue_ms", "late_p50_ms", "late_p99_ms", "delivered_rate"),
 }
-"""What is known of each kind of subject; of ``totals``, whatever `ClusterState.totals` has. ``unattended_messages`` is the lag
-of a group without members, 0 of one that has some; it is not recorded, as the lag and the members are."""
+"""Figures of each kind of subject; ``totals`` has the figures of `ClusterState.totals`. ``unattended_messages`` is the lag of a
+group without members, 0 of a group with members; it is not recorded, because the lag and the members are.
+"""
 FORMAT_VERSION = 1
 
 
 class Severity(IntEnum):
-    """How bad it is; the worst is the smallest."""
+    """The worst is the smallest."""
 
     CRITICAL = 0
     WARNING = 1
@@ -54,17 +55,11 @@ class AlertRule:
 
     Attributes:
         rule_id: Unique among the rules, for ever.
-        name: As the person calls it.
-        series: Which one; see the module.
-        above: Whether it fires above the threshold, or below.
+        series: See the module.
         threshold: In the unit of the series.
         for_ms: How long the condition must hold.
-        severity: How bad it is.
-        enabled: Whether it is looked at.
-        desktop: Whether it tells through the desktop.
-        webhook: Whether it tells the web hook.
-        muted_until_ms: Tells nobody until then (ms since the epoch); 0 not muted, `FOREVER`.
-        mutes: The same for single subjects: (subject, until ms).
+        muted_until_ms: ms since the epoch; 0: not muted; or `FOREVER`.
+        mutes: Muted single subjects: (subject, until ms).
     """
 
     rule_id: str
@@ -81,17 +76,13 @@ class AlertRule:
     mutes: tuple[tuple[str, int], ...] = ()
 
     def is_muted(self, now_ms: int, subject: str = "") -> bool:
-        """Whether it tells nobody, of all subjects or of one."""
+        """Whether the rule is muted, as a whole or for one subject."""
         if _is_ahead(self.muted_until_ms, now_ms):
             return True
         return bool(subject) and any(of == subject and _is_ahead(until_ms, now_ms) for of, until_ms in self.mutes)
 
-    def with_mutes(self, muted_until_ms: int, mutes: tuple[tuple[str, int], ...]) -> AlertRule:
-        """This rule with the mutes of another one."""
-        return replace(self, muted_until_ms=muted_until_ms, mutes=mutes)
-
     def muted(self, subject: str, until_ms: int, now_ms: int) -> AlertRule:
-        """This rule with a mute set, or ended with ``until_ms`` 0; without a subject that of the whole rule.
+        """This rule with a mute added, or removed with ``until_ms`` 0; without a subject the mute of the whole rule.
 
         Raises:
             UsageError: Too many subjects are muted.
@@ -104,7 +95,7 @@ class AlertRule:
         return replace(self, mutes=(*kept, (subject, until_ms)) if until_ms else tuple(kept))
 
     def holds(self, value: float) -> bool:
-        """Whether the condition holds for a value; never for an unknown one."""
+        """Whether the condition holds for a value; false for NaN."""
         return value > self.threshold if self.above else value < self.threshold
 
 
@@ -119,17 +110,13 @@ DEFAULT_RULES = (
     AlertRule("disk-full", "The disk is nearly full", "totals.disk_used_percent", True, 85, 0, Severity.CRITICAL),
     AlertRule("put", "Puts are slow", "totals.put_p99_ms", True, 500, 60_000),
 )
-"""What is watched where nobody has changed anything. They may be changed, muted, switched off and deleted."""
+"""The rules of a new cluster. A user may change, mute, disable and delete them."""
 FIRST_RULE_IDS = frozenset({"lag", "behind", "dead-letters", "given-up", "late", "disk", "put"})
-"""Of `DEFAULT_RULES`, those that windows knew which kept rules themselves."""
+"""The rules of `DEFAULT_RULES` that windows already had when they stored the rules themselves."""
 
 
 def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
-    """Subjects that a series means, and their values (float64, NaN unknown).
-
-    Raises:
-        UsageError: It names no series.
-    """
+    """Subjects that a series selects, and their values (float64, NaN unknown)."""
     kind, pattern, figure = split_series(series)
     if kind == TOTALS:
         return [""], np.array([total_of(state, figure)])
@@ -138,7 +125,7 @@ def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
 
 
 def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str], Ints]:
-    """Names that a pattern means, and their rows (int64). A pattern of many groups leaves out those of the broker itself."""
+    """Subjects that a pattern matches, and their rows (int64). A pattern with ``*`` leaves out the broker's own groups."""
     if kind == "level":
         names: Sequence[str] = [str(level) for level in state.delays.level.tolist()]
     else:
@@ -153,11 +140,7 @@ def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str]
 
 
 def split_series(series: str) -> tuple[str, str, str]:
-    """Kind, pattern of subjects and figure.
-
-    Raises:
-        UsageError: It names no series.
-    """
+    """Kind, pattern of subjects, and figure; raises `UsageError` if the text names no series."""
     subject, dot, figure = series.rpartition(".")
     kind, colon, pattern = subject.partition(":")
     if dot and figure and subject == TOTALS:
@@ -168,16 +151,15 @@ def split_series(series: str) -> tuple[str, str, str]:
 
 
 _UNITS = (("_ms", "ms"), ("_s", "s"), ("_percent", "%"), ("_byte_rate", "B/s"), ("_rate", "/s"), ("_bytes", "B"))
-"""By the end of a figure's name; all others are counts."""
+"""By the end of a figure's name; all other figures are counts."""
 
 
 def unit_of(series: str) -> str:
-    """Unit of a series; empty for a count."""
     return next((unit for ending, unit in _UNITS if series.endswith(ending)), "")
 
 
 def rule_about(rules: Iterable[AlertRule], series: str) -> AlertRule | None:
-    """The rule that watches a series and fires first on it: of those that look from below the lowest, else the highest."""
+    """The enabled rule on a series that fires first: the lowest upper limit, else the highest lower limit."""
     kind, subject, figure = split_series(series)
     watching = [rule for rule in rules if rule.enabled and _is_about(rule, kind, subject, figure)]
     above = [rule for rule in watching if rule.above]
@@ -194,13 +176,13 @@ def _is_about(rule: AlertRule, kind: str, subject: str, figure: str) -> bool:
 def total_of(state: ClusterState, figure: str) -> float:
     """A figure of the whole cluster; NaN unknown."""
     if figure == "consumers" and state.is_from_outside and (state.group_members == MEMBERS_UNREAD).any():
-        # Of groups that were asked about so far: a part, which a rule must not take for all.
+        # The worker has not read the members of all groups yet: a rule must not take a part for the sum.
         return math.nan
     return state.totals.get(figure, math.nan)
 
 
 def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
-    """A figure of all subjects of a kind (float64, NaN unknown). What is known of some queues only is not known."""
+    """A figure of all subjects of a kind (float64, NaN unknown). A figure of which only some queues are known is unknown."""
     if kind == "topic":
         if figure == "kept_messages":
             return _known(state.topic_kept_messages)
@@ -221,7 +203,7 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
 
 
 def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
-    """Topics of an attached cluster with a queue that was not read, or whose broker is lost: a rate without it is too small."""
+    """Topics of an attached cluster with an unread queue or a lost broker: a rate without that part would be too small."""
     if not state.is_from_outside:
         return np.zeros(len(state.catalog.topics), bool)
     of = np.asarray(state.catalog.queue_topic, np.int64)
@@ -231,7 +213,7 @@ def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
 
 
 def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
-    """Likewise groups with a position that is not known."""
+    """Groups of an attached cluster with an unknown position."""
     if not state.is_from_outside:
         return np.zeros(len(state.catalog.groups), bool)
     if state.catalog.brokers_without_offsets:
@@ -241,7 +223,7 @@ def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
 
 
 def members_known(state: ClusterState) -> Floats:
-    """Members of each group (float64, NaN unknown); that one is offline is known."""
+    """Members of each group (float64, NaN unknown); 0 for an offline group."""
     return np.where(state.group_members == MEMBERS_UNREAD, np.nan, np.maximum(state.group_members, 0)).astype(np.float64)
 
 
@@ -253,11 +235,7 @@ def _known(column: Any) -> Floats:  # noqa: ANN401  int64 with -1 for unknown, o
 
 
 def check_rule(rule: AlertRule) -> None:
-    """Raise where a rule makes no sense.
-
-    Raises:
-        UsageError: Says what is wrong.
-    """
+    """Check that a rule is valid; else a `UsageError` names the fault."""
     split_series(rule.series)
     if not rule.name.strip() or len(rule.name) > NAME_MAX:
         raise UsageError(f"a rule has a name of 1 to {NAME_MAX} characters")
@@ -275,16 +253,16 @@ def _is_ahead(until_ms: int, now_ms: int) -> bool:
 
 
 def rules_to_json(rules: Iterable[AlertRule]) -> str:
-    """Rules as the worker channel carries and the database keeps them."""
+    """Rules as text for the worker channel and the database."""
     entries = [{**asdict(rule), "severity": rule.severity.name} for rule in rules]
     return json.dumps({"version": FORMAT_VERSION, "rules": entries}, ensure_ascii=False)
 
 
 def rules_from_json(text: str) -> list[AlertRule]:
-    """Rules of such a text, or of the file ``alerts.json`` of windows that kept rules themselves.
+    """Parse rules, also from the file ``alerts.json`` of windows that stored the rules themselves.
 
     Raises:
-        UsageError: It is no such text, or a rule in it makes no sense.
+        UsageError: The text is invalid, or a rule in it.
     """
     try:
         document = read_json(text)

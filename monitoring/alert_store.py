@@ -1,17 +1,9 @@
-"""The database of the alerts, ``orbit/alerts.db`` beside the history: rules, what they found, what is to be told.
+"""The database of the alerts, ``orbit/alerts.db`` next to the history: rules, findings, changes (docs/history.md, “Alerts”).
 
-::
-
-    meta      name, value       ``offered`` (ids of shipped rules that were put in once, a JSON list), ``adopted`` (1: the rules
-                                of a window are in), ``webhook``, ``told`` (the newest change that a window showed),
-                                ``looked_ms`` (time of the newest state that was judged, up to 10 s old)
-    rules     place, rule_id, data                      data: `monitoring.alert_rules.rules_to_json` of the one rule
-    findings  rule_id, subject, value, since_ms, is_firing, is_told
-    lacks     rule_id, cause, parts, since_ms, is_told  rules that cannot be judged: see `unjudged_rules.Cause`, a JSON list
-    changes   id, at_ms, rule_id, rule, subject, value, is_firing, post     the rule as it was then; post: see `Post`
-
-An unknown value is NULL. Each commit is on the disk when it returns, so that a killed process and a power cut lose none.
-Another process may write too, and `AlertStore.was_changed` tells. It is to be used under one lock.
+``meta`` has ``offered`` (ids of shipped rules that were added once, a JSON list), ``adopted`` (1: the rules of a window are
+stored), ``webhook``, ``told`` (the newest change that a window showed) and ``looked_ms`` (time of the newest state that was
+judged, up to 10 s old). An unknown value is NULL. Each commit is on the disk when it returns, so a killed process or a power
+cut loses none. Another process may write too; `AlertStore.was_changed` reports it. The caller holds one lock for all calls.
 """
 
 from __future__ import annotations
@@ -42,9 +34,9 @@ _NO_LACKS: Mapping[str, KeptLack | None] = MappingProxyType({})
 FILE_NAME = "alerts.db"
 BUSY_SECONDS = 2.0
 CHANGES_MAX = 2_000
-"""Changes that are kept to be shown; their texts stay in the history of events."""
+"""Changes that are stored for windows; the history of events keeps their texts."""
 WAITING_POSTS_MAX = 100
-"""Changes that wait for the web hook; of more the oldest are given up."""
+"""Changes pending for the web hook; beyond this the oldest are given up."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rules (rule_id TEXT PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL);
@@ -64,7 +56,7 @@ CREATE INDEX IF NOT EXISTS changes_to_post ON changes (id) WHERE post=1;
 
 
 class Post(IntEnum):
-    """What the web hook was told of a change."""
+    """State of a change at the web hook."""
 
     NOT_WANTED = 0
     WAITING = 1
@@ -73,26 +65,17 @@ class Post(IntEnum):
 
 
 class OvertakenError(Exception):
-    """Another process has changed the database since `AlertStore.rules` was asked last; nothing was written."""
+    """Another process changed the database since the last call of `AlertStore.rules`; nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptChange:
-    """A change with its number."""
-
     change_id: int
     change: AlertChange
 
 
 class AlertStore:
-    """One open database.
-
-    Args:
-        path: Of the database; its folder is made.
-
-    Raises:
-        StoreError: It cannot be opened, or was written by a newer Orbit.
-    """
+    """One open database. Its folder is created. Raises `StoreError` if it cannot be opened or a newer Orbit wrote it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -104,7 +87,7 @@ class AlertStore:
         self._connection.close()
 
     def was_changed(self) -> bool:
-        """Whether another process has written since this was asked last."""
+        """Whether another process has written since the previous call."""
         before, self._seen = self._seen, self._version()
         return before != self._seen
 
@@ -115,7 +98,7 @@ class AlertStore:
     # ---- rules and single values ----
 
     def rules(self) -> list[AlertRule]:
-        """The rules, in their order. One that cannot be read is left out and stays in the database."""
+        """The rules, in their order. A rule that cannot be read is left out and stays in the database."""
         rules: list[AlertRule] = []
         self._unreadable.clear()
         self._rules_seen = self._version()
@@ -128,10 +111,10 @@ class AlertStore:
         return rules
 
     def set_rules(self, rules: Sequence[AlertRule], **values: str) -> None:
-        """Keep these rules instead of those that `rules` gave, and single values with them.
+        """Replace the rules that `rules` returned, and set single values in the same transaction.
 
         Raises:
-            OvertakenError: The rules may not be those that `rules` gave any more.
+            OvertakenError: Another process may have changed the rules since `rules` was called.
         """
         rows = [(rule.rule_id, place, rules_to_json([rule])) for place, rule in enumerate(rules)]
         with transaction(self._connection):
@@ -145,22 +128,20 @@ class AlertStore:
             self._write_values(values)
 
     def value(self, name: str, default: str = "") -> str:
-        """A value kept under a name."""
         row = self._connection.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
         return str(row[0]) if row else default
 
     def set_values(self, **values: str) -> None:
-        """Keep values under names."""
         with transaction(self._connection):
             self._write_values(values)
 
     def _write_values(self, values: Mapping[str, str]) -> None:
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))
 
-    # ---- what was found ----
+    # ---- findings ----
 
     def findings(self) -> dict[str, list[AlertFinding]]:
-        """What holds, by rule id."""
+        """Stored findings, by rule id."""
         found: dict[str, list[AlertFinding]] = {}
         rows = self._connection.execute("SELECT rule_id, subject, value, since_ms, is_firing, is_told FROM findings")
         for rule_id, subject, value, since_ms, is_firing, is_told in rows:
@@ -177,13 +158,13 @@ class AlertStore:
         webhook: bool,
         lacks: Mapping[str, KeptLack | None] = _NO_LACKS,
     ) -> None:
-        """Keep what a look has found, all of it or nothing.
+        """Store the result of judging one state, all of it or nothing.
 
         Args:
-            findings: By rule id and subject; None: it holds no more.
-            changes: To be told.
+            findings: By rule id and subject; None: the condition no longer holds.
+            changes: Changes to report.
             looked_ms: Time of the state.
-            webhook: Whether there is a web hook to tell.
+            webhook: Whether a web hook is set.
             lacks: By rule id why it cannot be judged; None: it can.
         """
         gone = [key for key, found in findings.items() if found is None]
@@ -203,7 +184,7 @@ class AlertStore:
                 self._bound()
 
     def lacks(self) -> dict[str, KeptLack]:
-        """Why rules cannot be judged, by rule id. What a newer Orbit means by a cause that is unknown here is left out."""
+        """Why rules cannot be judged, by rule id. A cause that only a newer Orbit knows is left out."""
         found = {}
         for rule_id, cause, parts, since_ms, is_told in self._connection.execute(
             "SELECT rule_id, cause, parts, since_ms, is_told FROM lacks"
@@ -227,21 +208,16 @@ class AlertStore:
         )
         self._connection.execute("DELETE FROM changes WHERE id <= (SELECT MAX(id) FROM changes) - ?", (CHANGES_MAX,))
 
-    # ---- what is to be told ----
+    # ---- changes to report ----
 
     def changes(self, after: int, count: int) -> tuple[int, list[KeptChange]]:
-        """How many changes came after one, and the newest of them, oldest first."""
+        """The number of changes after one, and the newest ``count`` of them, oldest first."""
         (total,) = self._connection.execute("SELECT COUNT(*) FROM changes WHERE id>?", (after,)).fetchone()
         rows = self._connection.execute(f"{_CHANGE} WHERE id>? ORDER BY id DESC LIMIT ?", (after, count)).fetchall()
         return total, [_change(row) for row in reversed(rows)]
 
-    def last_change(self) -> int:
-        """Number of the newest change; 0 when there is none."""
-        (last,) = self._connection.execute("SELECT COALESCE(MAX(id), 0) FROM changes").fetchone()
-        return int(last)
-
     def resolved_ms(self) -> dict[str, int]:
-        """When the newest change of each rule, by id, was that it is over."""
+        """When each rule's alert ended, by rule id, if that is the rule's newest change."""
         rows = self._connection.execute(
             # Beside MAX, SQLite takes the other columns from the row of the largest.
             "SELECT rule_id, MAX(id), at_ms, is_firing FROM changes GROUP BY rule_id"
@@ -249,16 +225,16 @@ class AlertStore:
         return {rule_id: at_ms for rule_id, _id, at_ms, is_firing in rows if not is_firing}
 
     def next_post(self) -> KeptChange | None:
-        """The oldest change that waits for the web hook."""
+        """The oldest change pending for the web hook."""
         row = self._connection.execute(f"{_CHANGE} WHERE post=1 ORDER BY id LIMIT 1").fetchone()
         return _change(row) if row else None
 
     def end_post(self, change_id: int, post: Post) -> None:
-        """Write down what became of a post."""
+        """Store the outcome of a post."""
         self._connection.execute("UPDATE changes SET post=? WHERE id=?", (post, change_id))
 
     def give_up_posts(self, before_ms: int) -> None:
-        """Drop posts of changes that are older; nobody wants to be woken for what is long over."""
+        """Give up posts of changes before this time."""
         self._connection.execute("UPDATE changes SET post=? WHERE post=1 AND at_ms<?", (Post.GIVEN_UP, before_ms))
 
 
@@ -287,7 +263,6 @@ def _known(value: float | None) -> float:
 
 
 def ids_from_json(text: str) -> set[str]:
-    """Ids of a JSON list."""
     return set(json.loads(text))
 
 

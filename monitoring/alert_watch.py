@@ -1,8 +1,7 @@
-"""`AlertWatch`: what alert rules say of one state after another. Pure: no clock, no file, no language.
+"""`AlertWatch` judges successive states by alert rules. Pure: no clock, no file, no language.
 
-Each subject of a rule is judged by itself. It is pending while the condition holds, fires once it has held for the rule's
-time, and is told of once, unless it is muted; the mute over, it is told of if it still fires. What was told of is told of again
-when it is over.
+Each subject of a rule is judged separately. It is pending while the condition holds, fires after the rule's time, and is then
+reported once. A muted subject is reported after the mute if it still fires. The end of a reported alert is reported too.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from monitoring.series import Floats
 from monitoring.state import ClusterState
 
 GAP_MS = 60_000
-"""A silence that is longer says nothing of what held meanwhile: what was pending begins anew. As long, a subject that fired
-before a restart may be missing before it counts as gone: the first figures of a cluster are not complete."""
+"""After a longer silence it is unknown whether a condition held meanwhile, so pending conditions start again. A subject that
+fired before a restart may be missing for as long, because the first figures of a cluster are incomplete.
+"""
 
 RESOLVED_MS = 900_000
-"""How long a rule says that its alert is over."""
+"""How long a rule is shown as resolved."""
 
 
 class AlertState(Enum):
-    """Where a rule, or a subject of one, stands."""
+    """State of a rule, or of one subject of it."""
 
     OK = "ok"
     PENDING = "pending"
@@ -36,50 +36,48 @@ class AlertState(Enum):
     MUTED = "muted"
     RESOLVED = "resolved"
     UNJUDGED = "unjudged"
-    """It cannot be judged, so that nothing fires says nothing."""
+    """The rule cannot be judged, so the absence of alerts means nothing."""
     OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
 class AlertChange:
-    """A subject of a rule began to fire, or ceased to: something to tell."""
+    """A subject of a rule began or ceased to fire."""
 
     rule: AlertRule
-    """As it was then."""
+    """The rule at that time."""
     subject: str
     """Topic, group or level; empty for the broker."""
     value: float
-    """At this moment; NaN when it is not known any more."""
+    """NaN if it is no longer known."""
     is_firing: bool
     at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class AlertFinding:
-    """A subject for which the condition of a rule holds."""
-
     subject: str
     value: float
     since_ms: int
     is_firing: bool
     is_told: bool = False
-    """Whether somebody was told that it fires."""
+    """Whether it was reported that the subject fires."""
 
 
 class AlertWatch:
-    """Applies rules to one state after another; bounded by the subjects for which a condition holds."""
+    """Applies rules to successive states; its size is bounded by the subjects for which a condition holds."""
 
     def __init__(self, rules: Iterable[AlertRule] = ()) -> None:
         self._rules: tuple[AlertRule, ...] = tuple(rules)
         self._holding: dict[str, dict[str, AlertFinding]] = {}
         self._readings = AlertReadings()
         self._unknown_ms: dict[tuple[str, str], int] = {}
-        """(rule id, subject) of findings whose value is not known → since when."""
+        """(rule id, subject) of findings with an unknown value → since when."""
         self._restored: set[tuple[str, str]] = set()
         self._restored_until_ms = 0
         self._looked_ms = -1
         self.touched: set[tuple[str, str]] = set()
-        """(rule id, subject) of findings that came, went, began to fire or were told since whoever keeps them cleared this."""
+        """(rule id, subject) of findings that began, ended, fired or were reported since the owner last cleared this set."""
 
     @property
     def rules(self) -> tuple[AlertRule, ...]:
@@ -87,21 +85,16 @@ class AlertWatch:
 
     @property
     def looked_ms(self) -> int:
-        """Time of the newest state; -1 before there was one."""
+        """Time of the newest state; -1 before the first."""
         return self._looked_ms
 
     @property
     def is_pending(self) -> bool:
-        """Whether something holds that does not fire yet."""
+        """Whether a condition holds that does not fire yet."""
         return any(not one.is_firing for found in self._holding.values() for one in found.values())
 
     def restore(self, findings: Mapping[str, Iterable[AlertFinding]], looked_ms: int) -> None:
-        """Go on where another watch of the same rules had come to.
-
-        Args:
-            findings: By rule id.
-            looked_ms: Its last state; -1 unknown.
-        """
+        """Continue from the findings of an earlier watch, by rule id; ``looked_ms`` is its last state, -1 unknown."""
         known = {rule.rule_id for rule in self._rules if rule.enabled}
         self._holding = {key: {one.subject: one for one in found} for key, found in findings.items() if key in known}
         self._restored = {(key, subject) for key, found in self._holding.items() for subject in found}
@@ -109,10 +102,10 @@ class AlertWatch:
         self._looked_ms = looked_ms
 
     def set_rules(self, rules: Iterable[AlertRule]) -> list[AlertChange]:
-        """Go on with other rules; one whose condition is another begins anew.
+        """Replace the rules; a rule with another condition starts again.
 
         Returns:
-            What was told of and is not watched in this way any more.
+            The end of each reported alert that is no longer watched in this way.
         """
         before = {rule.rule_id: rule for rule in self._rules}
         self._rules = tuple(rules)
@@ -129,7 +122,7 @@ class AlertWatch:
         return over
 
     def look(self, state: ClusterState) -> list[AlertChange]:
-        """What is to be told of since the state before."""
+        """Judge a state; the changes to report since the previous one."""
         if abs(state.taken_ms - self._looked_ms) > GAP_MS:
             self._begin_pending_anew(state.taken_ms)
         if not self._restored_until_ms:
@@ -144,15 +137,12 @@ class AlertWatch:
         return changes
 
     def finding(self, rule_id: str, subject: str) -> AlertFinding | None:
-        """What is found of a subject."""
         return self._holding.get(rule_id, {}).get(subject)
 
     def findings(self, rule_id: str) -> list[AlertFinding]:
-        """Subjects for which the condition of a rule holds, those that fire first, then the longest."""
+        """Subjects for which a rule's condition holds: firing ones first, then the longest."""
         found = list(self._holding.get(rule_id, {}).values())
         return sorted(found, key=lambda one: (not one.is_firing, one.since_ms, one.subject))
-
-    # ---- inside --------------------------------------------------------------------------------------------------------
 
     def _begin_pending_anew(self, now_ms: int) -> None:
         for rule_id, found in self._holding.items():
@@ -193,10 +183,10 @@ class AlertWatch:
         return changes
 
     def _stays(self, rule_id: str, one: AlertFinding, at: Mapping[str, int], values: Floats, now_ms: int) -> bool:
-        """Whether a finding stays although the condition is not seen to hold."""
+        """Whether a finding stays although its condition does not hold in this state."""
         key, row = (rule_id, one.subject), at.get(one.subject)
         if row is None:
-            # A subject that is gone has ceased to fire, unless it has not been seen since the start.
+            # A missing subject has ceased to fire, unless it has not been seen since the start.
             is_unknown = key in self._restored
         else:
             self._restored.discard(key)
@@ -205,21 +195,16 @@ class AlertWatch:
             self._unknown_ms.pop(key, None)
             return False
         unknown_ms = now_ms - self._unknown_ms.setdefault(key, now_ms)
-        # A value that is not known ends nothing; but of what is pending nobody knows for long whether it holds meanwhile.
+        # An unknown value ends no alert; a pending condition is dropped after a while because it may not have held meanwhile.
         return one.is_firing or unknown_ms <= GAP_MS
 
 
 def state_of(
     rule: AlertRule, findings: Iterable[AlertFinding], now_ms: int, resolved_ms: int = 0, *, is_judged: bool = True
 ) -> AlertState:
-    """Where a rule stands. What is found counts also where not all could be looked at.
+    """State of a rule. Findings count even if some of its subjects could not be judged.
 
-    Args:
-        rule: The rule.
-        findings: Of it.
-        now_ms: ms since the epoch.
-        resolved_ms: When the newest of its alerts was over; 0 never, or it fires again.
-        is_judged: Whether all that it is about is known.
+    ``resolved_ms`` is when its newest alert ended; 0: never, or it fires again.
     """
     if not rule.enabled:
         return AlertState.OFF
@@ -246,17 +231,17 @@ def _condition(rule: AlertRule | None) -> tuple[object, ...] | None:
 
 
 def number_text(value: float) -> str:
-    """A value or a threshold of any series; a dash for an unknown one."""
+    """A value or threshold of any series; a dash for an unknown one."""
     return "—" if math.isnan(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.4g}"
 
 
 def amount_text(series: str, value: float) -> str:
-    """A value or a threshold of a series, with its unit."""
+    """A value or threshold of a series, with its unit."""
     return number_text(value) if math.isnan(value) else f"{number_text(value)} {unit_of(series)}".rstrip()
 
 
 def change_text(change: AlertChange) -> str:
-    """As the history of events keeps it."""
+    """The text of a change in the history of events."""
     rule, value = change.rule, amount_text(change.rule.series, change.value)
     # A topic or a group has a name; a delay level is a number, which says nothing alone.
     kind = "level " if split_series(rule.series)[0] == "level" else ""

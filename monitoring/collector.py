@@ -1,4 +1,4 @@
-"""Turns what the worker counts into what a person wants to know: rates, lag, age.
+"""Derives rates, lag and age from the worker's counters.
 
 Pure: catalog and snapshots in, `ClusterState` and `History` out; the time is that of the snapshots.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
-from monitoring.delay import DelayFigures, lateness_of
+from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
 
@@ -22,11 +22,7 @@ HISTORY_STEP_MS = 1_000
 
 
 class Collector:
-    """Follows one cluster. Not thread-safe; `ClusterState` that it returns may go to any thread.
-
-    Args:
-        history: Where a sample of the figures goes once a second; None: nowhere.
-    """
+    """Follows one cluster, and records a sample a second. Not thread-safe; its states may be used on any thread."""
 
     def __init__(self, history: History | None) -> None:
         self._history = history
@@ -36,32 +32,29 @@ class Collector:
         self._topic_got_rate = SlidingRate()
         self._group_got_rate = SlidingRate()
         self._totals_rate = SlidingRate()
-        self._delays = DelayFigures()
+        self._delay_rate = SlidingRate()
         self._timer_rate = SlidingRate()
         self._recorded_ms: int | None = None
         self._named: tuple[Catalog, tuple[str, ...], tuple[str, ...]] | None = None
 
     def restarted(self) -> None:
-        """A new worker begins to count at 0; what it serves is told anew."""
+        """Reset for a new worker, which counts from 0 and sends its catalog again."""
         self._catalog = None
-        for rate in self._rates():
+        for rate in (
+            self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate,
+            self._delay_rate, self._timer_rate,
+        ):  # fmt: skip
             rate.reset()
-        self._delays.reset()
-        self._timer_rate.reset()
 
     def catalog_changed(self, catalog: Catalog) -> None:
-        """Take the set of things that the following snapshots measure.
-
-        Raises:
-            CodecError: Its columns do not fit each other.
-        """
+        """Set the catalog of the following snapshots; raises `CodecError` if its columns do not fit each other."""
         new, old = _Places(catalog), self._catalog
         self._catalog = new
         if old is None:
             return
         topics = _old_index(old.catalog.topics, catalog.topics)
         groups = _old_index(old.catalog.groups, catalog.groups)
-        # A queue of an attached cluster was there before anybody looked at it: its messages did not come just now.
+        # A queue of an attached cluster existed before it was first read: its messages are not new.
         before = math.nan if catalog.brokers else 0.0
         self._queue_rate.rearrange(_old_index(old.queue_keys, new.queue_keys), before=before)
         self._topic_put_rate.rearrange(topics)
@@ -73,10 +66,10 @@ class Collector:
         """Derive the figures of a moment.
 
         Returns:
-            The state, or None when the snapshot belongs to a catalog that has been replaced.
+            The state, or None if the snapshot belongs to a catalog that has been replaced.
 
         Raises:
-            CodecError: A column is missing or has another length than the catalog says.
+            CodecError: A column is missing or its length differs from the catalog's.
         """
         places = self._catalog
         if places is None or snapshot.revision != places.catalog.revision:
@@ -90,14 +83,11 @@ class Collector:
         return state
 
     def _names_of(self, state: ClusterState) -> tuple[str, ...]:
-        """Names of the figures that are recorded, the same object for as long as they are the same."""
+        """Names of the recorded figures; the same object while they are unchanged."""
         totals = tuple(state.totals)
         if self._named is None or self._named[0] is not state.catalog or self._named[1] != totals:
             self._named = (state.catalog, totals, _names(totals, state.catalog))
         return self._named[2]
-
-    def _rates(self) -> tuple[SlidingRate, ...]:
-        return self._queue_rate, self._topic_put_rate, self._topic_got_rate, self._group_got_rate, self._totals_rate
 
     def _forget_gone(self, old: Catalog, new: Catalog) -> None:
         if self._history is None:
@@ -148,7 +138,7 @@ class Collector:
             position_owner=positions["owner"],
             owners=snapshot.owners,
             totals=totals,
-            delays=self._delays.derive(taken_ms, snapshot.delays),
+            delays=delays_of(self._delay_rate, taken_ms, snapshot.delays),
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
             slave_lag_bytes=snapshot.slave_lag_bytes,
@@ -198,8 +188,6 @@ _GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate")
 
 
 class _Places:
-    """A catalog with its index columns as arrays, checked once."""
-
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.topic_count = len(catalog.topics)
@@ -214,17 +202,17 @@ class _Places:
             text = f"the worker's catalog has {self.topic_count} topics, but {len(self.topic_in_part)} marks of parts"
             raise CodecError(text)
         self.topic_is_dead = np.array([name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics], bool)
-        # A worker of an older version does not tell which groups are its own.
+        # A worker of an older version does not report which groups are its own.
         system = catalog.group_is_system or [False] * self.group_count
         self.group_is_system = np.array(system, bool)
         if len(system) != self.group_count:
             raise CodecError(f"the worker's catalog has {self.group_count} groups, but {len(system)} marks of system groups")
 
     def groups_known_in_part(self, lag: Floats) -> NDArray[np.bool_]:
-        """Groups of an attached cluster with a position whose lag is not known: a sum with such a part is not known.
+        """Groups of an attached cluster with a position of unknown lag: their sum is unknown.
 
-        Its broker is lost, or its queue was not read yet; a broker that told no offsets may have some of any group. Of the
-        embedded broker such a position was never stored.
+        A lag is unknown if the broker is lost or the queue was not read yet; a broker that sent no offsets may have some of any
+        group. On the embedded broker, a position of unknown lag was never stored.
         """
         if not self.catalog.brokers:
             return np.zeros(self.group_count, bool)
@@ -304,7 +292,7 @@ def _kept_messages(queues: Mapping[str, Ints], queue_topic: Ints, count: int) ->
 
 
 def _unless(in_part: NDArray[np.bool_], column: Ints) -> Ints:
-    """A figure of topics, -1 where a part of it is not known; cannot be written."""
+    """A topic figure, -1 where a part of it is unknown; read-only."""
     column[in_part] = -1
     column.flags.writeable = False
     return column
@@ -317,7 +305,7 @@ def _last_store_ms(last_store_ms: Ints, queue_topic: Ints, count: int) -> Ints:
 
 
 def _recorded(state: ClusterState) -> Floats:
-    """Values of the names that `_names` gives."""
+    """Values in the order of `_names`."""
     figures = (
         state.topic_put_rate,
         state.topic_got_rate,

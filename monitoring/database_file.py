@@ -1,4 +1,4 @@
-"""A SQLite file that is set aside when it is damaged, so that a new one can begin."""
+"""SQLite files: a damaged one is renamed, so that a new one can be created."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from broker_core.api import StoreError
 
 logger = logging.getLogger(__name__)
 OPEN_SECONDS = 2.0
-"""How long another process may take to make a file that is to be opened."""
+"""How long another process may take to create a file that is being opened."""
 _PAUSE_SECONDS = 0.02
 
 
 def open_or_begin_anew(path: Path, name: str, opening: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
-    """Open a database; a damaged one is set aside and a new one begun.
+    """Open a database; if it is damaged, rename it and create a new one.
 
     Args:
-        path: The file; its folder is made.
-        name: What it holds, for errors: ``history``.
-        opening: Opens it and makes what is missing in it.
+        path: The file; its folder is created.
+        name: The content, for errors: ``history``.
+        opening: Opens the file and creates what is missing in it.
 
     Raises:
-        StoreError: It cannot be opened or made; and what ``opening`` raises that is no error of SQLite.
+        StoreError: The database cannot be opened or created; also whatever ``opening`` raises other than SQLite errors.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def open_or_begin_anew(path: Path, name: str, opening: Callable[[Path], sqlite3.
 
 
 def _open_patiently(path: Path, opening: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
-    """Open a file that another process may be making: to begin its write-ahead log SQLite does not wait by itself."""
+    """Open a file that another process may be creating; SQLite does not wait to start the write-ahead log."""
     deadline = time.monotonic() + OPEN_SECONDS
     while True:
         try:
@@ -54,15 +54,7 @@ def _open_patiently(path: Path, opening: Callable[[Path], sqlite3.Connection]) -
 
 
 def set_aside(path: Path, name: str) -> None:
-    """Rename a damaged database, so that a new one can begin.
-
-    Args:
-        path: The file.
-        name: What it holds, for errors.
-
-    Raises:
-        StoreError: It cannot be renamed.
-    """
+    """Rename a damaged database, so that a new one can be created; raises `StoreError` if it cannot be renamed."""
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns() // 1_000_000}")
     logger.warning("the %s %s is kept as %s and a new file begins", name, path, aside.name)
     try:

@@ -1,6 +1,6 @@
-"""Dead letters and retries: what the figures, the stored messages and a person's notes say together. Pure.
+"""Dead letters and retries, combined from figures, stored messages and users' notes. Pure.
 
-A group's dead letters are in ``%DLQ%group``, its retries wait in delay levels for ``%RETRY%group``.
+A group's dead letters are in ``%DLQ%group``; its retries wait in delay levels for ``%RETRY%group``.
 
 Source: docs/spec/broker.md §8.1.
 """
@@ -23,10 +23,10 @@ from monitoring.state import ClusterState
 FIRST_RETRY_LEVEL = 3
 """Delay level of a group's first retry; each further one takes the next."""
 BODY_CHARACTERS_MAX = 8_000
-"""Of a dead letter's body in the list; the message has all of it."""
+"""Characters of a dead letter's body in the list; the message has all of it."""
 RUNGS_MAX = 200
 RETRIES_DEFAULT = 16
-"""How often a group tries a message again unless it is set otherwise (Source: docs/spec/broker.md §8.1)."""
+"""Retries of a message by default (Source: docs/spec/broker.md §8.1)."""
 
 WAITING, CONSUMED, RETRYING, DIED_AGAIN, UNKNOWN = "waiting", "consumed", "retrying", "died again", "unknown"
 
@@ -37,10 +37,10 @@ class GroupFigures:
 
     Attributes:
         dead: Messages in its dead letter topic that the store still has.
-        end_offset: Where the first queue of its dead letter topic ends; dead letter topics have one queue.
-        last_died_ms: When the newest of them was stored; -1 unknown.
-        unread_retries: Messages in its retry topic that it has not read, none where the topic is empty; -1 unknown.
-        members: Consumers that are there; -1 none.
+        end_offset: End of the first queue of its dead letter topic; dead letter topics have one queue.
+        last_died_ms: Store time of the newest one; -1 unknown.
+        unread_retries: Messages in its retry topic that it has not read, 0 if the topic is empty; -1 unknown.
+        members: Its online consumers; -1 none.
     """
 
     group: str
@@ -53,7 +53,7 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One dead letter as it is stored."""
+    """One stored dead letter."""
 
     physical_offset: int
     offset_message_id: str
@@ -66,18 +66,18 @@ class DeadLetter:
     host: str
     tries: int
     body: str
-    """Its beginning, as it may be shown."""
+    """The beginning of the body, masked."""
     made_from: str
-    """The message that was sent again and then died again; empty for none."""
+    """Id of the dead letter that was sent again as this message; empty for none."""
     properties: Mapping[str, str] = field(repr=False, compare=False)
-    """As they are, also what must not be shown: for telling what subscriptions reject."""
+    """Unmasked, to evaluate the filters of subscriptions; never shown."""
     is_whole: bool = False
-    """Whether ``body`` is all of it, as it is: text in UTF-8, not cut and not masked."""
+    """Whether ``body`` is the whole body: UTF-8 text, neither cut nor masked."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingRetry:
-    """A message that waits for its next attempt."""
+    """A message that is pending for its next attempt."""
 
     physical_offset: int
     group: str
@@ -89,7 +89,7 @@ class WaitingRetry:
 
 
 def group_figures(state: ClusterState) -> list[GroupFigures]:
-    """Every group with a dead letter topic or a retry topic, those with most dead letters first."""
+    """Every group with a dead letter topic or a retry topic, sorted by dead letters, most first."""
     topics = {name: row for row, name in enumerate(state.catalog.topics)}
     groups = {name: row for row, name in enumerate(state.catalog.groups)}
     named = {
@@ -117,17 +117,11 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
 
 
 def may_have_any(figures: GroupFigures, waiting: int) -> bool:
-    """Whether a group has dead letters or retries, or it is not known that it has none.
-
-    Args:
-        figures: Of the group.
-        waiting: Its retries in delay levels; -1 unknown.
-    """
+    """Whether a group has dead letters or retries, or may have some; ``waiting`` is its retries in delay levels, -1 unknown."""
     return figures.dead > 0 or figures.unread_retries != 0 or waiting != 0
 
 
 def _dead_ends(state: ClusterState) -> dict[int, int]:
-    """Where the first queue of each dead letter topic ends, by topic."""
     catalog = state.catalog
     is_dead = [name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics]
     places = zip(catalog.queue_topic, catalog.queue_id, state.queue_max_offset.tolist(), strict=True)
@@ -135,7 +129,7 @@ def _dead_ends(state: ClusterState) -> dict[int, int]:
 
 
 def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
-    """Lag of the positions in retry topics, by group and topic; those that are not known are not in it."""
+    """Lag of the positions in retry topics, by group and topic; unknown ones are left out."""
     catalog = state.catalog
     is_retry = [name.startswith(reserved.RETRY_PREFIX) for name in catalog.topics]
     sums: dict[tuple[int | None, int], float] = {}
@@ -148,7 +142,7 @@ def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
 
 
 def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
-    """A stored dead letter, as far as it may be shown."""
+    """A stored dead letter, masked."""
     properties = detail.properties
     body = mask.beginning(detail.body, BODY_CHARACTERS_MAX)
     return DeadLetter(
@@ -170,12 +164,12 @@ def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
 
 
 def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str, int]]:
-    """Topics that most dead letters were first sent to."""
+    """The topics to which most dead letters were first sent."""
     return Counter(letter.origin_topic for letter in letters if letter.origin_topic).most_common(count)
 
 
 def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry]:
-    """Retries among the messages of a delay level; ``mask_of`` a topic is what may be shown of its messages."""
+    """Retries among the messages of a delay level; ``mask_of`` returns the mask of a topic."""
     columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, page.unique_key, strict=True)
     attempt = max(1, page.level - FIRST_RETRY_LEVEL + 1)
     return [
@@ -195,12 +189,12 @@ def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One attempt of a message that consumers fail on.
+    """One attempt to deliver a message that consumers fail on.
 
     Attributes:
-        attempt: Its number; the first delivery is 0, the first retry 1.
-        wait_ms: How long the message waits before it.
-        due_ms: When it comes at the earliest, if every attempt fails at once; -1: it is over.
+        attempt: The first delivery is 0, the first retry 1.
+        wait_ms: Delay of the message before the attempt.
+        due_ms: Earliest time, if every attempt fails at once; -1: it is over.
     """
 
     attempt: int
@@ -209,13 +203,9 @@ class Rung:
 
 
 def retry_ladder(attempt_now: int, due_ms: int, delays_ms: Sequence[int], *, retries: int) -> list[Rung]:
-    """The attempts of a waiting message, those that failed and those to come, up to its death; `RUNGS_MAX` at most.
+    """The failed and future attempts of a pending message until it becomes a dead letter; at most `RUNGS_MAX`.
 
-    Args:
-        attempt_now: The one that it waits for.
-        due_ms: When that comes.
-        delays_ms: Delays of the broker's levels, from level 1.
-        retries: How often its group tries again.
+    ``attempt_now`` is the next attempt, ``due_ms`` its time; ``delays_ms`` begins with level 1.
     """
     rungs, first_due_ms, due_ms = [], due_ms, -1
     last = max(retries, attempt_now)
@@ -238,18 +228,18 @@ def proof(
     positions: Mapping[tuple[str, int], int],
     retrying: Collection[str] = (),
 ) -> str:
-    """What became of the message that a dead letter was sent again as.
+    """What happened to the message that a dead letter was sent again as.
 
     Args:
         note: On the dead letter.
         letter: The dead letter.
-        letters: Dead letters of the group that are known.
+        letters: Known dead letters of the group.
         positions: The group's offsets by topic and queue.
-        retrying: Unique keys of the messages that wait for their next attempt in the group. A resend keeps that of its origin.
+        retrying: Unique keys of the group's messages that are pending for a retry. A resend keeps its origin's key.
 
     Returns:
-        Empty where it was not sent again; ``died again``; ``retrying``: the group failed on it and will try again;
-        ``consumed``: the group read on past it; ``waiting``; ``unknown``: the group has no position there.
+        Empty if it was not sent again; ``died again``; ``retrying``: the group failed on it and will try again;
+        ``consumed``: the group's offset is past it; ``waiting``; ``unknown``: the group has no offset there.
     """
     if note.queue_offset < 0:
         return ""
@@ -264,7 +254,6 @@ def proof(
 
 
 def group_positions(state: ClusterState, group: str) -> dict[tuple[str, int], int]:
-    """Offsets of a group by topic and queue."""
     catalog = state.catalog
     if group not in catalog.groups:
         return {}

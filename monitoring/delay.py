@@ -1,4 +1,4 @@
-"""Delay levels: what waits, how late deliveries are, how many a second. Pure; times are those of the snapshots.
+"""Delay levels: pending messages, lateness of deliveries, delivery rates. Pure; times are those of the snapshots.
 
 Shapes: L delay levels, in the order of their numbers. Counts and times are int64 with -1 = unknown or none, rates and lateness
 float64 with NaN = unknown. Arrays are read-only.
@@ -7,6 +7,7 @@ float64 with NaN = unknown. Arrays are read-only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +23,16 @@ class DelayState:
     level: Ints
     delay_ms: Ints
     pending: Ints
-    """Messages that wait."""
     next_due_ms: Ints
-    """When the next one is due, ms since the epoch; -1 when none waits."""
+    """Due time of the next message, ms since the epoch; -1 if none is pending."""
     overdue_ms: Ints
-    """How long the oldest one that is due has waited for its delivery; 0 when none has."""
+    """How late the oldest due message is; 0 if none is due."""
     delivered: Ints
-    """Since the worker started, as the next."""
+    """Since the worker started; `skipped` too."""
     skipped: Ints
     """Messages that could not be delivered."""
     late_p50_ms: Floats
-    """Of the last minute, as the next."""
+    """Of the last minute; `late_p99_ms` too."""
     late_p99_ms: Floats
     delivered_rate: Floats
     """Messages/s."""
@@ -40,13 +40,13 @@ class DelayState:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How often deliveries of the last hour were how late.
+    """Histogram of the lateness of deliveries in the last hour.
 
     Attributes:
-        from_ms: Where each bucket begins, rising from 0; it ends where the next begins, the last has no end.
+        from_ms: Lower bound of each bucket, rising from 0; the last bucket has no upper bound.
         levels: Deliveries of the delay levels, one count a bucket.
-        timers: Of timers; zeros where none are served.
-        counted_s: How long of the hour was counted, in seconds.
+        timers: Of timers; zeros if the broker has none.
+        counted_s: Seconds of the hour that were counted.
     """
 
     from_ms: tuple[int, ...]
@@ -56,11 +56,7 @@ class Lateness:
 
 
 def lateness_of(columns: Columns) -> Lateness | None:
-    """From a snapshot's columns; None where the source does not tell.
-
-    Raises:
-        CodecError: The columns do not fit each other.
-    """
+    """Read a snapshot's columns; None if the source sends none. Raises `CodecError` if they do not fit each other."""
     if not columns:
         return None
     known = {name: columns.get(name, b"") for name in ("from_ms", "levels", "counted_s")}
@@ -82,48 +78,29 @@ _FLOATS = ("late_p50_ms", "late_p99_ms")
 
 
 def no_delays() -> DelayState:
-    """The state of a source without delay levels, or one that does not tell."""
+    """The state of a source without delay levels, or without figures of them."""
     return _state(dict.fromkeys((*_INTS, *_FLOATS), b""), np.array([], np.float64))
 
 
 def _state(raw: Columns, rate: Floats) -> DelayState:
-    return DelayState(
-        level=np.frombuffer(raw["level"], "<i8"),
-        delay_ms=np.frombuffer(raw["delay_ms"], "<i8"),
-        pending=np.frombuffer(raw["pending"], "<i8"),
-        next_due_ms=np.frombuffer(raw["next_due_ms"], "<i8"),
-        overdue_ms=np.frombuffer(raw["overdue_ms"], "<i8"),
-        delivered=np.frombuffer(raw["delivered"], "<i8"),
-        skipped=np.frombuffer(raw["skipped"], "<i8"),
-        late_p50_ms=np.frombuffer(raw["late_p50_ms"], "<f8"),
-        late_p99_ms=np.frombuffer(raw["late_p99_ms"], "<f8"),
-        delivered_rate=rate,
-    )
+    columns: dict[str, Any] = {name: np.frombuffer(raw[name], "<i8") for name in _INTS}
+    columns |= {name: np.frombuffer(raw[name], "<f8") for name in _FLOATS}
+    return DelayState(**columns, delivered_rate=rate)
 
 
-class DelayFigures:
-    """Follows the delay levels of one source."""
+def delays_of(rate: SlidingRate, taken_ms: int, columns: Columns) -> DelayState:
+    """Figures of a snapshot's columns; no levels for an older worker, which sends no columns.
 
-    def __init__(self) -> None:
-        self._rate = SlidingRate()
-
-    def reset(self) -> None:
-        """A new worker begins to count at 0."""
-        self._rate.reset()
-
-    def derive(self, taken_ms: int, columns: Columns) -> DelayState:
-        """Figures of a snapshot's columns; none for an older worker, which sends no columns.
-
-        Raises:
-            CodecError: A column is missing or has another length than the others.
-        """
-        if not columns:
-            return no_delays()
-        length = len(columns.get("level", b""))
-        raw = {name: columns.get(name, b"") for name in (*_INTS, *_FLOATS)}
-        wrong = next((name for name, data in raw.items() if len(data) != length or length % 8), None)
-        if wrong is not None:
-            raise CodecError(f"the worker's column {wrong} of the delay levels has {len(raw[wrong])} bytes, expected {length}")
-        rate = self._rate.add(taken_ms, np.frombuffer(raw["delivered"], "<i8"))
-        rate.flags.writeable = False
-        return _state(raw, rate)
+    Raises:
+        CodecError: A column is missing or its length differs from the others.
+    """
+    if not columns:
+        return no_delays()
+    length = len(columns.get("level", b""))
+    raw = {name: columns.get(name, b"") for name in (*_INTS, *_FLOATS)}
+    wrong = next((name for name, data in raw.items() if len(data) != length or length % 8), None)
+    if wrong is not None:
+        raise CodecError(f"the worker's column {wrong} of the delay levels has {len(raw[wrong])} bytes, expected {length}")
+    delivered = rate.add(taken_ms, np.frombuffer(raw["delivered"], "<i8"))
+    delivered.flags.writeable = False
+    return _state(raw, delivered)

@@ -1,4 +1,4 @@
-"""When a disk reaches its limits, and when old files are deleted next. Pure."""
+"""Forecasts when a disk reaches its limits; next deletion of old files. Pure."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ from monitoring.lag import Forecast, forecast
 from monitoring.series import Floats
 
 GROWTH_BYTES_PER_S = 256.0
-"""A disk that fills more slowly than this is called steady: 21 MiB a day."""
+"""A disk that fills more slowly than this (21 MiB a day) is steady."""
 
 
 def disk_growth(seconds: Floats, used_bytes: Floats) -> Forecast:
-    """Slope of the use of a disk, bytes/s, as `monitoring.lag.forecast` finds it.
-
-    Args:
-        seconds: float64 [n], rising times of the recent past.
-        used_bytes: float64 [n], NaN for gaps.
-    """
+    """Growth of a disk's used bytes, bytes/s; arguments as of `monitoring.lag.forecast`."""
     return forecast(seconds, used_bytes)
 
 
 def reached_in_ms(limit_bytes: float, growth: Forecast) -> float:
-    """Time until a limit is reached if it goes on like this: 0 when it is reached, infinite when it never is, NaN unknown."""
+    """Time until a limit is reached at this growth: 0 if it is reached, infinite if it never is, NaN unknown."""
     used, slope = growth.lag_messages, growth.slope
     if math.isnan(used) or math.isnan(limit_bytes):
         return math.nan
@@ -37,9 +32,9 @@ def reached_in_ms(limit_bytes: float, growth: Forecast) -> float:
 
 
 def next_cleaning(delete_when: str, now: datetime) -> datetime | None:
-    """Begin of the next hour of ``deleteWhen`` (``04``, or several as in ``04;16``); None when it names none.
+    """Begin of the next hour of ``deleteWhen`` (``04``, or several as in ``04;16``); None if it names none.
 
-    An hour that has begun counts: cleaning goes on through it.
+    The current hour counts, because cleaning runs for all of it.
     """
     hours = {int(entry) for entry in delete_when.split(";") if entry.strip().isdecimal() and int(entry) < 24}
     hour = now.replace(minute=0, second=0, microsecond=0)

@@ -1,8 +1,8 @@
-"""Where a lag goes: a robust slope over the recent past, with a band. Pure.
+"""Robust slope of a lag over the recent past, with a band. Pure.
 
-The slope is the median of the slopes between all pairs of points (Theil and Sen): a burst or a pause of a consumer does not
-turn it, as it would turn a straight line of least squares. The band is that of Kendall's statistic, at 90 %; it takes points
-for independent of each other, which is kind to a lag that swings slowly.
+The slope is the median of the slopes between all pairs of points (Theil and Sen), because a burst or a pause of a consumer
+would turn a line of least squares. The band is that of Kendall's statistic, at 90 %; it assumes independent points, so it is
+too narrow for a lag that swings slowly.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ import numpy as np
 from monitoring.series import Floats
 
 SPAN_MS = 180_000
-"""What a forecast looks back at."""
+"""The recent past of a forecast."""
 POINTS_MIN = 10
 POINTS_MAX = 60
-"""More points are put together by their medians: 60 have 1,770 slopes."""
+"""More points are reduced to this number by their medians: 60 points have 1,770 slopes."""
 STEADY_MESSAGES_PER_S = 0.5
 STEADY_SHARE_PER_S = 0.001
-"""A lag that changes by less, or by less of itself, neither grows nor drains."""
+"""A lag that changes by less than either limit is steady."""
 _Z_90 = 1.645
 
 
 class LagOutlook(Enum):
-    """What a lag does."""
-
     UNKNOWN = "unknown"
     CAUGHT_UP = "caught up"
     STEADY = "steady"
@@ -38,17 +36,17 @@ class LagOutlook(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A lag and its slope. Slopes in messages/s, NaN when too little is known."""
+    """A lag and its slope. Slopes in messages/s, NaN if too little is known."""
 
     lag_messages: float
     slope: float
     slope_low: float = math.nan
-    """The slope lies between these two with 90 % probability."""
+    """Lower bound of the slope, with 90 % probability; `slope_high` is the upper one."""
     slope_high: float = math.nan
 
     @property
     def outlook(self) -> LagOutlook:
-        """What it does; unknown is also a direction that the band leaves open."""
+        """Direction of the lag; unknown also if the band leaves it open."""
         if math.isnan(self.lag_messages):
             return LagOutlook.UNKNOWN
         if self.lag_messages < 1:
@@ -63,12 +61,12 @@ class Forecast:
 
     @property
     def drained_in_ms(self) -> float:
-        """Time until nothing waits, if it goes on like this; NaN when it does not drain."""
+        """Time until the lag is 0 at this slope; NaN if it does not drain."""
         return self._drained_ms(self.slope) if self.outlook is LagOutlook.DRAINING else math.nan
 
     @property
     def drained_between_ms(self) -> tuple[float, float]:
-        """The band of `drained_in_ms`; the later end is infinite when the band reaches a slope that does not drain."""
+        """The band of `drained_in_ms`; the later end is infinite if the band contains a slope that does not drain."""
         if self.outlook is not LagOutlook.DRAINING:
             return math.nan, math.nan
         return self._drained_ms(self.slope_low), self._drained_ms(self.slope_high)
@@ -111,5 +109,5 @@ def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _median(ordered: Floats) -> float:
-    # That of numpy imports numpy.ma when it is first called: 40 ms, in the midst of a turn of the window.
+    # numpy's median imports numpy.ma at its first call: 40 ms within a turn of the window's loop.
     return float((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)

@@ -1,4 +1,4 @@
-"""What people note on dead letters: the note of one, and the notes in the settings of earlier windows. Pure."""
+"""Notes on dead letters, and their form in the settings of earlier windows. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _NUMBER_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LetterNote:
-    """What a person noted on a dead letter, and where it was sent again.
+    """A user's note on a dead letter, and where it was sent again.
 
     Attributes:
         mark: ``new``, ``open``, ``parked``, ``handled`` or ``resent``.
-        text: Their words.
         topic, queue_id, queue_offset, at_ms: Place and time of the new message, if it was sent again.
     """
 
@@ -29,10 +28,9 @@ class LetterNote:
 
 
 def notes_from_json(text: str) -> dict[str, LetterNote]:
-    """Notes by offset message id, as earlier windows wrote them into their settings.
+    """Notes by offset message id, from the settings of earlier windows: JSON, offset message id → fields of `LetterNote`.
 
-    Args:
-        text: JSON: offset message id → fields of `LetterNote`. A text of another form holds no notes.
+    A text of another form holds no notes.
     """
     try:
         notes = {str(key): LetterNote(**values) for key, values in read_json(text).items()}
@@ -42,6 +40,6 @@ def notes_from_json(text: str) -> dict[str, LetterNote]:
 
 
 def _is_sound(note: LetterNote) -> bool:
-    """Whether a database takes the values, because anybody may have edited the settings."""
+    """Whether the database takes the values; a user may have edited the settings."""
     texts, numbers = (note.mark, note.text, note.topic), (note.queue_id, note.queue_offset, note.at_ms)
     return all(type(one) is str for one in texts) and all(type(one) is int and abs(one) <= _NUMBER_MAX for one in numbers)

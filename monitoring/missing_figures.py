@@ -1,4 +1,4 @@
-"""`LackWatch`: since when which rules cannot be judged, and when that is told. Pure: no clock, no file, no language."""
+"""`LackWatch`: rules that cannot be judged, since when, and when to report it. Pure: no clock, no file, no language."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from monitoring.alert_rules import AlertRule
 from monitoring.unjudged_rules import Cause, Lack
 
 UNJUDGED_EVENT = "unjudged"
-"""Kind of the events that tell of it."""
+"""Kind of the events that report it."""
 PATIENCE_MS = 10_000
-"""How long a rule that was judged counts as judged: a queue or an age that is read a round later is no news."""
+"""How long a judged rule may be unjudged without notice, because some figures are read one round later."""
 TOLD_AFTER_MS = 60_000
-"""How long a rule must have been without judgement before the events tell of it."""
+"""How long a rule must be unjudged before an event reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLack:
-    """Why a rule cannot be judged, since when (ms since the epoch), and whether that was told."""
+    """Why a rule cannot be judged, since when (ms since the epoch), and whether that was reported."""
 
     lack: Lack
     since_ms: int
@@ -27,7 +27,7 @@ class KeptLack:
 
 @dataclass(frozen=True, slots=True)
 class LackChange:
-    """A rule could not be judged for a while, or can be again: something to write down."""
+    """A rule could not be judged for a while, or can be again: an event to record."""
 
     rule: AlertRule
     lack: Lack | None
@@ -36,36 +36,35 @@ class LackChange:
 
 
 class LackWatch:
-    """Follows what `monitoring.unjudged_rules` says of one state after another; bounded by the rules."""
+    """Follows the results of `monitoring.unjudged_rules` for successive states; bounded by the rules."""
 
     def __init__(self) -> None:
         self._kept: dict[str, KeptLack] = {}
         self._judged: set[str] = set()
         """Rules that were judged in full since the start."""
         self.touched: set[str] = set()
-        """Ids of rules of which something else is to be kept since whoever keeps it cleared this."""
+        """Ids of rules whose lack changed since the owner last cleared this set."""
 
     def restore(self, kept: Mapping[str, KeptLack]) -> None:
-        """Go on where another watch had come to."""
+        """Continue from the lacks of an earlier watch."""
         self._kept = dict(kept)
 
     def forget(self, rule_ids: Iterable[str]) -> None:
-        """These rules are about something else now."""
+        """Drop the lacks of rules that now watch another series."""
         for rule_id in rule_ids:
             self._judged.discard(rule_id)
             if rule_id in self._kept:
                 self._drop(rule_id)
 
     def kept(self, rule_id: str) -> KeptLack | None:
-        """Why a rule cannot be judged."""
         return self._kept.get(rule_id)
 
     def standing(self, now_ms: int) -> dict[str, KeptLack]:
-        """What is to be shown: by rule id, without what may be over in a moment."""
+        """The lacks to show, by rule id, without those that may be over in a moment."""
         return {rule_id: one for rule_id, one in self._kept.items() if not self._may_pass(rule_id, one, now_ms)}
 
     def look(self, rules: Iterable[AlertRule], lacks: Mapping[str, Lack], now_ms: int) -> list[LackChange]:
-        """Take what cannot be judged now; returns what is to be told."""
+        """Take the rules that cannot be judged now; returns the changes to report."""
         watched = {rule.rule_id: rule for rule in rules if rule.enabled}
         for rule_id in [rule_id for rule_id in self._kept if rule_id not in watched]:
             self._drop(rule_id)
@@ -84,7 +83,7 @@ class LackWatch:
         # A clock set back must not make it begin in the future.
         since_ms = now_ms if known is None else min(known.since_ms, now_ms)
         was_told = known is not None and known.is_told
-        # What no connection from outside can tell is no event; the page says it.
+        # A figure that no connection from outside can read causes no event; the page shows it.
         is_news = lack.cause is not Cause.INSIDE_ONLY and now_ms - since_ms >= TOLD_AFTER_MS
         one = KeptLack(lack, since_ms, was_told or is_news)
         if one != known:
@@ -112,7 +111,7 @@ CAUSE_TEXTS = {
 
 
 def lack_text(change: LackChange) -> str:
-    """As the history of events keeps it."""
+    """The text of a change in the history of events."""
     if change.lack is None:
         return f"{change.rule.name} is judged again"
     reason = CAUSE_TEXTS[change.lack.cause].format(parts=", ".join(change.lack.parts))

@@ -1,12 +1,10 @@
-"""`ClusterReach`: how much of a cluster answers."""
-
 from __future__ import annotations
 
 from enum import Enum
 
 
 class ClusterReach(Enum):
-    """How much of a cluster answers as it should."""
+    """How much of a cluster answers as expected."""
 
     ALL = "all"
     PART = "part"

@@ -1,4 +1,4 @@
-"""What the receipt of a replay says of dead letters that it sends again. Pure."""
+"""Reads the receipt of a replay that sends dead letters again. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ UNANSWERED = "the resend ended before the answer came"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A dead letter that a broker stored again, and where.
-
-    Attributes:
-        message_id: Offset message id of the dead letter.
-        broker, queue_id: Its queue, as the broker numbers it.
-        at_ms: When, ms since the epoch.
-    """
+    """A dead letter that a broker stored again, and its place. ``message_id`` is the offset message id of the dead letter."""
 
     message_id: str
     topic: str
@@ -32,13 +26,13 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class ResendReceipt:
-    """What became of dead letters so far.
+    """State of a resend of dead letters.
 
     Attributes:
-        outcome: Those that are not handed on yet count as left, and those without an answer as in doubt.
+        outcome: Those not handed on yet count as left, those without an answer as in doubt.
         copies: In the order of their answers.
-        failures: How many failures the last answers were, one after another.
-        last_reason: Of the last of them; empty: none failed.
+        failures: Consecutive failures up to the last answer.
+        last_reason: Of the last failure; empty: none failed.
     """
 
     outcome: ResendOutcome
@@ -48,9 +42,9 @@ class ResendReceipt:
 
 
 def replay_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Offset message ids of the rows of a file in the order in which a replay numbers and sends them.
+    """Offset message ids of a file's rows in the order in which a replay numbers and sends them.
 
-    Those of one queue keep their order in the file, also where the clock of their broker went back.
+    Rows of one queue keep their order in the file, even if the clock of their broker was set back.
     """
     last_ms: dict[tuple[str, int], int] = {}
     order_ms = []
@@ -62,12 +56,7 @@ def replay_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> ResendReceipt:
-    """Read the receipt of one run.
-
-    Args:
-        lines: Of the file; a last one that is not whole is left out.
-        message_ids: What was to be sent, by `replay_order`.
-    """
+    """Read the receipt of one run, which sent ``message_ids`` in `replay_order`; an incomplete last line is ignored."""
     handed, held, results = 0, set[int](), dict[int, Mapping[str, Any]]()
     for line in lines:
         values = _values(line)

@@ -1,4 +1,4 @@
-"""How dead letters are sent again: where to, what of them is kept and changed, at which pace. Pure."""
+"""Sending dead letters again: target, kept and changed parts, rate. Pure."""
 
 from __future__ import annotations
 
@@ -20,20 +20,16 @@ _ALWAYS_KEPT = frozenset({
     KEYS, TAGS, SHARDING_KEY, ORIGIN_LINK, "RETRY_TOPIC", "UNIQ_KEY", "WAIT", "MSG_REGION", "TRACE_ON", "INSTANCE_ID",
     "traceparent",
 })  # fmt: skip
-"""Of clients and brokers, so no properties of a user; keys, tag and order key are chosen by themselves."""
+"""Properties set by clients and brokers, not by users; keys, tag and order key are chosen separately."""
 
 
 class ResendTarget(Enum):
-    """Where dead letters are sent."""
-
     GROUP = "group"
     TOPIC = "topic"
     OTHER = "other"
 
 
 class Part(Enum):
-    """What of a message is kept."""
-
     KEYS = "keys"
     TAG = "tag"
     PROPERTIES = "properties"
@@ -42,13 +38,12 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change of bodies: in each of them every ``find`` becomes ``put``, or one of them is written anew.
+    """A change of bodies: every ``find`` in each body becomes ``put``, or a single body is replaced.
 
     Attributes:
-        find: What is replaced; empty: nothing is.
-        put: What comes in its place.
-        of: Offset message id of the dead letter whose body is ``written`` instead; empty: none. All others stay then.
-        written: That body.
+        find: Text to replace; empty: none.
+        put: The replacement.
+        of: Offset message id of the only dead letter that is changed, to the body ``written``; empty: none.
     """
 
     find: str = ""
@@ -58,31 +53,28 @@ class Patch:
 
     @property
     def is_any(self) -> bool:
-        """Whether a change is asked for."""
         return bool(self.find or self.of)
 
     def applied(self, letter: DeadLetter, text: str) -> str:
-        """The text of a letter's body with the change."""
+        """The text of a letter's body after the change."""
         if self.of:
             return self.written if letter.offset_message_id == self.of else text
         return text.replace(self.find, self.put) if self.find else text
 
     def changes(self, letter: DeadLetter) -> bool:
-        """Whether a body that can be edited becomes another one."""
+        """Whether the change alters a body that can be edited."""
         return letter.is_whole and self.applied(letter, letter.body) != letter.body
 
 
 @dataclass(frozen=True, slots=True)
 class ResendOrder:
-    """What is asked of a resend.
+    """The options of a resend.
 
     Attributes:
-        target: Where to.
         topic: With `ResendTarget.OTHER`, the topic.
-        patch: The change in each body.
-        keeps: What is kept beside the body.
+        keeps: Kept parts besides the body.
         rate: Messages per second at most.
-        failures_max: So many failures one after another end it.
+        failures_max: Consecutive failures that end it.
     """
 
     target: ResendTarget = ResendTarget.GROUP
@@ -94,17 +86,14 @@ class ResendOrder:
 
     @property
     def changes(self) -> int:
-        """How many things are changed in each message."""
+        """Number of changes to each message."""
         return self.patch.is_any + len(set(Part) - self.keeps)
 
 
 def resent_row(detail: MessageDetail, letter: DeadLetter, order: ResendOrder) -> dict[str, Any]:
-    """A dead letter as a line of the file that a replay sends again; the replay leaves out what brokers and consumers added.
+    """A dead letter as a line of the file that a replay sends; the replay leaves out properties of brokers and consumers.
 
-    Args:
-        detail: The stored message, whole.
-        letter: The same as it was shown: one that was not shown as it is is not edited.
-        order: What is asked for.
+    ``detail`` and ``letter`` are the same message; a letter that was shown cut or masked is not edited.
     """
     body = order.patch.applied(letter, detail.body.decode()).encode() if order.patch.changes(letter) else detail.body
     properties = _kept(detail.properties, order.keeps)
@@ -133,13 +122,13 @@ def _kept(properties: Mapping[str, str], keeps: frozenset[Part]) -> dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class ResendOutcome:
-    """What became of each dead letter that was to be sent again.
+    """The result of a resend for each dead letter.
 
     Attributes:
         sent: Offset message ids of those that the broker stored.
-        refused: Likewise of those that it did not, and why.
-        doubtful: Likewise of those that no answer came for, and why: they may be stored.
-        left: Likewise of those that were not tried, as it ended before.
+        refused: Ids of those that it did not store, and why.
+        doubtful: Ids of those without an answer, and why: they may be stored.
+        left: Ids of those that were not tried, because the resend ended first.
     """
 
     sent: tuple[str, ...] = ()
@@ -148,10 +137,10 @@ class ResendOutcome:
     left: tuple[str, ...] = ()
 
     def followed_by(self, later: ResendOutcome) -> ResendOutcome:
-        """What became of them after those that were not sent were tried once more."""
+        """The result after the letters that were not sent were tried again."""
         return replace(later, sent=self.sent + later.sent, doubtful=self.doubtful + later.doubtful)
 
 
 def edit_counts(letters: Sequence[DeadLetter], patch: Patch) -> tuple[int, int]:
-    """Of some dead letters: how many a change alters, and how many cannot be edited here."""
+    """Numbers of dead letters: those that a change alters, and those that cannot be edited here."""
     return sum(map(patch.changes, letters)), sum(not letter.is_whole for letter in letters)

@@ -1,7 +1,7 @@
-"""`SampleBlocks`: one row of figures a sample, kept by blocks in which a figure that stood still takes one number.
+"""`SampleBlocks`: one row of figures a sample, stored in blocks in which a constant figure takes one number.
 
-Most topics and groups of a large cluster stand still, and nearly all figures do over a minute, but for a moment in which they
-are unknown. It knows neither names nor times: columns and samples have numbers.
+Most topics and groups of a large cluster are idle, and nearly all figures are constant over a minute, except for moments in
+which they are unknown. Columns and samples have numbers here, no names and times.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Floats = NDArray[np.float64]
 
 BLOCK_SAMPLES = 60
 ODD_RUNS_MAX = 40
-"""A column with more runs of another sample than the usual one has moved; a run takes 12 bytes, all samples of a column 480."""
+"""A column with more odd runs than this is stored in full: a run takes 12 bytes, all samples of a column 480."""
 _COLUMNS_MAX = np.iinfo(np.int16).max
 assert np.iinfo(np.uint8).max >= BLOCK_SAMPLES
 
 
 @dataclass(slots=True)
 class _Block:
-    """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``usual`` came later and was unknown.
+    """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``usual`` was added later and is unknown.
 
-    A column that moved has all its samples in ``moved``; one that did so now and then only the runs in which it differs.
+    A column that moved has all its samples in ``moved``; one that moved rarely only the runs that differ from ``usual``.
     """
 
     first: int
@@ -45,7 +45,6 @@ class _Block:
 
     @property
     def size(self) -> int:
-        """Bytes."""
         odd = (self.odd_columns, self.odd_begins, self.odd_ends, self.odd)
         return sum(column.nbytes for column in (self.usual, self.moved_columns, self.moved, *odd))
 
@@ -75,7 +74,7 @@ class _Block:
         return rows
 
     def with_columns(self, kept: Ints) -> _Block:
-        """The block without all other columns; ``kept`` rises."""
+        """The block with only some columns; ``kept`` rises."""
         kept = kept[kept < len(self.usual)]
         moving, odd = np.isin(self.moved_columns, kept), np.isin(self.odd_columns, kept)
         return _Block(
@@ -92,15 +91,14 @@ class _Block:
 
 
 def _places(columns: NDArray[np.int16], column: int) -> tuple[int, int]:
-    """Where a column stands among those that rise, the last place exclusive."""
+    """Range of a column's entries among rising ones, the end exclusive."""
     return int(columns.searchsorted(column)), int(columns.searchsorted(column, side="right"))
 
 
 def _closed(first: int, rows: Floats) -> _Block:
-    """Rows float64 [count, columns] as a block."""
     # The newest one, unless it is unknown for a moment.
     usual = np.where(np.isnan(rows[-1]), rows[0], rows[-1])
-    # Bits, as an unknown value equals itself by them alone.
+    # Compared as bits, because a NaN differs from itself as a number.
     bits = np.ascontiguousarray(rows).view(np.int64)
     begins = bits != usual.view(np.int64)
     ends = begins.copy()
@@ -127,8 +125,7 @@ def _closed(first: int, rows: Floats) -> _Block:
 class SampleBlocks:
     """Rows by the number of their sample. Not thread-safe.
 
-    Args:
-        bytes_max: Of closed blocks; above it the oldest one goes. The newest of them and the open rows, 60 samples, stay.
+    Above ``bytes_max`` of closed blocks the oldest is dropped. The newest of them and the open rows, 60 samples, stay.
     """
 
     def __init__(self, *, bytes_max: int) -> None:
@@ -141,7 +138,7 @@ class SampleBlocks:
 
     @property
     def first(self) -> int:
-        """Number of the oldest sample; that of the next one when there is none."""
+        """Number of the oldest sample; that of the next one if there is none."""
         return self._blocks[0].first if self._blocks else self._open_first
 
     def append(self, number: int, row: Floats) -> None:
@@ -160,7 +157,7 @@ class SampleBlocks:
     def forget_from(self, number: int) -> None:
         """Drop sample ``number`` and those after it."""
         while self._open_first >= number and self._blocks:
-            # Opened again, so that a clock that swings does not leave blocks of one sample.
+            # Opened again, because a swinging clock would leave blocks of one sample.
             block = self._blocks.pop()
             self._bytes -= block.size
             rows = block.rows()
@@ -170,18 +167,18 @@ class SampleBlocks:
         self._open_count = max(0, min(self._open_count, number - self._open_first))
 
     def forget_before(self, number: int) -> None:
-        """Drop blocks whose samples all come before ``number``."""
+        """Drop blocks whose samples are all before ``number``."""
         while self._blocks and self._blocks[0].end <= number:
             self._bytes -= self._blocks.popleft().size
 
     def keep_columns(self, kept: Ints) -> None:
-        """Drop all other columns; what is kept, int64 and rising, is numbered from 0 on."""
+        """Drop all other columns; the kept ones, int64 and rising, are renumbered from 0."""
         self._blocks = deque(block.with_columns(kept) for block in self._blocks)
         self._bytes = sum(block.size for block in self._blocks)
         self._open = self._open[:, kept[kept < self._open.shape[1]]]
 
     def column(self, column: int, first: int, last: int) -> Floats:
-        """Samples ``first`` to ``last`` (exclusive) of a column, NaN where it is unknown."""
+        """Samples ``first`` to ``last`` (exclusive) of a column, NaN if unknown."""
         values = np.full(max(0, last - first), np.nan)
         if column < self._open.shape[1]:
             _put(values, first, self._open_first, self._open[: self._open_count, column])
@@ -202,7 +199,7 @@ class SampleBlocks:
 
 
 def _put(values: Floats, first: int, begin: int, found: Floats | float, count: int = 0) -> None:
-    """Write what a block has, from sample ``begin`` on, into values of the samples from ``first`` on."""
+    """Copy a block's values, from sample ``begin`` on, into the values of the samples from ``first`` on."""
     count = len(found) if isinstance(found, np.ndarray) else count
     low, high = max(first, begin), min(first + len(values), begin + count)
     if low < high:

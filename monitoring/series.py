@@ -1,6 +1,6 @@
 """Figures over time: ring buffers on one common time line, sliding rates, and down-sampling for charts.
 
-Nothing here reads a clock: times are those of the samples, in milliseconds since the epoch. A gap is a NaN.
+No clock is read here: times are those of the samples, in milliseconds since the epoch. A gap is a NaN.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["Floats", "History", "Ints", "Series", "SlidingRate", "thin_out"]
 SAMPLES_MAX = 3_600
 """An hour of one sample a second."""
 SERIES_MAX = 10_000
-"""More names than that are not recorded."""
+"""Further names are not recorded."""
 RECORD_BYTES_MAX = 32 * 2**20
-"""Of samples: an hour of 1,000 figures that move among those that stand still, or seven minutes of 10,000 that all move."""
+"""Of samples: an hour of 1,000 moving figures among constant ones, or seven minutes of 10,000 moving ones."""
 GAP_MS = 5_000
 """Time without a sample after which a line is interrupted."""
 
 
 class _TimeLine:
-    """The times of the samples of all series. Sample ``n`` is in slot ``n % capacity``."""
+    """Times of the samples of all series. Sample ``n`` is in slot ``n % capacity``."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -42,13 +42,12 @@ class _TimeLine:
         return int(self._times_ms[(self.end - 1) % self.capacity]) if self.end > self.begin else None
 
     def append(self, time_ms: int) -> None:
-        """Add a sample."""
         self._times_ms[self.end % self.capacity] = time_ms
         self.end += 1
         self.begin = max(self.begin, self.end - self.capacity)
 
     def forget_from(self, time_ms: int) -> None:
-        """Drop samples at or after a time: the clock was set back, and times must rise."""
+        """Drop samples at or after a time: times must rise, even if the clock was set back."""
         last = self.last_ms
         while last is not None and last >= time_ms:
             self.end -= 1
@@ -71,7 +70,7 @@ class _TimeLine:
 
 
 class Series:
-    """One figure over time, by its name. Made by `History`; read by charts on the same thread."""
+    """One figure over time. Created by `History`; read by charts on the same thread."""
 
     __slots__ = ("_blocks", "_column", "_line")
 
@@ -82,7 +81,7 @@ class Series:
 
     @property
     def last(self) -> float:
-        """The newest value; NaN when there is none."""
+        """The newest value; NaN if there is none."""
         line = self._line
         if line.end <= line.begin:
             return float("nan")
@@ -94,8 +93,8 @@ class Series:
         Args:
             from_ms: Begin of the window, ms since the epoch.
             to_ms: End of the window, inclusive.
-            max_points: Most points to return, at least 4; beyond it each stretch of samples is shown by its smallest and
-                its largest value, so that no peak is lost.
+            max_points: Most points to return, at least 4; beyond it each interval is shown by its smallest and its largest
+                value, so that no peak is lost.
 
         Returns:
             ``x`` float64 seconds since the epoch, rising, and ``y`` float64 with NaN for gaps; of one length.
@@ -106,19 +105,19 @@ class Series:
 
 
 def thin_out(x: Floats, y: Floats, *, max_points: int, first: int = 0) -> tuple[Floats, Floats]:
-    """Reduce points to at most ``max_points`` by the smallest and largest of each stretch.
+    """Reduce points to at most ``max_points`` by the smallest and largest of each interval.
 
     Args:
         x: float64 [n], rising.
-        y: float64 [n], NaN for gaps; a stretch of nothing but gaps stays a gap.
+        y: float64 [n], NaN for gaps; an interval of only gaps stays a gap.
         max_points: At least 4.
-        first: Number of the first point on the whole line. Stretches begin at its multiples, so that a line that scrolls
-            keeps its shape instead of flickering.
+        first: Number of the first point on the whole line. Intervals begin at its multiples, so that a scrolling line keeps
+            its shape instead of flickering.
     """
     assert max_points >= 4
     if len(x) <= max_points:
         return x, y
-    # One stretch fewer than there is room for, as those at both ends may be cut ones.
+    # One interval fewer than there is room for, because those at both ends may be partial.
     stretch = -(-len(x) // (max_points // 2 - 1))
     before = first % stretch
     after = -(before + len(x)) % stretch
@@ -133,7 +132,7 @@ def thin_out(x: Floats, y: Floats, *, max_points: int, first: int = 0) -> tuple[
 
 
 class History:
-    """All series of a cluster, on one time line of at most ``samples_max`` samples, fewer where very many figures move.
+    """All series of a cluster, on one time line of at most ``samples_max`` samples, fewer if very many figures move.
 
     Names: ``totals.<figure>`` for each figure of `ClusterState.totals`, ``topic:<name>.put_rate``, ``topic:<name>.got_rate``,
     ``group:<name>.lag_messages``, ``group:<name>.behind_ms``, ``group:<name>.got_rate``.
@@ -149,39 +148,36 @@ class History:
         self._series_max = series_max
         self._columns: dict[str, int] = {}
         self._names: Sequence[str] | None = None
-        """Of the newest sample; below the columns of those that are recorded, and their places among the names."""
+        """Of the newest sample; below, the columns of the recorded names, and their places among the names."""
         self._at = self._from = np.zeros(0, np.int64)
         self._empty = Series(_TimeLine(1), self._blocks, 0)
 
     @property
     def first_ms(self) -> int | None:
-        """Time of the oldest sample."""
         return self._line.first_ms
 
     @property
     def last_ms(self) -> int | None:
-        """Time of the newest sample."""
         return self._line.last_ms
 
     def names(self) -> Collection[str]:
-        """Names of the series that have values."""
         return self._columns.keys()
 
     def series(self, name: str) -> Series:
-        """The series of that name, to be read before the next `forget`; an empty one when nothing was recorded under it."""
+        """The series of a name, valid until the next `forget`; an empty one if nothing was recorded under it."""
         column = self._columns.get(name)
         return self._empty if column is None else Series(self._line, self._blocks, column)
 
     def record(self, time_ms: int, names: Sequence[str], values: Sequence[float] | Floats) -> None:
-        """Add one sample of all series. Those without a value here get a gap.
+        """Add one sample of all series. Series without a value get a gap.
 
         A time that does not rise (a clock set back) replaces the samples from there on. After a long silence a sample of
-        gaps comes first, so that no line is drawn across it.
+        gaps is added first, so that no line is drawn across it.
 
         Args:
-            time_ms: Of the sample, ms since the epoch.
-            names: Of series; the very same sequence again costs least, so it must not be changed.
-            values: Of each of them.
+            time_ms: ms since the epoch.
+            names: Of series; passing the same object again is cheapest, so it must not be changed.
+            values: One for each name.
         """
         if names is not self._names:
             self._name(names)
@@ -195,7 +191,7 @@ class History:
         self._add(time_ms, row)
 
     def forget(self, names: Collection[str]) -> None:
-        """Drop series, those of things that are gone."""
+        """Drop series of deleted things."""
         gone = {name for name in names if name in self._columns}
         if gone:
             kept = {name: column for name, column in self._columns.items() if name not in gone}
@@ -204,7 +200,7 @@ class History:
             self._names = None
 
     def _name(self, names: Sequence[str]) -> None:
-        """Give each new name a column, and learn where the values of these names belong."""
+        """Assign columns to new names, and compute the columns of these names' values."""
         columns = self._columns
         for name in names:
             if name not in columns and len(columns) < self._series_max:
@@ -222,11 +218,11 @@ class History:
 
 
 class SlidingRate:
-    """Rates a second of a row of counters over the last seconds.
+    """Rates per second of a row of counters over the last seconds.
 
     Args:
-        window_ms: How far back the rate looks.
-        spacing_ms: Least time between two kept samples: bounds what is kept to ``window_ms / spacing_ms`` rows.
+        window_ms: Time span of the rate.
+        spacing_ms: Least time between two kept samples: limits them to ``window_ms / spacing_ms`` rows.
         span_ms_min: Least time between two samples for a rate; below it every rate is unknown.
     """
 
@@ -237,15 +233,13 @@ class SlidingRate:
         self._kept: deque[tuple[int, Floats]] = deque()
 
     def reset(self) -> None:
-        """Forget all samples: the counters begin again."""
+        """Forget all samples, because the counters restart."""
         self._kept.clear()
 
     def rearrange(self, old_index: Ints, *, before: float = 0.0) -> None:
-        """Follow a change of the row.
+        """Follow a change of the row: int64 [n], for each new place the old place, or -1 for a new counter.
 
-        Args:
-            old_index: int64 [n], for each new place the place it had before, or -1 for a new one.
-            before: Where a new counter stood before it was there; NaN where that is not known.
+        ``before`` is the value of a new counter before its first sample; NaN if unknown.
         """
         known = old_index >= 0
         for number, (time_ms, row) in enumerate(self._kept):
@@ -254,14 +248,14 @@ class SlidingRate:
             self._kept[number] = (time_ms, moved)
 
     def add(self, time_ms: int, counters: Ints | Floats) -> Floats:
-        """Take in a row of counters.
+        """Add a row of counters; a time before the last one restarts the window.
 
         Args:
-            time_ms: When they were read; a time before the last one starts the window anew.
+            time_ms: Time of the reading.
             counters: [n] rising counts, below 0 or NaN for unknown.
 
         Returns:
-            float64 [n] a second, NaN where unknown or where a counter fell.
+            float64 [n] per second, NaN if unknown or if a counter fell.
         """
         row = np.where(counters < 0, np.nan, counters).astype(np.float64)
         if self._kept and (time_ms < self._kept[-1][0] or len(self._kept[-1][1]) != len(row)):

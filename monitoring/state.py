@@ -1,4 +1,4 @@
-"""`ClusterState`: what is known of a cluster at one moment, with derived figures.
+"""`ClusterState`: the known figures of a cluster at one moment, with derived ones.
 
 Shapes: T topics, Q queues, G groups, P positions (a group's offset in a queue), as in `broker_core.worker.questions.figures`.
 Offsets and counts are int64 with -1 = unknown; rates, ages and lag are float64 with NaN = unknown. Arrays are read-only.
@@ -18,12 +18,12 @@ from monitoring.reach import ClusterReach
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MEMBERS_UNREAD = -2
-"""Of a group of an attached cluster that nobody was asked about yet: groups are asked about in turn."""
+"""Members of a group of an attached cluster that was not read yet; groups are read in turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Figures of one snapshot and what follows from them and their predecessors."""
+    """Figures of one snapshot, and figures derived from it and earlier ones."""
 
     catalog: Catalog
     taken_ms: int
@@ -59,22 +59,22 @@ class ClusterState:
 
     delays: DelayState = field(default_factory=no_delays)
     timers: dict[str, float] = field(default_factory=dict)
-    """As in `Snapshot.timers`, plus delivered_rate (messages/s, NaN unknown); empty while timers are not served."""
+    """As in `Snapshot.timers`, plus delivered_rate (messages/s, NaN unknown); empty if timers are not supported."""
     faults: dict[str, str] = field(default_factory=dict)
-    """As in `Snapshot.faults`: parts of an attached cluster that do not answer as they should, and why."""
+    """As in `Snapshot.faults`: parts of an attached cluster that fail, and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)
     """As in `Snapshot.slave_lag_bytes`."""
     lateness: Lateness | None = None
-    """None where the source does not tell."""
+    """None if the source sends none."""
 
     @property
     def is_blank(self) -> bool:
-        """Whether no broker has told its topics and groups yet: that none are listed says nothing."""
+        """Whether no broker has sent its topics and groups yet, so that empty lists mean nothing."""
         return bool(self.faults) and not self.catalog.topics and not self.catalog.groups
 
     @property
     def silent_parts(self) -> list[str]:
-        """Brokers of an attached cluster that are away and have told nothing: what they have is not known."""
+        """Failed brokers of an attached cluster that have sent nothing: their topics and groups are unknown."""
         catalog = self.catalog
         told = zip(catalog.brokers, catalog.broker_version, strict=False)
         silent = {broker for broker, version in told if not version} | set(catalog.brokers_untold)
@@ -82,12 +82,12 @@ class ClusterState:
 
     @property
     def lists_all(self) -> bool:
-        """Whether all topics and groups of the cluster are listed; else how many there are is not known."""
+        """Whether all topics and groups of the cluster are listed; else their number is unknown."""
         return not self.is_blank and not self.catalog.brokers_untold
 
     @property
     def reach(self) -> ClusterReach:
-        """How much of an attached cluster answers as it should; an embedded broker does."""
+        """How much of the cluster answers; an embedded broker always does."""
         if not self.faults:
             return ClusterReach.ALL
         brokers = self.catalog.brokers
@@ -96,5 +96,5 @@ class ClusterState:
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether these are figures of an attached cluster, of which less can be known."""
+        """Whether these figures are of an attached cluster, which reports fewer of them."""
         return bool(self.catalog.brokers)

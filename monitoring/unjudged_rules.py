@@ -1,6 +1,6 @@
-"""What alert rules cannot judge: figures that nobody tells, parts of an attached cluster that are away. Pure.
+"""Alert rules that cannot be judged: figures that no broker reports, failed parts of an attached cluster. Pure.
 
-The figures of an own broker are all known; one without a value has nothing to measure.
+All figures of an own broker are known; one without a value has nothing to measure.
 """
 
 from __future__ import annotations
@@ -19,43 +19,38 @@ from monitoring.series import Ints
 from monitoring.state import ClusterState
 
 _OF_LAST_PUTS = frozenset({"put_p99_ms"})
-"""Totals that have no value while nothing is put, and are missing where nobody tells them."""
+"""Totals that have no value while nothing is put, and are missing if no broker reports them."""
 _OF_DELIVERIES = frozenset({"late_p50_ms", "late_p99_ms"})
-"""Likewise of levels that deliver nothing."""
+"""Likewise for levels without deliveries."""
 _SUMS = frozenset({"lag_messages", "dead_letters", "consumers"})
-"""Totals that are put together from what was read of single groups and topics."""
+"""Totals summed over groups or topics that are read one by one."""
 _FROM_OUTSIDE = frozenset({
     "lag_messages", "dead_letters", "producers", "consumers", "put_messages", "put_rate", "got_messages", "got_rate",
     "console_messages", "console_rate", "put_p99_ms", "disk_total_bytes", "disk_used_bytes", "disk_used_percent",
     "commit_log_min", "commit_log_max", "transactions_pending", "transactions_checking", "transactions_unread",
     "transactions_half_lag", "transactions_half_end", "transactions_op_lag",
 })  # fmt: skip
-"""Totals that brokers tell by the protocol; all others are counted inside a broker only (docs/spec/remoting.md §2.5)."""
+"""Totals that brokers report by the protocol; all others are counted inside a broker only (docs/spec/remoting.md §2.5)."""
 
 
 class Cause(Enum):
-    """Why a rule cannot be judged; the values are kept."""
+    """Why a rule cannot be judged; the values are stored."""
 
     INSIDE_ONLY = "inside only"
-    """Only an own broker tells it."""
+    """Only an own broker reports it."""
     NOT_TOLD = "not told"
-    """The brokers of this connection do not tell it."""
+    """The brokers of this connection do not report it."""
     AWAY = "away"
-    """A part of the cluster that tells it does not answer, or not in full."""
+    """A part of the cluster that reports it does not answer, or not in full."""
     UNREAD = "unread"
-    """It was not read yet of all that the rule is about."""
+    """Not all subjects of the rule were read yet."""
     ABSENT = "absent"
-    """What the rule names is not there."""
+    """The subject of the rule does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Why a rule cannot be judged, or not of all that it is about.
-
-    Attributes:
-        cause: Why.
-        parts: Of the cluster, those that are away.
-    """
+    """Why a rule cannot be judged in full; ``parts`` are the failed parts of the cluster."""
 
     cause: Cause
     parts: tuple[str, ...] = ()
@@ -63,13 +58,13 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """What is missing.
+    """The result for all rules.
 
     Attributes:
-        away: Part of the cluster → why it does not answer, or not in full.
-        rules: Rules whose figure is not known of the whole cluster now, and is told while all of it answers.
-        unread: Kind of subject → how many have a figure that a rule is about and that is not known.
-        lacks: Id of each rule that cannot be judged in full → why; also what can never be known.
+        away: Part of the cluster → why it does not answer in full.
+        rules: Rules on a total that is unknown now, but known while the whole cluster answers.
+        unread: Kind of subject → number of subjects whose figure is unknown.
+        lacks: Id of each rule that cannot be judged in full → why; also permanent causes.
     """
 
     away: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +74,7 @@ class Unjudged:
 
     @property
     def is_news(self) -> bool:
-        """Whether something is missing that could be known; what can never be would be said for ever."""
+        """Whether something is missing that can become known; permanent causes are not reported."""
         return bool(self.away or self.rules or self.unread)
 
 
@@ -87,13 +82,13 @@ NOTHING = Unjudged()
 
 
 class UnjudgedWatch:
-    """Looks at one state after another."""
+    """Checks successive states."""
 
     def __init__(self) -> None:
         self._readings = AlertReadings()
 
     def look(self, rules: Iterable[AlertRule], state: ClusterState) -> Unjudged:
-        """What the rules that are on cannot judge now."""
+        """The result for the enabled rules."""
         lacks: dict[str, Lack] = {}
         unread: dict[str, set[str]] = {}
         missing: list[AlertRule] = []
@@ -111,12 +106,12 @@ class UnjudgedWatch:
         return Unjudged(state.faults, tuple(missing), counts, lacks)
 
     def _lack(self, rule: AlertRule, state: ClusterState) -> tuple[Lack | None, Iterable[str]]:
-        """Why a rule cannot be judged, and which of its subjects have no value; None where all have one."""
+        """Why a rule cannot be judged, and its subjects without a value; None if all have one."""
         kind, pattern, figure = split_series(rule.series)
         if kind == TOTALS:
             return _lack_of_total(figure, state), ()
         if figure in _OF_DELIVERIES:
-            # Only a source that tells of lateness has these; a level that delivered nothing has no value.
+            # Only a source with figures of lateness has these; a level that delivered nothing has no value.
             return (Lack(Cause.INSIDE_ONLY) if state.is_from_outside and state.lateness is None else None), ()
         names, values = self._readings.of(rule, state)
         if not names and "*" not in pattern and not state.silent_parts:
@@ -133,7 +128,6 @@ class UnjudgedWatch:
 
 
 def _lack_of_total(figure: str, state: ClusterState) -> Lack | None:
-    """Why a figure of the whole cluster is not known."""
     if not math.isnan(total_of(state, figure)):
         return None
     if not state.is_from_outside:
@@ -143,18 +137,18 @@ def _lack_of_total(figure: str, state: ClusterState) -> Lack | None:
     if figure in _OF_LAST_PUTS and figure in state.totals:
         return None
     if figure == "lag_messages" and not state.catalog.position_group and not state.faults:
-        # Nobody has committed an offset, so nothing lags.
+        # No group has committed an offset, so nothing lags.
         return None
     return _away_or(Cause.UNREAD if figure in _SUMS else Cause.NOT_TOLD, state)
 
 
 def _away_or(cause: Cause, state: ClusterState) -> Lack:
-    """That parts are away explains what is missing; only while all answer there is another cause."""
+    """Failed parts explain a missing figure; another cause counts only while all parts answer."""
     return Lack(Cause.AWAY, tuple(state.faults)) if state.faults else Lack(cause)
 
 
 def _may_lag(state: ClusterState, rows: Ints) -> NDArray[np.bool_]:
-    """Of groups, whether they have positions: one that never committed an offset has no lag."""
+    """Whether groups have positions: one that never committed an offset has no lag."""
     if state.faults:
         return np.ones(len(rows), bool)
     counts = np.bincount(np.array(state.catalog.position_group, np.int64), minlength=len(state.catalog.groups))

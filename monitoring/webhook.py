@@ -1,7 +1,4 @@
-"""Tells an address of the web about alerts: a POST with JSON, bounded in time, never redirected.
-
-It blocks, so it does not belong on a GUI thread.
-"""
+"""Posts alerts to a web address: a POST with JSON, bounded in time, without redirects. It blocks."""
 
 from __future__ import annotations
 
@@ -25,22 +22,16 @@ RETRY_MS = (2_000, 10_000)
 """Pauses before the second and the third attempt."""
 ANSWER_BYTES_MAX = 4_096
 UNIT_KEYS = {"ms": "Ms", "s": "S", "%": "Percent", "B": "Bytes", "B/s": "BytesPerSecond", "/s": "PerSecond"}
-"""Ends of the keys of figures that have a unit: ``thresholdMs``, ``valueMs``."""
+"""Suffixes of the keys of figures with a unit: ``thresholdMs``, ``valueMs``."""
 _AS_WRITTEN = "/?%:@!$&'()*+,;=~"
-"""Stay as they are in a path and a query: what is encoded already stays so."""
+"""Characters of a path and a query that stay unchanged; encoded ones stay encoded."""
 _OK = range(200, 300)
 _WORTH_A_RETRY = frozenset({408, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookResult:
-    """How an attempt went.
-
-    Attributes:
-        status: Of the answer; -1 where none came.
-        reason: What the server, or the system, says.
-        took_ms: How long it took.
-    """
+    """Result of one attempt; ``status`` is -1 without an answer, ``reason`` is the server's or the system's text."""
 
     status: int
     reason: str
@@ -52,16 +43,12 @@ class WebhookResult:
 
     @property
     def is_worth_a_retry(self) -> bool:
-        """Whether another attempt may go better: nobody answered, or the server has trouble of its own."""
+        """Whether another attempt may succeed: no answer, or a temporary fault of the server."""
         return self.status < 0 or self.status >= 500 or self.status in _WORTH_A_RETRY
 
 
 def check_url(url: str) -> SplitResult:
-    """The parts of an address that can be told.
-
-    Raises:
-        UsageError: It is none of http or https, or has no host or one that cannot be, or holds a password.
-    """
+    """The parts of a valid address; raises `UsageError` for other schemes than http and https, no valid host, or a password."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port
@@ -83,12 +70,12 @@ def check_url(url: str) -> SplitResult:
 
 
 def _host_of(parts: SplitResult) -> str:
-    """The host as it is asked for (IDNA, RFC 3490)."""
+    """The host in ASCII (IDNA, RFC 3490)."""
     return (parts.hostname or "").encode("idna").decode("ascii")
 
 
 def payload(change: AlertChange, *, cluster: str) -> bytes:
-    """What is sent of a change: the figures of the series as they are, and with their unit in the key where they have one."""
+    """The body of a post: the figures plainly, and again under keys with their unit if they have one."""
     rule = change.rule
     value = None if math.isnan(change.value) else change.value
     unit = UNIT_KEYS.get(unit_of(rule.series), "")
@@ -114,11 +101,7 @@ def payload(change: AlertChange, *, cluster: str) -> bytes:
 
 
 def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResult:
-    """POST JSON once; what goes wrong on the way is a result, too.
-
-    Raises:
-        UsageError: The address cannot be used.
-    """
+    """POST JSON once; a failed attempt is a result, too."""
     from http.client import HTTPException  # noqa: PLC0415  most processes tell nobody, and it brings the whole of mail
 
     parts = check_url(url)

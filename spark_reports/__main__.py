@@ -1,7 +1,6 @@
 """Command line of the report process: ``report NAME --store DIR --out DIR …`` and ``report --list``.
 
-Exit codes are those of the error tree in `broker_core.errors`; `EXIT_PARTIAL`, as of a search, where the result lacks something
-that could not be read; 130 after a cancellation.
+Exit codes are those of `broker_core.errors`; `EXIT_PARTIAL` if something could not be read; 130 after a cancellation.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ EXIT_CODES = (
 _VALUE_OPTIONS = ("--from", "--to")
 EXTRA_FORMATS = ("jsonl", "xlsx", "pdf")
 LOW_PRIORITY = 10
-"""Added to the niceness, which goes from -20 to 19."""
+"""Added to the niceness, which ranges from -20 to 19."""
 
 
 def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
-    """Run the command line; return the exit code. ``find_saved`` reads connections that the window keeps."""
+    """Run the command line; return the exit code. ``find_saved`` reads connections saved by the window."""
     arguments = parse(argv)
     try:
         if arguments.list:
@@ -59,7 +58,7 @@ def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Options of a command line; leaves the program where they are wrong."""
+    """Options of a command line; exits the program if they are invalid."""
     return _parser().parse_args(_joined(argv))
 
 
@@ -112,23 +111,9 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add_details_flag(parser)
     parser.set_defaults(details="")
     add = parser.add_argument
-    add(
-        "--rate-messages",
-        type=_amount,
-        metavar="N",
-        help="messages a second from one broker of a cluster; 0: no bound",
-    )
-    add(
-        "--rate-mib",
-        type=_amount,
-        metavar="N",
-        help="MiB a second from one broker of a cluster; default 32, 0: no bound",
-    )
-    add(
-        "--offsets",
-        metavar="JSON",
-        help='of a cluster these alone: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}',
-    )
+    add("--rate-messages", type=_amount, metavar="N", help="messages a second from one broker of a cluster; 0: no bound")
+    add("--rate-mib", type=_amount, metavar="N", help="MiB a second from one broker of a cluster; default 32, 0: no bound")
+    add("--offsets", metavar="JSON", help='of a cluster these alone: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}')
     add("--history", type=Path, metavar="DIR", help="folder of the recorded history of a cluster, if it is not the usual one")
 
 
@@ -167,23 +152,25 @@ def _report(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
     cancellation.install()
     try:
         with reached(arguments, find_saved):
-            if arguments.parent_pipe:
-                cancellation.watch_parent()
-            if arguments.low_priority:
-                _give_way()
+            _settle(arguments)
             return 0 if carry_out(arguments, spec, cancellation) else EXIT_PARTIAL
     finally:
         cancellation.uninstall()
 
 
+def _settle(arguments: argparse.Namespace) -> None:
+    if arguments.parent_pipe:
+        watch_parent()
+    if arguments.low_priority:
+        _give_way()
+
+
 def _give_way() -> None:
-    """Leave the processor to other programs."""
     if sys.platform != "win32":
         os.nice(LOW_PRIORITY)
 
 
 def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
-    """Stay, and carry out the orders that come on standard input."""
     from spark_reports.serve import serve  # noqa: PLC0415  brings Spark
 
     if arguments.low_priority:
@@ -221,10 +208,7 @@ def _prepare(arguments: argparse.Namespace) -> int:
 
     cancellation = Cancellation()
     cancellation.install()
-    if arguments.parent_pipe:
-        cancellation.watch_parent()
-    if arguments.low_priority:
-        _give_way()
+    _settle(arguments)
     print("Preparing Java's classes for reports; this takes a minute or two.", flush=True)
     try:
         archive = prepare_classes(cache_folder(), arguments.java_home, cancellation)

@@ -1,11 +1,11 @@
 """Cancelling a report: signals, and the end of the parent's pipe.
 
-The first request runs what was registered (ending the Java machine, so that whatever waits for it stops waiting) and then
-raises `Interrupt` in the main thread, which unwinds to the command line. Python drops an exception that is raised in a
-finalizer, and the library that talks to Java has many: so what must not go on asks again, with `Cancellation.check`.
+The first request runs the registered actions (ending the Java machine, so that calls to it return) and then raises `Interrupt`
+in the main thread. Python drops an exception that is raised in a finalizer, and the library that talks to Java has many
+finalizers; therefore long work calls `Cancellation.check`.
 
-What is raised is of a class of its own. A plain `KeyboardInterrupt` that passes an `exec` or `eval` of text, as dataclasses and
-named tuples do when their module is imported, makes ``python -m`` end itself by SIGINT at exit, even though it was caught.
+`Interrupt` is a class of its own: a plain `KeyboardInterrupt` that passes an `exec` or `eval` of text (importing a dataclass or
+a named tuple) makes ``python -m`` end itself by SIGINT at exit, even though it was caught.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Interrupt(KeyboardInterrupt):
 
 
 class Cancellation:
-    """Whether the user asked to stop, and what to do then. Made and installed in the main thread."""
+    """Whether the user asked to stop, and the actions then. Created and installed in the main thread."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -35,33 +35,25 @@ class Cancellation:
         self._former: dict[int, _Handler] = {}
 
     def on_request(self, action: Callable[[], None]) -> None:
-        """Have ``action`` called when the user asks to stop."""
+        """Register an action for the user's request to stop."""
         self._actions.append(action)
 
     def check(self) -> None:
-        """Unwind now if the user has asked to stop and what was raised then got lost.
-
-        Raises:
-            Interrupt: The user has.
-        """
+        """Raise `Interrupt` again if the user has asked to stop, because the first exception may be lost."""
         if self.requested:
             raise Interrupt
 
     def install(self) -> None:
-        """Listen to the signals; again after Spark has started, which puts a handler of its own in place."""
+        """Listen to the signals; called again after Spark has started, which installs its own handler."""
         for number in _SIGNALS:
             former = signal.signal(number, self._handle)
             self._former.setdefault(number, former)
 
     def uninstall(self) -> None:
-        """Let the signals do again what they did before."""
+        """Restore the former handlers."""
         for number, former in self._former.items():
             signal.signal(number, former)
         self._former.clear()
-
-    def watch_parent(self) -> None:
-        """Ask to stop when standard input ends: the program that started this one is gone or wants it to leave."""
-        watch_parent()
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         if self.requested:
@@ -74,7 +66,7 @@ class Cancellation:
 
 
 def watch_parent() -> None:
-    """Have this process ended by SIGTERM when its standard input ends."""
+    """End this process by SIGTERM when its standard input ends, because the parent is gone or wants it to stop."""
     threading.Thread(target=_wait_for_end_of_input, name="parent-pipe", daemon=True).start()
 
 

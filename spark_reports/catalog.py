@@ -1,7 +1,7 @@
-"""The reports there are, as plain data for catalogue pages and command lines.
+"""The catalogue of reports as plain data for pages and command lines.
 
-Imports neither Spark nor the report modules: a window or a ``--list`` reads this in no time. What a report computes is
-in `spark_reports.reports`, found by its name.
+Imports neither Spark nor the report modules, so that a window or ``--list`` reads it fast. The module of a report in
+`spark_reports.reports` has its name.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import StrEnum
 from broker_core.errors import UnknownReportError
 
 CLUSTER = "cluster://"
-"""What a report reads is named by the directory of a store, or by this and the name servers of a cluster."""
+"""Prefix of a source that is a cluster, before its name servers; else a source is the directory of a store."""
 
 
 class ParameterKind(StrEnum):
-    """What a parameter holds, so that a form can offer the right control."""
+    """What a parameter holds; a form chooses its control by it."""
 
     TIME = "time"  # ISO 8601, epoch milliseconds, or relative to now: -2h
     TOPICS = "topics"  # any number of topic names; none = all
@@ -32,19 +32,14 @@ class ParameterKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One thing a report can be told.
+    """One parameter of a report.
 
-    Args:
+    Attributes:
         name: Option name on the command line, without the dashes.
         title: Label in a form.
-        kind: What it holds.
         help: One sentence.
         repeated: The option may be given several times.
         default: Value in text if it is not given; empty means none.
-        required: It must be given.
-        minimum: Smallest number.
-        maximum: Largest number.
-        choices: What a choice can be.
     """
 
     name: str
@@ -63,18 +58,15 @@ class Parameter:
 class ReportSpec:
     """One report of the catalogue.
 
-    Args:
-        name: Name on the command line and in manifests.
-        title: Name on cards and pages.
+    Attributes:
         summary: One line under the title: what it shows.
         question: The question it answers.
-        group: Group of the catalogue it is listed under.
         icon: Glyph name of the window's icon set.
-        parameters: In the order a form shows them.
+        parameters: In the order of a form.
         stages: Keys and titles of the stages of a run, in order; progress lines name the keys.
-        needs_samples: It reads what was recorded while the console was connected, and no stored messages.
-        needs_history: It can say nothing without the monitoring history; the journal of actions is not enough.
-        is_summed: It reads sums that are made while the log is read, and no messages.
+        needs_samples: It reads the recorded history instead of stored messages.
+        needs_history: It needs the monitoring history; the journal of actions is not enough.
+        is_summed: It reads sums that are computed while the log is read, instead of messages.
     """
 
     name: str
@@ -91,7 +83,7 @@ class ReportSpec:
 
     @property
     def module(self) -> str:
-        """Name of the module in `spark_reports.reports` that computes it."""
+        """Name of its module in `spark_reports.reports`."""
         return self.name.replace("-", "_")
 
 
@@ -126,12 +118,9 @@ EARLIER = Parameter("earlier-days", "Compare with (days earlier)", ParameterKind
                     "The other period has the same length and lies this much earlier; 7 keeps the weekdays.",
                     default="7", minimum=1, maximum=3660)  # fmt: skip
 KEYS_FILE = Parameter(
-    "keys-file",
-    "CSV file",
-    ParameterKind.FILE,
-    "CSV with a header; one key in each row. Columns are separated by commas, semicolons, tabs or bars.",
-    required=True,
-)
+    "keys-file", "CSV file", ParameterKind.FILE,
+    "CSV with a header; one key in each row. Columns are separated by commas, semicolons, tabs or bars.", required=True,
+)  # fmt: skip
 COLUMN = Parameter("column", "Column", ParameterKind.TEXT, "Column of the CSV that holds the keys; the first one if not given.")
 MATCH = Parameter("match", "Match", ParameterKind.CHOICE, "What the keys are compared with.", default="keys",
                   choices=("keys", "unique-key"))  # fmt: skip
@@ -157,7 +146,7 @@ STAGES = (
     ("write", "Write the result"),
 )
 PREPARING = ("prepare", "Write new messages to Parquet")
-"""Key and title of the stage that runs that continue a folder of prepared messages have too."""
+"""Additional stage of runs that continue a folder of prepared messages."""
 
 
 SAMPLED_BOUNDS = (FROM, TO)
@@ -225,16 +214,11 @@ _REPORTS = (
 
 
 def reports() -> tuple[ReportSpec, ...]:
-    """All reports, in catalogue order."""
     return _REPORTS
 
 
 def find(name: str) -> ReportSpec:
-    """Return the report of that name.
-
-    Raises:
-        UnknownReportError: There is none; the message lists the names there are.
-    """
+    """The report of that name; else an `UnknownReportError` lists all names."""
     for spec in _REPORTS:
         if spec.name == name:
             return spec

@@ -1,8 +1,8 @@
-"""What reports say in Chinese.
+"""Chinese texts of reports.
 
-A finding is an English sentence with figures in it. The catalogue names the sentences with ``{names}`` where figures and
-names stand; a sentence is recognised by its words, so findings of results that were made long ago can be shown in Chinese
-too. Imports neither Spark nor the reports.
+A finding is an English sentence with figures in it. The catalogue has the sentences with ``{names}`` in place of figures and
+names; a sentence is recognised by its words, so findings of old results can be translated too. Imports neither Spark nor the
+reports.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 _RESOURCES = Path(__file__).resolve().parent.parent / "resources"
@@ -18,14 +17,14 @@ CATALOGUE = _RESOURCES / "report_templates" / "findings_zh.json"
 WORDS = _RESOURCES / "report_templates" / "words_zh.json"
 """Headings, labels, notes and the words of pages, in the same form as the findings."""
 TITLES = _RESOURCES / "translations" / "zh"
-"""Of reports, tables and columns: the window's own."""
+"""Titles of reports, tables and columns: the window's own."""
 
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %|—)\)")
 _DURATION = re.compile(r"(-?[\d.,]+) (ms|s|min|h|days)")
 _COUNT = re.compile(r"([\d,]+) [a-z][a-z -]*")
 _GAP = re.compile(r"\{\w+\}")
 _SHAPES = {"share": r"(?:[\d,]+ of [\d,]+ \([^)]*\)|[^ ]+(?: %)?)", "rows": r"[\d,]+ rows?"}
-"""What stands at gaps of some names: with any text there one sentence would be taken for another."""
+"""Patterns of some names' gaps: with any text there, one sentence could match another."""
 _SENTENCES = ("first", "last")
 _OWN_WORDS = re.compile(r"(?:^|(?<= ))\((?:no tag|other topics|same unique key|same business key|same body)\)$")
 _NAME = re.compile(r"\\\{(\w+)\\\}")
@@ -36,7 +35,7 @@ _WORDS = {"unknown": "未知", "Monday": "星期一", "Tuesday": "星期二", "W
 
 
 def in_chinese(sentence: str) -> str:
-    """A finding in Chinese; itself if the catalogue does not have it."""
+    """A finding in Chinese; unchanged if the catalogue does not have it."""
     for pattern, chinese in _catalogue():
         found = pattern.fullmatch(sentence)
         if found:
@@ -45,64 +44,49 @@ def in_chinese(sentence: str) -> str:
 
 
 def word_in_chinese(text: str) -> str:
-    """A title, heading, label, note or reason in Chinese; itself if neither catalogue has it."""
+    """A title, heading, label, note or reason in Chinese; unchanged if neither catalogue has it."""
     return _titles().get(text) or in_chinese(text)
 
 
 @functools.cache
 def _titles() -> dict[str, str]:
-    """Titles as the window has them, and the words of pages."""
-    texts: dict[str, str] = {}
-    for path in (*sorted(TITLES.glob("*.json")), WORDS):
-        texts |= json.loads(path.read_text(encoding="utf-8"))
-    return texts
+    return _texts(*sorted(TITLES.glob("*.json")), WORDS)
+
+
+def _texts(*paths: Path) -> dict[str, str]:
+    return {english: chinese for path in paths for english, chinese in json.loads(path.read_text(encoding="utf-8")).items()}
 
 
 def label_in_chinese(text: str, words: bool) -> str:
-    """What stands beside a bar or names a line.
+    """A label of a bar or a line in Chinese.
 
-    Args:
-        text: The label.
-        words: It is the report's own; else a name, behind which the report may have put something in brackets.
+    Unless it is one of the report's own ``words``, it is a name, which the report may have followed by a word in brackets.
     """
     return word_in_chinese(text) if words else _OWN_WORDS.sub(lambda found: word_in_chinese(found[0]), text)
 
 
-def figure_in_chinese(text: str) -> str:
-    """A duration as it stands in a cell."""
-    return _fragment(text)
-
-
-def all_in_chinese(sentences: Sequence[str]) -> list[str]:
-    """Findings in Chinese."""
-    return [in_chinese(sentence) for sentence in sentences]
-
-
 @functools.cache
 def _catalogue() -> list[tuple[re.Pattern[str], str]]:
-    """Patterns with what they become; those with the most words first, so that the closest one answers."""
-    texts: dict[str, str] = {}
-    for path in (WORDS, CATALOGUE):
-        texts |= json.loads(path.read_text(encoding="utf-8"))
-    ordered = sorted(texts.items(), key=lambda item: -len(_GAP.sub("", item[0])))
+    """Patterns with their translations; those with the most words first, so that the closest one matches."""
+    ordered = sorted(_texts(WORDS, CATALOGUE).items(), key=lambda item: -len(_GAP.sub("", item[0])))
     return [(_pattern(english), chinese) for english, chinese in ordered]
 
 
 def _pattern(english: str) -> re.Pattern[str]:
-    """Pattern of a sentence; brackets with words and bars between them are words that change with the figures."""
+    """Pattern of a sentence; words in square brackets with bars between them are alternatives."""
     text = re.escape(english)
     text = re.sub(r"\\\[([^\]]*?)\\\]", lambda found: "(?:" + found[1].replace("\\|", "|") + ")", text)
     return re.compile(_NAME.sub(lambda found: f"(?P<{found[1]}>{_SHAPES.get(found[1], '.+?')})", text), re.DOTALL)
 
 
 def _gap(name: str, text: str) -> str:
-    """What stands at a gap of a sentence, which may be a sentence of its own."""
+    """The text of a gap, which may be a sentence of its own."""
     whole = in_chinese(text) if name in _SENTENCES else text
-    return _fragment(text) if whole == text else whole
+    return figure_in_chinese(text) if whole == text else whole
 
 
-def _fragment(text: str) -> str:
-    """A figure as Chinese puts it: without the English noun."""
+def figure_in_chinese(text: str) -> str:
+    """A figure or a duration in Chinese: without the English noun."""
     if found := _SHARE.fullmatch(text):
         return f"{found[1]}/{found[2]}（{found[3]}）"
     if found := _DURATION.fullmatch(text):

@@ -1,7 +1,7 @@
-"""An archive of Spark's Java classes, ready to be mapped: it cuts a report's start to less than half.
+"""An archive of Spark's Java classes that Java maps: it more than halves a report's start.
 
-The archive is made once, on request, for one Java and one Spark, in the user's cache folder. A missing or outdated one only
-costs time: Java checks it against the class path and goes without if it does not fit.
+The archive is created once, on request, for one Java and one Spark, in the user's cache folder. Without a valid one reports
+only start slower: Java checks it against the class path and ignores one that does not fit.
 """
 
 from __future__ import annotations
@@ -20,17 +20,11 @@ DUMP_TIMEOUT_S = 300.0
 
 
 def cache_folder() -> Path:
-    """Where the archives are kept by default."""
     return Path(platformdirs.user_cache_dir("orbit")) / "java"
 
 
 class ClassCache:
-    """The archive of one Java and one Spark installation.
-
-    Args:
-        folder: Where archives are kept.
-        java: The ``java`` program they are for.
-    """
+    """The archive of one Java and one Spark installation."""
 
     def __init__(self, folder: Path, java: Path) -> None:
         self._folder = folder
@@ -43,16 +37,12 @@ class ClassCache:
         return [f"-XX:SharedArchiveFile={self.path}", "-Xshare:auto"] if self.path.is_file() else []
 
     def recording_options(self) -> list[str]:
-        """Options that make Java write down which classes it loads."""
+        """Options that make Java record the classes it loads."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return [f"-XX:DumpLoadedClassList={self._list_path}"]
 
     def build(self) -> None:
-        """Make the archive from a recorded list. Takes about half a minute of one core, at low priority.
-
-        Raises:
-            JavaError: Java could not write it.
-        """
+        """Create the archive from a recorded list in half a minute of one core; raises `JavaError` if Java fails."""
         partial = self.path.with_suffix(f".partial-{self._list_path.stat().st_mtime_ns}")
         command: Sequence[str] = [
             str(self._java), *machine_options(HEAP_BYTES_MIN), "-Xshare:dump", "-Xlog:cds=off", "-Xlog:cds+dynamic=off",

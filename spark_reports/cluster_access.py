@@ -1,7 +1,7 @@
-"""How the cluster that a report is asked for is reached: by name servers, a saved connection, a file or what is handed over.
+"""Access to the cluster of a report: by name servers, a saved connection, a file or details on standard input.
 
-Spark's workers are told the place of keys and the like and not these themselves. On Linux that is memory, gone with this
-process; elsewhere a file of mode 0600 that is removed when the report is over. A file of a connection is its own place.
+Spark's workers get the place of secret keys, never the keys. On Linux the place is memory, gone with this process; elsewhere a
+file of mode 0600 that is removed after the report. A connection file is its own place.
 """
 
 from __future__ import annotations
@@ -23,21 +23,17 @@ _FILE_MODE = 0o600
 
 
 def is_cluster(arguments: argparse.Namespace) -> bool:
-    """Whether a cluster is asked for, in whatever way."""
     return bool(arguments.ns or arguments.connection or arguments.connection_file)
 
 
 @contextlib.contextmanager
 def reached(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | None = None) -> Iterator[None]:
-    """Have the name servers and the place of details stand in the arguments (``ns``, ``details``) while the block runs.
+    """Set the name servers and the place of details in the arguments (``ns``, ``details``) for the duration of the block.
 
-    Args:
-        arguments: As parsed; changed.
-        find_saved: Reads saved connections.
-        handed: What ``--connection-details`` announces, if it was read already; None: it is the next line of standard input.
+    ``handed`` is the line of ``--connection-details`` if it was read already; else it is the next line of standard input.
 
     Raises:
-        UsageError: There is no such connection, it cannot be used, or Spark's workers on other machines could not read it.
+        UsageError: There is no such connection, it is invalid, or Spark's workers on other machines could not read it.
     """
     if arguments.connection_file is not None:
         arguments.ns = access_of_file(arguments.connection_file).name_servers
@@ -54,7 +50,7 @@ def reached(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | 
 
 
 def _line(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | None) -> bytes | None:
-    """Details that have no place yet; None: there are none."""
+    """Details that are not stored in a place yet; None: there are none."""
     if arguments.connection:
         line = find_saved(arguments.connection)
         arguments.ns = access_of_line(line, saved_as=arguments.connection).name_servers

@@ -1,4 +1,4 @@
-"""Reports on running clusters: what is read of one, where its history lies, and what is said of both. Knows no Spark.
+"""Reports on running clusters: the part to read, the folder of the history, estimates. Imports no Spark.
 
 The catalogue runs on messages of a cluster as on those of a store. Reports on samples need the history that Orbit recorded of
 the connection, in the window or by ``orbit watch``.
@@ -29,21 +29,16 @@ NOTE = (
     "what the brokers cleaned away)."
 )
 _EVERY_TOPIC = frozenset({"story", "transactions"})
-"""Reports that look through all topics, whichever are asked for."""
+"""Reports that read all topics, whichever are selected."""
 _WITHOUT_SAMPLES = frozenset({"operations"})
-"""Reports on samples that also have something to say of the journal of actions alone."""
+"""Reports on samples that also work with the journal of actions alone."""
 _SAMPLED_QUEUES = 8
 _SAMPLED_MESSAGES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ReportCluster:
-    """A cluster to report on.
-
-    Args:
-        options: Which one, and how it is read.
-        history: Folder with its recorded history, whether there is one or not.
-    """
+    """A cluster to report on; ``history`` is the folder of its recorded history, which may be missing."""
 
     options: ClusterOptions
     history: Path
@@ -55,10 +50,10 @@ class ReportCluster:
 
 
 def plan_report(source: ReportCluster, spec: ReportSpec, parameters: ReportParameters, earliest_ms: int | None) -> ClusterPlan:
-    """Plan what a report reads of a cluster: with the topics that are asked for those where their messages wait or end.
+    """Plan a report's read of a cluster: the selected topics and those where their messages wait or end.
 
     Raises:
-        ForeignStoreError: The report is made of samples, and there are none.
+        ForeignStoreError: The report needs samples, and there are none.
         OrbitError: As `plan_cluster`.
     """
     if spec.needs_samples:
@@ -73,11 +68,7 @@ def _selection(spec: ReportSpec, parameters: ReportParameters, earliest_ms: int 
 
 
 def require_samples(source: ReportCluster, spec: ReportSpec) -> None:
-    """Refuse a report on samples where there are none.
-
-    Raises:
-        ForeignStoreError: Nobody recorded the history of the connection.
-    """
+    """Raise `ForeignStoreError` if the history of the connection was not recorded."""
     journals = [source.history / "config" / name for name in JOURNAL_FILES] if spec.name in _WITHOUT_SAMPLES else []
     if not any(path.is_file() for path in (history_of(source.history), *journals)):
         raise ForeignStoreError(
@@ -91,11 +82,7 @@ def require_samples(source: ReportCluster, spec: ReportSpec) -> None:
 def estimate_cluster(
     source: ReportCluster, spec: ReportSpec | None, parameters: ReportParameters, earliest_ms: int | None
 ) -> Estimate:
-    """Estimate a read of a cluster: asks for the ends of its queues and for some messages.
-
-    Raises:
-        OrbitError: As `plan_report`.
-    """
+    """Estimate a read of a cluster from the ends of its queues and from some messages."""
     if spec is not None and spec.needs_samples:
         require_samples(source, spec)
         return Estimate(1, 0, 0, 0, memory_shortage())

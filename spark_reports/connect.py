@@ -1,7 +1,7 @@
-"""A session on a Spark Connect server: no Java here, Spark runs where the server is.
+"""A session on a Spark Connect server: Spark runs on the server, no Java here.
 
-The server's machines read the stores, so their paths are those of the server. Orbit's packages are sent to it; the Python that
-its PYSPARK_PYTHON names has to have numpy, numba, pyarrow and msgpack.
+The server's machines read the stores, so paths are the server's. Orbit's packages are sent to it; the Python of its
+PYSPARK_PYTHON needs numpy, numba, pyarrow and msgpack.
 """
 
 from __future__ import annotations
@@ -30,24 +30,21 @@ _AT_SERVER = "at the Spark Connect server"
 
 
 def open_session(options: SparkOptions) -> ReportSession | ConnectSession:
-    """A session as the options want it.
+    """A session for the options.
 
     Raises:
         JavaError: As `ReportSession`.
-        ReportError: A Spark Connect server is wanted, and what speaks to one is not installed.
+        ReportError: The packages for a Spark Connect server are missing.
     """
     return ConnectSession(options) if options.master.startswith(PREFIX) else ReportSession(options)
 
 
 class ConnectSession:
-    """A session on a server; the same interface as `ReportSession`.
-
-    Args:
-        options: The master is the server's address, ``sc://HOST:PORT``.
+    """A session on a server, ``sc://HOST:PORT``; the same interface as `ReportSession`.
 
     Raises:
         ReportError: The client's packages are not installed.
-        UsageError, NetworkError: The address is none, or nobody answers there.
+        UsageError, NetworkError: The address is invalid, or no server answers.
     """
 
     java_version = _AT_SERVER
@@ -65,11 +62,7 @@ class ConnectSession:
         self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
 
     def connect(self) -> SparkSession:
-        """Connect to the server; the same session at each call.
-
-        Raises:
-            ReportError: It is not there, or refuses.
-        """
+        """Connect to the server, else a `ReportError`; returns the same session at each call."""
         if self._spark is not None:
             return self._spark
         os.environ.pop("SPARK_REMOTE", None)
@@ -86,23 +79,19 @@ class ConnectSession:
         return spark
 
     def begin(self) -> SparkSession:
-        """The session, for one report.
-
-        Raises:
-            ReportError: As `connect`.
-        """
+        """The session for one report."""
         return self.connect()
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a session; whether the server still is shows at the next report."""
+        """Whether there is a session; a lost server shows at the next report."""
         return self._spark is not None
 
     def tidy(self) -> None:
-        """Nothing is here; the server looks after itself."""
+        """Do nothing; the server cleans up itself."""
 
     def explain(self, error: Exception) -> Exception:
-        """The error to show for one that was raised while the session was at work."""
+        """The error to show for an exception of the session."""
         if isinstance(error, OrbitError) or not type(error).__module__.startswith(("pyspark", "grpc")):
             return error
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -113,11 +102,11 @@ class ConnectSession:
         )
 
     def progress(self) -> tuple[int, int] | None:
-        """A server does not tell how far it is."""
+        """None: a server does not report its progress."""
         return None
 
     def close(self) -> None:
-        """Leave the server. May be called again."""
+        """Close the session. May be called again."""
         spark, self._spark = self._spark, None
         if spark is not None:
             with contextlib.suppress(Exception):  # it may be gone
@@ -125,7 +114,7 @@ class ConnectSession:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
-        """End what runs there at once. May be called from a signal handler."""
+        """Stop running queries and close. May be called from a signal handler."""
         spark, self._spark = self._spark, None
         if spark is not None:
             with contextlib.suppress(Exception):
@@ -134,7 +123,6 @@ class ConnectSession:
 
 
 Session = ReportSession | ConnectSession
-"""Where the queries of a report run."""
 
 
 def _is_there(name: str) -> bool:

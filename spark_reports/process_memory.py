@@ -1,4 +1,4 @@
-"""Memory of a report: what its process, Java and the Python workers have for themselves."""
+"""Memory of a report: of its process, Java and the Python workers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import psutil
 
 
 def family_bytes(pid: int | None = None) -> int:
-    """Bytes of a process and all that descend from it; 0 if it is gone. Mapped files are the system's and do not count.
-
-    Args:
-        pid: Id of the process; this one if None.
-    """
+    """Bytes of a process (this one if None) and its descendants; 0 if it is gone. Shared mapped files do not count."""
     total = 0
     try:
         first = psutil.Process(pid)
@@ -21,6 +17,6 @@ def family_bytes(pid: int | None = None) -> int:
         try:
             info = process.memory_info()
         except psutil.Error:
-            continue  # it ended while the others were looked at
+            continue  # it ended meanwhile
         total += info.rss - getattr(info, "shared", 0)
     return total

@@ -1,4 +1,4 @@
-"""What a report tells while it runs: one line a step, for people or for a program.
+"""Progress of a report: one line a step, as text or for a program.
 
 JSON lines, one object each, of `LINE_BYTES_MAX` at most:
 
@@ -8,7 +8,7 @@ JSON lines, one object each, of `LINE_BYTES_MAX` at most:
     {"stage": "failed", "error": KIND, "message": TEXT}                                                  the end
     {"stage": "cancelled"}                                                                               the end
 
-The first table comes while the rest of the report is made; ``csv`` holds its heading and its first rows, as its file will.
+The first table is sent before the rest of the report is computed; ``csv`` has its heading and its first rows, as in its file.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from spark_reports.reports.result import ReportTable
 
 LINE_BYTES_MAX = 48 * 1024
-"""Readers need not take longer lines."""
+"""Longest line."""
 FIRST_ROWS_MAX = 100
-"""Rows of the first table that are told."""
+"""Rows of the first table in its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """How long one stage took."""
+    """Duration of one stage."""
 
     key: str
     title: str
@@ -44,13 +44,7 @@ class StageTime:
 
 
 class ReportProgress:
-    """Reports stages and steps, and keeps how long each stage took. May be used from several threads.
-
-    Args:
-        spec: The report whose stages are run.
-        json_lines: JSON lines instead of text.
-        out: Where to write; standard output if None.
-    """
+    """Reports stages and steps to standard output or ``out``, and records the duration of each stage. Any thread."""
 
     def __init__(self, spec: ReportSpec, *, json_lines: bool, out: TextIO | None = None) -> None:
         self._titles = dict([PREPARING, *spec.stages])
@@ -65,18 +59,18 @@ class ReportProgress:
 
     @property
     def seconds(self) -> float:
-        """Since construction."""
+        """Seconds since construction."""
         return time.monotonic() - self._began
 
     def begin(self, stage: str, *, total: int = 1) -> None:
-        """A stage begins; the one before is finished."""
+        """Begin a stage, which ends the one before."""
         with self._lock:
             self._close_stage()
             self._stage, self._stage_began, self._rows, self._last = stage, time.monotonic(), 0, None
         self.step(0, total)
 
     def step(self, done: int, total: int, *, rows: int = 0) -> None:
-        """The running stage got so far; a repetition says nothing."""
+        """Report progress of the running stage; a repetition is not written."""
         with self._lock:
             self._rows = max(self._rows, rows)
             state = (done, total, self._rows)
@@ -90,7 +84,7 @@ class ReportProgress:
                 self._say(f"{title}: {done} of {total}{f', {self._rows:,} messages' if self._rows else ''}")
 
     def show(self, table: ReportTable) -> None:
-        """The first table of the report is there."""
+        """Report the first table."""
         with self._lock:
             if self._json:
                 self._say(_first_line(table))
@@ -98,13 +92,13 @@ class ReportProgress:
                 self._say(f"{table.title}: {table.data.num_rows:,} rows so far")
 
     def finish(self) -> None:
-        """The running stage is finished and no other follows."""
+        """End the running stage, the last one."""
         with self._lock:
             self._close_stage()
             self._stage = ""
 
     def end(self, event: str, fields: Mapping[str, object], text: str) -> None:
-        """The run is over, one way or another."""
+        """Report the end of the run."""
         with self._lock:
             if self._json:
                 self._line({"stage": event, **fields})
@@ -120,13 +114,13 @@ class ReportProgress:
         self._say(json.dumps(fields, ensure_ascii=False))
 
     def _say(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # who listened is gone; that ends nothing by itself
+        with contextlib.suppress(BrokenPipeError):  # the reader is gone, which is no reason to stop
             self._out.write(line + "\n")
             self._out.flush()
 
 
 def _first_line(table: ReportTable) -> str:
-    """Of as many rows as a line takes, a hundred at most."""
+    """The line of the first table, with as many rows as fit, a hundred at most."""
     from spark_reports.output.tables import csv_text  # noqa: PLC0415  what is read with it loads while Java starts
 
     rows = FIRST_ROWS_MAX

@@ -1,7 +1,7 @@
-"""All that Orbit uses of PySpark without a public door: one function or constant each, with the reason.
+"""All use of PySpark's internals: one function or constant each, with the reason.
 
 PySpark is pinned to a minor version because of these; tests/unit/spark_reports/test_pyspark_internals.py names what a version
-lacks. Spark Connect needs none of them but `arrow_schema`. PySpark is imported at the first call only.
+lacks. Spark Connect needs only `arrow_schema`. PySpark is imported at the first call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema of Spark's columns, times in UTC: a data source has to give batches of exactly these types."""
+    """The Arrow schema of Spark's columns, times in UTC: batches of a data source must have exactly these types."""
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
 
     found: pa.Schema = to_arrow_schema(schema, timezone="UTC")
@@ -30,12 +30,12 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def use_gateway(port: int, secret: str) -> None:
-    """Make PySpark of this process connect to a Java machine instead of starting one: its launcher insists on a JDK module."""
+    """Make PySpark of this process connect to a Java machine instead of starting one: its launcher requires a JDK module."""
     os.environ[_PORT], os.environ[_SECRET] = str(port), secret
 
 
 def forget_gateway() -> None:
-    """Let a later session of this process use a Java machine of its own: PySpark keeps the first one's gateway for good."""
+    """Let a later session of this process use its own Java machine: PySpark keeps the first one's gateway for ever."""
     os.environ.pop(_PORT, None)
     os.environ.pop(_SECRET, None)
     if "pyspark" not in sys.modules:
@@ -51,19 +51,19 @@ def forget_gateway() -> None:
 def make_active(session: SparkSession) -> None:
     """Make Java look for data sources in a session of `newSession`.
 
-    PySpark makes active only sessions in which a frame of rows is made. In that of the report before, Spark would find data
-    sources of the same name and refuse to register them again.
+    PySpark activates a session only when a frame of rows is created in it. In the previous report's session Spark would find
+    data sources of the same name and refuse to register them again.
     """
     type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
 def java_version(spark: SparkSession) -> str:
-    """Version of the Java that Spark runs on, for manifests; a query that asks Spark for it costs a job."""
+    """Version of the Java that Spark runs on, for manifests; a query for it would cost a job."""
     return str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001
 
 
 def collect_garbage(spark: SparkSession) -> None:
-    """Let Java give back what a report left: Spark removes shuffle files when their objects are collected."""
+    """Make Java release a report's leftovers: Spark removes shuffle files when their objects are collected."""
     spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001
 
 

@@ -1,6 +1,6 @@
-"""The answers of a report's queries, some at once, those first that a person sees first.
+"""Runs a report's queries, some at once, those first that are shown first.
 
-A query over rows that lie ready is mostly planning, which one core does; two cores plan two.
+A query over ready rows is mostly planning, which uses one core; two cores plan two.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def collect(
 
     Args:
         queries: Of one session that this process started.
-        at_once: How many run at the same time, this thread's among them.
-        first: Names of those that are run first, with no other beside them; of queries that are not there, none.
-        tell: Called once, with the answers of ``first``, as soon as all of them are there.
+        at_once: Queries that run at the same time, this thread's among them.
+        first: Names of the queries that run before all others; missing ones are ignored.
+        tell: Called once, with the results of ``first``, as soon as all of them are ready.
 
     Raises:
-        PySparkException, Py4JError: What the first query that failed raised; none is begun after it.
+        PySparkException, Py4JError: Of the first query that failed; no further one is started.
     """
     wanted = {name: query for name, query in queries.items() if name in first}
     tables = _answers(wanted, at_once)
@@ -58,7 +58,7 @@ def _answers(queries: Mapping[str, DataFrame], at_once: int) -> dict[str, pa.Tab
                 return
             try:
                 tables[name] = query.toArrow()
-            except Exception as error:  # noqa: BLE001  told by the thread that asked
+            except Exception as error:  # noqa: BLE001  raised by the calling thread
                 faults.append(error)
 
     others = _threads(work, min(at_once, len(waiting)) - 1)

@@ -1,4 +1,4 @@
-"""One order of the command line, carried out: from its options to the last line of progress."""
+"""Executes one order of the command line, from its options to the last line of progress. Invalid ones raise `UsageError`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ PREPARATION = catalog.ReportSpec(
 )
 """A run that only continues a folder of prepared messages."""
 LACKS_TOLD = 5
-"""Reasons why a report lacks something that are told where it ends."""
+"""Reasons for an incomplete report in its last lines."""
 
 
 def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
-    """The report that is asked for.
+    """The requested report.
 
     Raises:
-        UsageError: None is, or what it reads or where it goes is missing.
+        UsageError: No report, source or target is named, or they contradict each other.
         UnknownReportError: There is none of that name.
     """
     if not arguments.name and not (arguments.parquet and arguments.store):
@@ -64,20 +64,16 @@ def spec_of(arguments: argparse.Namespace) -> catalog.ReportSpec:
 def carry_out(
     arguments: argparse.Namespace, spec: catalog.ReportSpec, cancellation: Cancellation, session: Session | None = None
 ) -> bool:
-    """Run a report; its progress, the last line among it, is told on standard output.
+    """Run a report; its progress is written to standard output.
 
-    Args:
-        arguments: As parsed.
-        spec: Of `spec_of`.
-        cancellation: Installed.
-        session: One that stays; None: the report has its own.
+    The report has its own session unless one is given.
 
     Returns:
-        Whether all that belongs in it could be read; else what was is there, and the manifest says what it lacks.
+        Whether everything could be read; else the manifest lists what is missing.
 
     Raises:
-        CancelledByUserError: It was cancelled; nothing of it is left.
-        OrbitError: Something of the world is in the way.
+        CancelledByUserError: It was cancelled; no result is left.
+        OrbitError: It failed.
     """
     progress = ReportProgress(spec, json_lines=arguments.progress == "json")
     try:
@@ -99,7 +95,6 @@ def _run(
     cancellation: Cancellation,
     session: Session | None,
 ) -> tuple[dict[str, object], str]:
-    """Run; return what the last line of progress says, for programs and for people."""
     from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  a refused command line should not wait for numpy
     from spark_reports.run import ReportRun, prepare_messages, run_report  # noqa: PLC0415  as above
 
@@ -120,18 +115,14 @@ def _run(
 
 
 def _end_lines(manifest: Mapping[str, Any], page: Path) -> list[str]:
-    """How a report ended, for people: where it is, and what it lacks and why."""
+    """The last lines of a report as text: its place, and what it lacks and why."""
     lacks = [f"  {skip['rows']:,}: {skip['reason']}" for skip in manifest["skipped"] if skip["damaged"]]
     more = [f"  and {len(lacks) - LACKS_TOLD:,} more; the manifest has all"] if len(lacks) > LACKS_TOLD else []
     return [f"{manifest['state']}: {page}", *lacks[:LACKS_TOLD], *more]
 
 
 def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
-    """The cluster that is asked for; None: there is none.
-
-    Raises:
-        UsageError: A limit or the offsets are not written as they should be.
-    """
+    """The requested cluster; None: there is none."""
     if not arguments.ns:
         return None
     from spark_reports.clusters import ReportCluster  # noqa: PLC0415  as in _run
@@ -148,20 +139,15 @@ def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
 
 
 def _mask(arguments: argparse.Namespace) -> ReportMask | None:
-    """What the result may show.
-
-    Raises:
-        UsageError: The rules cannot be read.
-    """
     if arguments.mask is None:
         return None
-    from spark_reports.masking import ReportMask  # noqa: PLC0415  what reads rules and bodies, for who asks
+    from spark_reports.masking import ReportMask  # noqa: PLC0415  imports readers of rules and bodies
 
     return ReportMask(arguments.mask)
 
 
 def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> ReportParameters:
-    """Parameters from the file that ``--params`` names, which is read once (it may be a pipe), and from the options."""
+    """Parameters from the file of ``--params``, which is read once (it may be a pipe), and from the options."""
     filed = _filed(arguments)
     own = {name: str(value) for name, value in filed.items() if name not in ("from", "to", "topic")}
     own |= {one.name: text for one in own_parameters() if (text := getattr(arguments, f"own_{one.name}")) is not None}
@@ -169,11 +155,7 @@ def with_file(arguments: argparse.Namespace, spec: catalog.ReportSpec) -> Report
 
 
 def bounds_of(arguments: argparse.Namespace) -> ReportParameters:
-    """Times and topics from the same two places.
-
-    Raises:
-        UsageError: A time cannot be read, the range is empty, or the file is none of parameters.
-    """
+    """Times and topics from the same two places."""
     return _bounds(arguments, _filed(arguments))
 
 
@@ -206,11 +188,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def spark_options(arguments: argparse.Namespace) -> SparkOptions:
-    """How to run Spark.
-
-    Raises:
-        UsageError: A setting is not written as one, or the heap is too small for Spark.
-    """
+    """The options of Spark."""
     from spark_reports.java import HEAP_BYTES_MIN  # noqa: PLC0415  as in _run
     from spark_reports.session import SparkOptions  # noqa: PLC0415  as in _run
 
@@ -228,11 +206,6 @@ def spark_options(arguments: argparse.Namespace) -> SparkOptions:
 
 
 def _settings(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Spark settings from ``KEY=VALUE``.
-
-    Raises:
-        UsageError: One is not written like that.
-    """
     for text in texts:
         if not text.startswith("spark.") or "=" not in text:
             raise UsageError(f"--spark-conf takes a setting such as spark.executor.memory=4g, not “{text}”", text=text)

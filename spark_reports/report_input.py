@@ -1,4 +1,4 @@
-"""What a report reads from: the planned bytes of the stores, as many times as it needs, in the columns it needs."""
+"""The input of a report: the planned bytes of the stores, for any number of reads, in any columns."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ TopicsOf = Literal["stored", "meant", "all"]
 class ReportInput:
     """Source of a report's queries.
 
-    Args:
-        spark: Session with the data source registered.
+    Attributes:
         plan: The bytes, or the messages of a cluster; the same for all reads of a run.
-        parameters: What the report covers.
         prepared: Read these messages instead of the log.
-        stores: Store directories, for the samples that lie in them.
-        mask: What a query of a person's own must not see; other reports are masked when all is found.
-        driver_rows: Reads what is small, and sums, in the process of Spark's driver; None: Spark's workers read everything.
+        stores: Store directories, for their samples.
+        mask: Masks the messages of a user's own query; other reports are masked afterwards.
+        driver_rows: Reads small logs, and sums, in the process of Spark's driver; None: Spark's workers read everything.
     """
 
     spark: SparkSession
@@ -51,9 +49,9 @@ class ReportInput:
 
         Args:
             columns: Names of the data source's columns.
-            topics_of: Whether the parameters name topics as stored (a waiting message is in an internal one) or as meant by the
-                producer; ``all``: the report chooses itself.
-            from_ms: Begin here instead of where the parameters say.
+            topics_of: Whether the parameters name topics as stored (a waiting message is in an internal one) or the original
+                ones; ``all``: the report chooses itself.
+            from_ms: Begin here instead of the begin of the parameters.
         """
         from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  Spark's modules load while Java starts
 
@@ -67,10 +65,10 @@ class ReportInput:
         return self._load(self._options(topics_of, start), schema_of(*columns), self.driver_messages)
 
     def sums(self, *keys: str) -> DataFrame | None:
-        """Sums by columns, made while the log is read; see `spark_reports.datasource.schema.sums`.
+        """Sums by columns, computed while the log is read; see `spark_reports.datasource.schema.sums`.
 
         Returns:
-            Rows, several for one value of the keys; None: what is read are prepared messages, which Spark sums as fast.
+            Rows, several for one value of the keys; None: the source is prepared messages, which Spark sums as fast.
         """
         from spark_reports.datasource.schema import SUMS_BY  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.datasource.schema import sums as schema_of  # noqa: PLC0415  as above
@@ -112,11 +110,7 @@ class ReportInput:
         return bool(self.stores) and all(history_of(store).is_file() for store in self.stores)
 
     def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
-        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`.
-
-        Raises:
-            ForeignStoreError: A store has no history.
-        """
+        """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`."""
         from spark_reports.driver_rows import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.samples.source import SamplesReader, stretches  # noqa: PLC0415  Spark's modules load while Java starts
         from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema  # noqa: PLC0415  as above
@@ -135,5 +129,4 @@ class ReportInput:
 
 
 def _bounds(**bounds: int | None) -> dict[str, str]:
-    """Options of a read, those that are not None."""
     return {name: str(value) for name, value in bounds.items() if value is not None}

@@ -45,27 +45,21 @@ if TYPE_CHECKING:
 
 WATCH_INTERVAL_S = 0.3
 OUTPUT_MODULES = ("spark_reports.output.page", "spark_reports.output.tables", "spark_reports.output.manifest")
-"""What writes a result."""
+"""Modules that write a result."""
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRun:
-    """What to run.
+    """A run of a report.
 
-    Args:
-        spec: Which report.
-        stores: Store directories.
-        out: Folder of the result.
-        parameters: What it covers.
-        spark: How to run Spark.
+    Attributes:
         also: Further forms of the result: jsonl, xlsx, pdf.
         directories: All directories of the commit log of the only store; by default its own.
         parquet: Folder of prepared messages, read instead of the log; continued from the stores first, if there are any.
-        language: Of the page, ``en`` or ``zh``.
         bodies: Whether bodies are prepared too; None: as the folder has it.
-        mask: What the result may show; None: everything.
-        originals: Everything is shown because a person asked for it, which the manifest says.
+        language: Of the page, ``en`` or ``zh``.
+        originals: Nothing is masked at the user's request, which the manifest notes.
         cluster: Read this one instead of stores.
     """
 
@@ -86,8 +80,6 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    """What Spark found, and how."""
-
     plan: Plan
     report: ModuleType
     found: QueryResults
@@ -98,33 +90,28 @@ class _Gathered:
 def run_report(
     run: ReportRun, progress: ReportProgress, cancellation: Cancellation, kept: Session | None = None
 ) -> dict[str, object]:
-    """Make a report; return its manifest.
-
-    Args:
-        run: What to run.
-        progress: Told of each step.
-        cancellation: Installed.
-        kept: A session that stays after the report; None: the report has its own.
+    """Make a report; return its manifest. The report has its own session unless one is ``kept``.
 
     Raises:
-        OrbitError: Something of the world is in the way; see the tree in `broker_core.errors`.
-        Interrupt: It was cancelled; nothing is left of it.
+        OrbitError: It failed, see the tree in `broker_core.errors`.
+        Interrupt: It was cancelled; no result is left.
     """
     check_target(run.out)
     _require_sources(run)
     browser = find_browser() if "pdf" in run.also else None
     cluster = _plan_cluster(run, progress)
     if kept is not None:
-        with _explained(kept):
+        try:
             gathered = _gather(kept, run, progress, cancellation, cluster)
             cancellation.check()
             return _write(run, gathered, progress, browser, cancellation)
+        except Exception as error:
+            raise kept.explain(error) from error
     with own_session(run.spark, cancellation) as session:
         gathered = _gather(session, run, progress, cancellation, cluster)
         cancellation.check()
-    closing = threading.Thread(
-        target=session.close, name="spark-end"
-    )  # Java takes a second to end; the page is written meanwhile
+    # Java takes a second to end; the page is written meanwhile.
+    closing = threading.Thread(target=session.close, name="spark-end")
     closing.start()
     try:
         return _write(run, gathered, progress, browser, cancellation)
@@ -133,11 +120,7 @@ def run_report(
 
 
 def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Cancellation) -> PreparedFolder:
-    """Continue the folder of prepared messages, and nothing else.
-
-    Raises:
-        OrbitError, Interrupt: As `run_report`.
-    """
+    """Only continue the folder of prepared messages."""
     assert run.parquet is not None
     with own_session(run.spark, cancellation) as session:
         progress.begin("java")
@@ -151,17 +134,8 @@ def prepare_messages(run: ReportRun, progress: ReportProgress, cancellation: Can
 
 
 @contextlib.contextmanager
-def _explained(session: Session) -> Iterator[None]:
-    """What goes wrong in the block is told in words; the session stays."""
-    try:
-        yield
-    except Exception as error:
-        raise session.explain(error) from error
-
-
-@contextlib.contextmanager
 def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[Session]:
-    """A session that is ended at once if the block fails; the caller closes it if not."""
+    """A session that is killed if the block fails; otherwise the caller closes it."""
     session = open_session(options)
     cancellation.on_request(session.kill)
     try:
@@ -176,11 +150,7 @@ def own_session(options: SparkOptions, cancellation: Cancellation) -> Iterator[S
 
 
 def _require_sources(run: ReportRun) -> None:
-    """Refuse stores that are not there, or lack a history that the report needs, before Java is started.
-
-    Raises:
-        ForeignStoreError: One is so.
-    """
+    """Check that the stores and the history that the report needs exist, before Java is started."""
     for store in run.stores:
         require_store(Path(store))
         if run.spec.needs_history:
@@ -188,7 +158,6 @@ def _require_sources(run: ReportRun) -> None:
 
 
 def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | None:
-    """What is read of a cluster, asked for once; None: stores are read."""
     if run.cluster is None:
         return None
     from spark_reports.clusters import plan_report  # noqa: PLC0415  brings the client, which stores are read without
@@ -198,7 +167,6 @@ def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | Non
 
 
 def _sources(run: ReportRun) -> tuple[str, ...]:
-    """What is read, by the names that manifests have for it."""
     return run.stores if run.cluster is None else (CLUSTER + run.cluster.options.name_servers,)
 
 
@@ -227,7 +195,7 @@ def _gather(
 
 
 def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportInput, progress: ReportProgress) -> QueryResults:
-    """Run the queries; the driver counts its own rows, and Spark is watched where its workers read them."""
+    """Run the queries; the driver counts its own rows, and Spark is watched if its workers read them."""
     from spark_reports.driver_rows import open_driver_rows  # noqa: PLC0415  Spark's modules load while Java starts
 
     plan, is_prepared = reading.plan, reading.prepared is not None
@@ -241,7 +209,6 @@ def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportI
 
 
 def _plan(run: ReportRun) -> ReadPlan:
-    """What is read: the log, or the histories for a report that needs nothing else."""
     if run.spec.needs_samples:
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
     cores = os.cpu_count() if is_local(run.spark.master) else None
@@ -259,7 +226,7 @@ def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: Report
 
 
 def _earliest(run: ReportRun) -> int | None:
-    """Store time from which the log is needed; a report that looks further back has a parameter for how much."""
+    """Store time from which the log is needed; a report that looks further back has a parameter for the distance."""
     if run.parameters.from_ms is None:
         return None
     values = run.parameters.values
@@ -267,7 +234,7 @@ def _earliest(run: ReportRun) -> int | None:
 
 
 def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
-    """The module of a report, after it had a look at what it was told; it and what writes load while Java starts."""
+    """The module of a report, after it checked its parameters; it and the output modules load while Java starts."""
     for name in OUTPUT_MODULES:
         importlib.import_module(name)
     with warnings.catch_warnings():
@@ -282,14 +249,7 @@ def _report(spec: ReportSpec, parameters: ReportParameters) -> ModuleType:
 def gather(
     reading: ReportInput, report: ModuleType, progress: ReportProgress | None = None, *, at_once: int = 1
 ) -> QueryResults:
-    """Run the queries of a report.
-
-    Args:
-        reading: What it reads.
-        report: Its module.
-        progress: Told its first table.
-        at_once: How many queries run at the same time.
-    """
+    """Run the queries of a report, ``at_once`` of them at the same time; ``progress`` receives its first table."""
     from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
     from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as above
     from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
@@ -312,7 +272,6 @@ def gather(
 
 
 def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgress, tables: Mapping[str, pa.Table]) -> None:
-    """Tell the first table of a report, as it may be shown, while its other queries run."""
     from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as in gather
 
     found = QueryResults(tables, reading.parameters)
@@ -355,13 +314,13 @@ def _write(
 
 
 def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportParameters, dict[str, object] | None]:
-    """The result and what was asked for as they may be shown, and what the manifest says of that."""
+    """The masked result and parameters, and the manifest's entry about the masks."""
     mask, found = run.mask, gathered.found
     if mask is None:
         result: ReportResult = gathered.report.result(found)
         if not run.originals:
             return result, run.parameters, None
-        from spark_reports.masking import NOTHING_MASKED, ORIGINALS  # noqa: PLC0415  the rules' modules, for who asks
+        from spark_reports.masking import NOTHING_MASKED, ORIGINALS  # noqa: PLC0415  imports the rules' modules
 
         return replace(result, notes=(*result.notes, NOTHING_MASKED)), run.parameters, ORIGINALS
     result = gathered.report.result(found.masked(mask, gathered.report))
@@ -371,7 +330,7 @@ def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportPa
 
 @contextlib.contextmanager
 def watching(session: Session, progress: ReportProgress, total: int, *, count_rows: bool) -> Iterator[None]:
-    """Report tasks, and rows if they are messages, of the running query while the block runs."""
+    """Report tasks, and rows if they are messages, of the running query for the duration of the block."""
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(session, progress, total, done, count_rows), name="spark-progress")
     try:

@@ -1,4 +1,4 @@
-"""Queries of the report ``sql`` that were kept under a name: one text file each, in the user's configuration."""
+"""Saved queries of the report ``sql``: one text file each, in the user's configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ _END = ".sql"
 
 
 def folder() -> Path:
-    """Where they are."""
     return Path(platformdirs.user_config_dir("orbit")) / "queries"
 
 
@@ -24,11 +23,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> str:
-    """The text of a saved query.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+    """The text of a saved query; raises `UsageError` if there is none of that name."""
     try:
         return _path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -37,10 +32,10 @@ def load(name: str) -> str:
 
 
 def save(name: str, query: str) -> None:
-    """Keep a query; an earlier one of that name is replaced.
+    """Save a query; an earlier one of that name is replaced.
 
     Raises:
-        UsageError: The name cannot be one.
+        UsageError: The name is invalid.
         ReportError: It cannot be written.
     """
     path = _path(name)
@@ -54,10 +49,10 @@ def save(name: str, query: str) -> None:
 
 
 def remove(name: str) -> None:
-    """Forget a saved query; nothing if there is none of that name.
+    """Remove a saved query, if there is one of that name.
 
     Raises:
-        UsageError: The name cannot be one.
+        UsageError: The name is invalid.
         ReportError: It cannot be removed.
     """
     path = _path(name)

@@ -1,14 +1,14 @@
-"""A report process that stays: Spark is started once, and one report after the other is handed to it.
+"""A report process that stays: Spark is started once for any number of reports.
 
-Orders come on standard input, one a line: a JSON list of words as the command line ``report`` takes them, or an object with
-``words`` and the ``details`` that they announce (`spark_reports.cluster_access`). Told are the lines
-of `spark_reports.progress`, and between them
+Orders are read from standard input, one a line: a JSON list of words as on the command line ``report``, or an object with
+``words`` and the ``details`` that they announce (`spark_reports.cluster_access`). The output is the lines of
+`spark_reports.progress`, and between them
 
     {"stage": "session", "state": STATE, "memory_bytes": N}
 
-STATE is ``starting``, ``ready`` (the next order can come; the one before is over) or ``busy``. The process ends when its input
-ends, when it is asked to (130), after a rest without an order (0), and after a report that took Java with it (0): whoever gave
-an order that was not taken any more gives it to the next process. It never runs two reports at a time.
+STATE is ``starting``, ``ready`` (for the next order; the one before is over) or ``busy``. The process ends when its input
+ends, on request (130), after an idle time (0), and after a report that ended Java (0); an order that was not taken any more has
+to be given to the next process. It never runs two reports at a time.
 """
 
 from __future__ import annotations
@@ -36,26 +36,17 @@ from spark_reports.report_command import carry_out, spark_options, spec_of
 from spark_reports.warm_up import reports_to_warm, warm_report, warm_workers
 
 KEEP_ALIVE_S = 40.0
-"""Spark ends Python workers that rest for 60 s, and new ones take seconds to load what they need."""
+"""Spark ends Python workers that are idle for 60 s, and new ones take seconds to load their modules."""
 WARM_UP_PAUSE_S = 2.0
-"""After so long without an order the next report is warmed up: each has its turn, and an order never waits for all."""
+"""After so long without an order the next report is warmed up; one at a time, so that an order never waits for all."""
 WAITING_MAX = 8
-"""Orders that wait at most; the window gives one at a time."""
+"""Limit of pending orders; the window sends one at a time."""
 
 Parse = Callable[[Sequence[str]], argparse.Namespace]
 
 
 def serve(arguments: argparse.Namespace, parse: Parse, find_saved: FindSaved = no_saved) -> int:
-    """Take orders until there are no more; return the exit code.
-
-    Args:
-        arguments: How to run Spark, and how long to rest.
-        parse: Reads the words of an order.
-        find_saved: Reads connections that the window keeps.
-
-    Raises:
-        OrbitError: Spark cannot be started.
-    """
+    """Take orders until there are no more; return the exit code. Raises `OrbitError` if Spark cannot be started."""
     cancellation = Cancellation()
     cancellation.install()
     orders: queue.Queue[str] = queue.Queue(WAITING_MAX)
@@ -83,17 +74,7 @@ def _listen(orders: queue.Queue[str]) -> None:
 
 
 class ReportServer:
-    """Carries out orders in one session, in the main thread.
-
-    Args:
-        session: Started, perhaps not connected yet.
-        cancellation: Installed.
-        parse: Reads the words of an order.
-        orders: Lines with orders.
-        idle_s: Longest rest, in seconds.
-        out: Where it is told; standard output if None.
-        find_saved: Reads connections that the window keeps.
-    """
+    """Executes orders in one session, in the main thread, until ``idle_s`` seconds without one."""
 
     def __init__(
         self,
@@ -116,11 +97,11 @@ class ReportServer:
         self._cold = deque(reports_to_warm(session))
 
     def run(self) -> int:
-        """Until the rest is too long, or Java is gone."""
+        """Run until the idle time is over, or Java has ended."""
         self._tell("starting")
         if self._orders.empty():
             self._session.connect()
-            self._cancellation.install()  # Spark put a handler of its own in place
+            self._cancellation.install()  # Spark has installed its own handler
         if self._orders.empty():
             warm_workers(self._session)
         if self._orders.empty():
@@ -135,7 +116,7 @@ class ReportServer:
         return 0
 
     def _next(self) -> str | None:
-        """The next order; None after the rest. Workers are kept meanwhile."""
+        """The next order; None after the idle time. Workers are kept alive meanwhile."""
         end = time.monotonic() + self._idle_s
         while (left := end - time.monotonic()) > 0:
             self._cancellation.check()
@@ -149,7 +130,7 @@ class ReportServer:
         return None
 
     def _warm_up(self) -> None:
-        """Warm up the next report, until an order comes; after the last one keep the workers."""
+        """Warm up the next report, until an order arrives; after the last one keep the workers alive."""
         if self._cold:
             warm_report(self._session, self._cold.popleft(), self._orders.empty)
             if not self._cold:
@@ -172,14 +153,10 @@ class ReportServer:
             except CancelledByUserError as error:
                 raise Interrupt from error
             except OrbitError as error:
-                sys.stderr.write(f"orbit: {error.message}\n")  # the window was told by the last line of progress
+                sys.stderr.write(f"orbit: {error.message}\n")  # the last line of progress informs the window
 
     def _read(self, line: str) -> tuple[argparse.Namespace, str]:
-        """The order of a line, and the details of a connection that came with it.
-
-        Raises:
-            UsageError: It is none. Quotes no line that may hold details.
-        """
+        """The order of a line, and the details of its connection; a `UsageError` quotes no line that may hold details."""
         shown = "this one" if "details" in line else repr(line[:80])
         try:
             order = json.loads(line)

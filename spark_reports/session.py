@@ -1,7 +1,6 @@
 """The Spark session of a report process: its settings, its Java machine, its end. The only place that builds one.
 
-Local by default, with nothing listening but on loopback. Another master gets the same machine as driver. Nothing starts at
-import.
+Local by default, listening on loopback only. Another master gets the same machine as driver. Nothing starts at import.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ _LOCAL_PARTITIONS_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """How to run Spark.
+    """Options of Spark.
 
     Args:
         master: Spark master; ``local[*]`` runs inside this machine; ``sc://…`` is a Spark Connect server.
         heap_bytes: Largest heap of the Java machine; chosen from free memory if None.
         java_home: A Java of the user's choice; the packaged one if None.
-        class_cache: Where prepared Java classes are kept; None to do without.
+        class_cache: Folder of prepared Java classes; None: none are used.
         java_options: More options for Java.
-        conf: More settings of Spark; they go before Orbit's own.
-        driver_host: Address at which the workers of a cluster reach this machine; found out if None.
+        conf: More settings of Spark, which override Orbit's own.
+        driver_host: Address at which the workers of a cluster reach this machine; detected if None.
     """
 
     master: str = LOCAL
@@ -65,12 +64,9 @@ class ReportSession:
 
     The machine starts at construction; `connect` waits for it, so that the caller can work meanwhile.
 
-    Args:
-        options: How to run Spark.
-
     Raises:
         JavaError: No Java, not enough memory, or it could not be started.
-        UsageError, NetworkError: The master is none, or nobody answers there.
+        UsageError, NetworkError: The master is invalid, or does not answer.
     """
 
     def __init__(self, options: SparkOptions) -> None:
@@ -96,24 +92,20 @@ class ReportSession:
             raise
 
     def connect(self) -> SparkSession:
-        """Wait for the machine and return the session; the same one at each call.
-
-        Raises:
-            JavaError: The machine did not come up.
-        """
+        """Wait for the machine and return the session, the same one at each call; `JavaError` if it did not start."""
         if self._spark is not None:
             return self._spark
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
             from pyspark.logger import PySparkLogger  # noqa: PLC0415  as below
             from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import, done while Java starts
-        # They print what `explain` tells, with pages of what Java was at.
+        # They print what `explain` reports, with pages of Java's stack.
         PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        gateway = self._machine.gateway()
-        # Without it workers are the first python3 on PATH.
+        port, secret = self._machine.gateway()
+        # By default workers are the first python3 on PATH.
         os.environ["PYSPARK_PYTHON"] = dict(self._options.conf).get("spark.pyspark.python", sys.executable)
-        pyspark_internals.use_gateway(gateway.port, gateway.secret)
+        pyspark_internals.use_gateway(port, secret)
         try:
             self._spark = SparkSession.builder.getOrCreate()
             if not is_local(self._options.master):
@@ -124,16 +116,12 @@ class ReportSession:
 
     @property
     def java_version(self) -> str:
-        """Version of the Java that runs Spark's driver; to be asked while the session is open."""
+        """Version of the Java of Spark's driver; valid while the session is open."""
         assert self._spark is not None
         return pyspark_internals.java_version(self._spark)
 
     def begin(self) -> SparkSession:
-        """A session for one report: views of the one before are not in it, and `progress` counts from here.
-
-        Raises:
-            JavaError: As `connect`.
-        """
+        """A session for one report, without views of the one before; `progress` counts from here."""
         spark = self.connect()
         self._reports += 1
         self._first_stage = None
@@ -162,31 +150,29 @@ class ReportSession:
 
     @property
     def folder(self) -> Path:
-        """Private; goes with the session."""
+        """Private folder, removed with the session."""
         return self._folder
 
     @property
     def is_local(self) -> bool:
-        """Whether Spark runs inside this machine's Java."""
         return is_local(self._options.master)
 
     @property
     def is_running(self) -> bool:
-        """Whether the machine is there."""
         return self._machine.running
 
     def tidy(self) -> None:
-        """Give back what a report left in memory and on the disk; takes some tenths of a second."""
+        """Release a report's memory and disk space; takes some tenths of a second."""
         spark = self._spark
         if spark is not None and self._machine.running:
             spark.catalog.clearCache()
             pyspark_internals.collect_garbage(spark)
 
     def explain(self, error: Exception) -> Exception:
-        """The error to show for one that was raised while the session was at work.
+        """The error to show for an exception of the session.
 
         Returns:
-            A `JavaError` if the machine is gone or was refused a port, a `ReportError` for what Spark itself says, else the
+            A `JavaError` if the machine has ended or was refused a port, a `ReportError` for errors of Spark itself, else the
             same error.
         """
         if isinstance(error, OrbitError) or not type(error).__module__.startswith(("pyspark", "py4j", "builtins")):
@@ -209,14 +195,14 @@ class ReportSession:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
-        """End the machine and its Python workers at once, whatever they are doing. May be called from a signal handler."""
+        """End the machine and its Python workers at once. May be called from a signal handler."""
         self._machine.kill()
         self._spark = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def said_by(error: Exception) -> str:
-    """What an error of Spark says in words: without its plans, its places in programs, and its marks below a query."""
+    """The message of a Spark error: without its plans, stack lines, and marks below a query."""
     lines = [_CODE.sub("", line.strip().removeprefix(": ")).strip() for line in _text_of(error).splitlines()]
     said = [line for line in lines if line and not _NOT_SAID.match(line)]
     first = said[0] if said else type(error).__name__
@@ -237,12 +223,7 @@ _OF_PYTHON = re.compile(r"[\w.]+(Error|Exception|Exit|Interrupt)\b")
 
 
 def settings(options: SparkOptions, folder: Path) -> dict[str, str]:
-    """Spark settings of a report.
-
-    Args:
-        options: How to run Spark.
-        folder: Private folder of this process, for shuffle files and Spark's own folders.
-    """
+    """Spark settings of a report; ``folder`` is this process's private one, for shuffle files and Spark's own folders."""
     common = {
         "spark.master": options.master,
         "spark.app.name": "Orbit report",
@@ -266,7 +247,7 @@ SESSION_SETTINGS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.python.filterPushdown.enabled": "true",
 }
-"""What every session needs, whoever started it."""
+"""Settings of every session, local or on a server."""
 
 
 def _local_settings() -> dict[str, str]:
@@ -290,11 +271,7 @@ def _cluster_settings(options: SparkOptions) -> dict[str, str]:
 
 
 def own_address(master: str) -> str | None:
-    """Address by which this machine reaches a standalone master; None for other clusters, which Spark finds itself.
-
-    Raises:
-        UsageError: The master's name is not known.
-    """
+    """Address by which this machine reaches a standalone master, else a `UsageError`; None: Spark finds the cluster itself."""
     found = re.fullmatch(r"spark://([^,:]+):(\d+)(,.*)?", master)
     if not found:
         return None

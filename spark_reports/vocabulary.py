@@ -1,6 +1,6 @@
-"""The columns of result tables: what they are called and how their values are written.
+"""The columns of result tables: their headings and units.
 
-One list for all reports, so that a column of one name means one thing on the page, in the window and in files. Imports
+One list for all reports, so that a column of one name means the same on the page, in the window and in files. Imports
 neither Spark nor Arrow.
 """
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class ValueUnit(StrEnum):
-    """How the values of a column are written."""
+    """Unit of a column's values."""
 
     TEXT = "text"
     COUNT = "count"
@@ -151,24 +151,24 @@ COLUMNS: dict[str, tuple[str, ValueUnit]] = {
 
 _WORD_COLUMNS = frozenset(("weekday", "outcome", "age", "size", "state", "sameness", "step", "level"))
 _FREE = "sql"
-"""The report whose columns may hold anything."""
+"""The report whose columns the user chooses."""
 
 
 _KEYS = {"rolled_back": "rolled back", "given_up": "given up"}
 
 
 def word_in_english(text: str) -> str:
-    """A word of a word column as people read it; any other text as it is."""
+    """A word of a word column for readers; other texts unchanged."""
     return _KEYS.get(text, text)
 
 
 def is_free(report: str) -> bool:
-    """Whether the columns of a report's tables are those that its user asked for."""
+    """Whether the user chooses the columns of a report."""
     return report == _FREE
 
 
 def word_columns(report: str) -> frozenset[str]:
-    """Columns of a report's tables that hold its own words, to be translated where they are shown; files have them as such."""
+    """Columns of a report's tables that hold its own words, which are translated on display; files have the originals."""
     return frozenset() if is_free(report) else _WORD_COLUMNS
 
 
@@ -178,5 +178,5 @@ def title_of(column: str) -> str:
 
 
 def unit_of(column: str) -> ValueUnit:
-    """How a column's values are written; as text if the list does not have it."""
+    """Unit of a column; text if the list does not have it."""
     return COLUMNS[column][1] if column in COLUMNS else ValueUnit.TEXT

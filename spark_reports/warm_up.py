@@ -1,6 +1,6 @@
 """Warming Spark up: reports over an empty store, so that a real one finds its classes loaded and its code generated.
 
-A session that has no order does this, and so does the making of the archive of Java's classes.
+Idle sessions do this, and the preparation of the archive of Java's classes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _QUERY = "select topic, tag, count(*) as messages from messages group by topic, 
 
 
 def warm_workers(session: Session) -> None:
-    """Run a report whose rows Spark's workers read: the workers start, or stay, and load what reports need."""
+    """Run a report whose rows Spark's workers read: the workers start, or stay, and load their modules."""
     for name in (*OUTPUT_MODULES, "spark_reports.datasource.kernels"):
         importlib.import_module(name)
     report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
@@ -37,17 +37,14 @@ def warm_workers(session: Session) -> None:
 
 
 def reports_to_warm(session: Session) -> tuple[catalog.ReportSpec, ...]:
-    """Reports that `warm_report` takes; none of a session whose Spark runs elsewhere."""
+    """Reports that `warm_report` takes; none for a session whose Spark runs elsewhere."""
     return catalog.reports() if isinstance(session, ReportSession) and session.is_local else ()
 
 
 def warm_report(session: Session, spec: catalog.ReportSpec, is_wanted: Callable[[], bool] = lambda: True) -> None:
-    """Run the queries of one report over no rows, in the plans and the code of those over a small log.
+    """Run the queries of one report over no rows, with the plans and the code of those over a small log.
 
-    Args:
-        session: Connected.
-        spec: One of `reports_to_warm`.
-        is_wanted: Called before each query; if it is false, the rest is left out.
+    ``is_wanted`` is called before each query; if it returns false, the rest is skipped.
     """
     assert isinstance(session, ReportSession)
     with tempfile.TemporaryDirectory(dir=session.folder, prefix="warm-up-") as folder:
@@ -65,17 +62,9 @@ def warm_report(session: Session, spec: catalog.ReportSpec, is_wanted: Callable[
 
 
 def prepare_classes(folder: Path, java_home: Path | None, cancellation: Cancellation) -> Path:
-    """Run all reports over no rows while Java notes which classes it loads, then archive these: a start takes half the time.
+    """Run all reports over no rows while Java records the classes it loads, then archive these: a start takes half the time.
 
-    Takes a minute or two of one core.
-
-    Args:
-        folder: Where archives are kept.
-        java_home: A Java of the user's choice; the packaged one if None.
-        cancellation: Ends it.
-
-    Returns:
-        The archive.
+    Takes a minute or two of one core. Returns the archive.
 
     Raises:
         JavaError: Java could not be run or could not write the archive.

@@ -1,4 +1,4 @@
-"""Orbit's own packages as one archive, for the Python workers of a cluster that has no Orbit."""
+"""Orbit's own packages as one archive, for the Python workers of a cluster without Orbit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def packages_zip(folder: Path) -> Path:
-    """Write the archive into a folder; it holds Python files only."""
+    """Write the archive into a folder; it has Python files only."""
     target = folder / "orbit-packages.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in PACKAGES:

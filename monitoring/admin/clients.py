@@ -1,4 +1,4 @@
-"""Members of a group by what they tell of themselves (`RunningInfo`): where they disagree, and what their threads do. Pure.
+"""Members of a group compared by their `RunningInfo`: disagreements, stuck threads, stacks. Pure.
 
 Source: docs/spec/remoting.md §4.8 (307), docs/spec/broker.md §10.3, §10.4.
 """
@@ -14,7 +14,7 @@ from broker_core.api import RequestCode, RunningInfo
 from broker_core.worker.questions.administration import AskBroker
 
 BLOCKED_AFTER_MS = 60_000
-"""Messages held without any consumption for so long may be stuck in a listener."""
+"""Held messages without any consumption for longer than this may be stuck in a listener."""
 
 
 class FindingKind(Enum):
@@ -29,17 +29,15 @@ class FindingKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemberFinding:
-    """Something wrong: on which topic, and who says what."""
-
     kind: FindingKind
     topic: str
     clients: tuple[tuple[str, str], ...]
-    """Client id and its filter, or its figure; an empty text: it has none."""
+    """Client id and its filter or figure; the text is empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadStack:
-    """Threads that stand at the same place."""
+    """Threads with equal stacks."""
 
     names: tuple[str, ...]
     state: str
@@ -47,7 +45,7 @@ class ThreadStack:
 
 
 def ask_running_info(group: str, client_id: str, *, stacks: bool = False) -> AskBroker:
-    """Ask a client of a group what it does. Answer: `read_running_info`."""
+    """Request the running info of a group's client. Answer: `read_running_info`."""
     fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": str(stacks).lower()}
     return AskBroker(RequestCode.GET_CONSUMER_RUNNING_INFO, fields)
 
@@ -56,7 +54,7 @@ def ask_running_info(group: str, client_id: str, *, stacks: bool = False) -> Ask
 
 
 def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[MemberFinding]:
-    """Where the members of a group disagree, and which of them look stuck; worst first."""
+    """Disagreements of a group's members, and members that look stuck; worst first."""
     made = _subscription_findings(infos)
     for info in infos:
         waiting = [queue for queue in info.queues if queue.held_messages > 0 and not queue.is_dropped]
@@ -103,10 +101,10 @@ _HEAD = re.compile(r"^(?P<name>.*?)\s*TID: (?P<id>\S+)(?: STATE: (?P<state>\S+))
 
 
 def read_stacks(text: str) -> list[ThreadStack]:
-    """Threads of a stack dump, equal stacks put together, the most frequent first.
+    """Threads of a stack dump, grouped by equal stack, the largest group first.
 
-    A thread begins with a line ``name TID: 42 STATE: WAITING``; each line after it is a frame, with the name before it. Blocks
-    without such a line are kept under their first line.
+    A thread begins with a line ``name TID: 42 STATE: WAITING``; each further line is a frame, prefixed with the name. Blocks
+    without such a line keep their first line as the name.
     """
     by_stack: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n").strip()):

@@ -1,41 +1,27 @@
-"""Connections of a broker as rows: one for each group that a client is in, one for each connection without a group. Pure."""
+"""A broker's connections as rows: one for each group of a client, and one for each connection without a group. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from broker_core.worker.questions.administration import ConnectionPage
 
 SILENT_MS = 60_000
-"""Clients send a heartbeat every 30 s; after two that are missing something is wrong."""
+"""Clients send a heartbeat every 30 s; after two missed ones something is wrong."""
 OLD_BEFORE = (4, 9)
 """Java clients before this version lack fixes of rebalance and of the name server's addresses."""
 BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
 _LANGUAGES = {
-    "JAVA": "Java",
-    "CPP": "C++",
-    "DOTNET": ".NET",
-    "PYTHON": "Python",
-    "DELPHI": "Delphi",
-    "ERLANG": "Erlang",
-    "RUBY": "Ruby",
-    "OTHER": "other",
-    "HTTP": "HTTP",
-    "GO": "Go",
-    "PHP": "PHP",
-    "OMS": "OMS",
-    "RUST": "Rust",
-    "NODE_JS": "Node.js",
-}
+    "CPP": "C++", "DOTNET": ".NET", "OTHER": "other", "HTTP": "HTTP", "PHP": "PHP", "OMS": "OMS", "NODE_JS": "Node.js",
+}  # fmt: skip
+"""Names that are not the capitalized code."""
 
 
 class Role(Enum):
-    """What a connection is for."""
-
     PRODUCER = "producer"
     CONSUMER = "consumer"
     OTHER = "other"
@@ -43,8 +29,6 @@ class Role(Enum):
 
 
 class ConnectionNote(Enum):
-    """What is worth a look."""
-
     NONE = ""
     OLD = "old"
     SILENT = "silent"
@@ -52,7 +36,7 @@ class ConnectionNote(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What goes through a connection a second; NaN while only one reading is there."""
+    """Rates of a connection per second; NaN before the second reading."""
 
     bytes_in: float = math.nan
     bytes_out: float = math.nan
@@ -61,22 +45,17 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class ClientRow:
-    """A client in one group, or a connection without one.
+    """A client in one group, or a connection without a group.
 
     Attributes:
-        side: As in `ConnectionPage`.
-        address: Of the other end.
-        role: Producer, consumer, neither, or a connection of the broker's own.
-        client_id: Empty where nobody said.
-        group: Empty where there is none.
-        language: Name as people write it; empty where nobody said.
+        client_id: Empty if unknown.
+        language: Display name; empty if unknown.
         version: Such as ``4.9.8``.
         topics: Topic → filter expression, of consumers.
         traffic: Of the whole connection, which several groups may share.
-        heartbeat_ms: When it was heard last, -1 where it sends none or that is not known.
-        connected_ms: Since when the connection stands, -1 where that is not known.
-        taken_ms: When all this was read.
-        note: What is worth a look.
+        heartbeat_ms: Time of the last heartbeat, -1 if there is none or it is unknown.
+        connected_ms: Time of connecting, -1 if unknown.
+        taken_ms: Time of the reading.
     """
 
     side: str
@@ -103,13 +82,12 @@ class ClientRow:
 
     @property
     def client(self) -> str:
-        """Language and version; empty where neither is known."""
         return f"{self.language} {self.version}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class MixRow:
-    """How many connections one kind of client has; ``share`` of all that said what they are."""
+    """Number of connections of one kind of client, and their ``share`` of all connections whose client is known."""
 
     client: str
     connections: int
@@ -117,23 +95,23 @@ class MixRow:
 
 
 def language_text(name: str) -> str:
-    """A language code as people write it."""
+    """The display name of a language code."""
     return _LANGUAGES.get(name, name.capitalize())
 
 
 def version_text(name: str) -> str:
-    """``V4_9_8`` as ``4.9.8``; other names as they are."""
+    """``V4_9_8`` as ``4.9.8``; other names unchanged."""
     return name[1:].replace("_", ".", 2).replace("_", "-") if name.startswith("V") and name[1:2].isdigit() else name
 
 
 class ConnectionRates:
-    """Traffic from the counters of one reading after another."""
+    """Traffic computed from the counters of successive readings."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[str, str], tuple[int, int, int, int]] = {}
 
     def add(self, page: ConnectionPage) -> list[Traffic]:
-        """Traffic since the reading before, one for each connection."""
+        """Traffic since the previous reading, one for each connection."""
         before, self._before = self._before, {}
         found = []
         columns = zip(page.side, page.address, page.bytes_in, page.bytes_out, page.requests, strict=True)
@@ -145,7 +123,7 @@ class ConnectionRates:
 
 
 def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int, int]) -> Traffic:
-    # A counter that fell belongs to another connection of the same address; one below 0 is not known.
+    # A counter that fell belongs to another connection of the same address; one below 0 is unknown.
     if before is None or now[0] <= before[0] or any(new < max(old, 0) for new, old in zip(now, before, strict=True)):
         return Traffic()
     seconds = (now[0] - before[0]) / 1_000
@@ -153,15 +131,14 @@ def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int,
 
 
 def client_rows(page: ConnectionPage, traffic: list[Traffic]) -> list[ClientRow]:
-    """Rows of a reading; ``traffic`` as `ConnectionRates.add` gave it for it."""
+    """Rows of a reading; ``traffic`` is what `ConnectionRates.add` returned for it."""
     members: dict[int, list[int]] = {}
     for member, row in enumerate(page.member_row):
         members.setdefault(row, []).append(member)
     rows: list[ClientRow] = []
     for row in range(len(page.side)):
-        rows += [_member_row(page, row, member, traffic[row]) for member in members.get(row, ())] or [
-            _plain_row(page, row, traffic[row])
-        ]
+        plain = _plain_row(page, row, traffic[row])
+        rows += [_member_row(plain, page, member) for member in members.get(row, ())] or [plain]
     return rows
 
 
@@ -174,56 +151,38 @@ def mix_of(rows: Iterable[ClientRow]) -> list[MixRow]:
     return [MixRow(client, count, count / total) for client, count in ordered]
 
 
-def _member_row(page: ConnectionPage, row: int, member: int, traffic: Traffic) -> ClientRow:
+def _member_row(plain: ClientRow, page: ConnectionPage, member: int) -> ClientRow:
     heartbeat_ms = page.member_heartbeat_ms[member]
-    language, version = language_text(page.language[row]) if page.language[row] else "", version_text(page.version[row])
-    return _row(
-        page,
-        row,
-        traffic,
-        Role(page.member_role[member]),
-        page.member_client_id[member],
-        page.member_group[member],
-        page.member_topics[member],
-        heartbeat_ms,
-        _note(language, version, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
+    return replace(
+        plain,
+        role=Role(page.member_role[member]),
+        client_id=page.member_client_id[member],
+        group=page.member_group[member],
+        topics=tuple(sorted(page.member_topics[member].items())),
+        heartbeat_ms=heartbeat_ms,
+        note=_note(plain.language, plain.version, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
     )
 
 
 def _plain_row(page: ConnectionPage, row: int, traffic: Traffic) -> ClientRow:
-    role = Role.OUT if page.side[row] == REGISTRATION else Role.OTHER
-    return _row(page, row, traffic, role, "", "", {}, -1, ConnectionNote.NONE)
-
-
-def _row(  # noqa: PLR0917  the parts of a row, in its order
-    page: ConnectionPage,
-    row: int,
-    traffic: Traffic,
-    role: Role,
-    client_id: str,
-    group: str,
-    topics: Mapping[str, str],
-    heartbeat_ms: int,
-    note: ConnectionNote,
-) -> ClientRow:
     return ClientRow(
         side=page.side[row],
         address=page.address[row],
         local_address=page.local_address[row],
-        role=role,
-        client_id=client_id,
-        group=group,
+        role=Role.OUT if page.side[row] == REGISTRATION else Role.OTHER,
+        client_id="",
+        group="",
         language=language_text(page.language[row]) if page.language[row] else "",
         version=version_text(page.version[row]),
-        topics=tuple(sorted(topics.items())),
+        topics=(),
         traffic=traffic,
         bytes_in=page.bytes_in[row],
         bytes_out=page.bytes_out[row],
         requests=page.requests[row],
-        heartbeat_ms=heartbeat_ms,
+        heartbeat_ms=-1,
         connected_ms=page.connected_ms[row],
         taken_ms=page.taken_ms,
-        note=note,
+        note=ConnectionNote.NONE,
     )
 
 

@@ -1,4 +1,4 @@
-"""One message for one consumer, outside of its queue. Pure.
+"""Delivery of one message to one consumer, outside of its queue. Pure.
 
 Source: docs/spec/remoting.md §2.4 (309).
 """
@@ -11,7 +11,7 @@ from broker_core.worker.questions.stored_messages import MessageDetail
 
 
 def consume_request(group: str, client_id: str, detail: MessageDetail) -> AskBroker:
-    """Give a stored message to one client's listener. It moves no offset; what the listener does, it does.
+    """Send a stored message to one client's listener. No offset changes, but the listener's side effects are real.
 
     Answer: `read_consume_result`.
     """

@@ -1,4 +1,4 @@
-"""Events of the history as rows, what they are about, and as files. Pure."""
+"""Events of the history as rows and as files, and their groups. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from broker_core.worker.questions.history import EventPage
 
 
 class EventGroup(Enum):
-    """What an event is about; the values are stable, e.g. for settings."""
+    """The subject of an event; the values are stable because settings store them."""
 
     REBALANCE = "rebalance"
     RESTART = "restart"
@@ -55,7 +55,7 @@ _GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """One event. ``number`` tells equal ones of the same moment apart."""
+    """One event. ``number`` distinguishes equal events of the same moment."""
 
     at_ms: int
     number: int
@@ -73,12 +73,10 @@ class EventRow:
 
 
 def group_of(kind: str) -> EventGroup:
-    """What events of a kind are about."""
     return _GROUPS.get(kind, EventGroup.OTHER)
 
 
 def kinds_of(group: EventGroup) -> list[str]:
-    """Kinds of events that are about something."""
     return [kind for kind, known in _GROUPS.items() if known is group]
 
 
@@ -94,7 +92,7 @@ def event_rows(page: EventPage) -> list[EventRow]:
 
 
 def counts_by_part(rows: Iterable[EventRow], group: EventGroup, from_ms: int, to_ms: int, parts: int) -> list[int]:
-    """How many events of a group fell into each of ``parts`` equal stretches of ``[from_ms, to_ms)``."""
+    """Events of a group in each of ``parts`` equal intervals of ``[from_ms, to_ms)``."""
     counts = [0] * parts
     width = max(1, to_ms - from_ms)
     for row in rows:
@@ -104,13 +102,12 @@ def counts_by_part(rows: Iterable[EventRow], group: EventGroup, from_ms: int, to
 
 
 def events_csv(rows: Sequence[EventRow]) -> bytes:
-    """Events as a CSV file, the times as ms since the epoch and in UTC."""
+    """Events as a CSV file; times in ms since the epoch and in UTC."""
     head = ("at_ms", "time_utc", "kind", "subject", "text")
     return csv_bytes([head, *((row.at_ms, _utc(row.at_ms), row.kind, row.subject, row.text) for row in rows)])
 
 
 def events_json_lines(rows: Sequence[EventRow]) -> bytes:
-    """Events as a file of JSON Lines."""
     lines = (
         json.dumps(
             {"atMs": row.at_ms, "time": _utc(row.at_ms), "kind": row.kind, "subject": row.subject, "text": row.text},

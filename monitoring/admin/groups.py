@@ -1,4 +1,4 @@
-"""Administration of consumer groups in the words of remoting: requests that read and change them. Pure.
+"""Requests that read and change consumer groups over remoting. Pure.
 
 Source: docs/spec/remoting.md §2.5.4 (200, 207, 352), §4.7.
 """
@@ -13,16 +13,15 @@ RETRY_TIMES_MAX = 1_000
 
 
 def ask_settings(group: str) -> AskBroker:
-    """Ask for a group's config. Answer: `read_group_settings`."""
+    """Request a group's config. Answer: `read_group_settings`."""
     return AskBroker(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": group})
 
 
 def change_settings(settings: GroupSettings) -> AskBroker:
-    """Request that gives a group these settings."""
     return AskBroker(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group_body(settings))
 
 
 def delete_request(group: str, *, with_offsets: bool) -> AskBroker:
-    """Request that deletes a group's config and, if wanted, its offsets; 4.x and 5.x name that differently."""
+    """Request that deletes a group's config and, if wanted, its offsets; 4.x and 5.x name that field differently."""
     wanted = str(with_offsets).lower()
     return AskBroker(RequestCode.DELETE_SUBSCRIPTIONGROUP, {"groupName": group, "removeOffset": wanted, "cleanOffset": wanted})

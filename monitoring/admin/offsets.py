@@ -1,4 +1,4 @@
-"""Moving a group to other offsets: where each queue would stand, what follows from it, and the requests that do it. Pure.
+"""Reset of a group's offsets: the new offset of each queue, its consequences, and the requests. Pure.
 
 Source: docs/spec/remoting.md §2.2.4 (15), §2.2.5 (29), §2.5.7 (222), docs/spec/broker.md §12.3.
 """
@@ -15,12 +15,10 @@ from broker_core.worker.questions.administration import AskBroker
 from monitoring.outside import read_json
 
 TO_THE_END = -1
-"""As a timestamp of a reset: the end of the queue."""
+"""Timestamp of a reset to the end of the queue."""
 
 
 class ResetKind(Enum):
-    """How the new offsets are chosen."""
-
     TIME = "time"
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -31,7 +29,7 @@ class ResetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QueueStand:
-    """A queue as it is before a reset. -1 is unknown."""
+    """A queue before a reset. -1 is unknown."""
 
     queue_id: int
     min_offset: int
@@ -41,14 +39,14 @@ class QueueStand:
 
 @dataclass(frozen=True, slots=True)
 class QueueMove:
-    """What a reset does to one queue. -1 is unknown."""
+    """The effect of a reset on one queue. -1 is unknown."""
 
     queue_id: int
     min_offset: int
     max_offset: int
     now: int
     after: int
-    """Where the group will stand; -1: it is not known where, and the queue stays as it is."""
+    """New offset of the group; -1: unknown, the queue keeps its offset."""
 
     @property
     def moves(self) -> bool:
@@ -56,17 +54,17 @@ class QueueMove:
 
     @property
     def repeated(self) -> int:
-        """Messages that are delivered again; -1 when it is not known where the group stands."""
+        """Messages that are delivered again; -1 if an offset is unknown."""
         return max(0, self.now - max(self.after, self.min_offset)) if self._is_known else -1
 
     @property
     def skipped(self) -> int:
-        """Messages that are never delivered; -1 when it is not known where the group stands."""
+        """Messages that are never delivered; -1 if an offset is unknown."""
         return max(0, self.after - max(self.now, self.min_offset)) if self._is_known else -1
 
     @property
     def lag_after(self) -> int:
-        """Messages that wait afterwards; -1 when not known."""
+        """Messages pending after the reset; -1 if unknown."""
         if self.after < 0 or self.max_offset < 0:
             return -1
         return max(0, self.max_offset - max(self.after, self.min_offset))
@@ -85,18 +83,15 @@ def plan_moves(
     found: Mapping[int, int] | None = None,
     own: Mapping[int, int] | None = None,
 ) -> list[QueueMove]:
-    """What a reset does to each queue.
+    """The effect of a reset on each queue: one move a queue, its offset limited to the range of the queue.
 
     Args:
-        stands: The queues as they are.
+        stands: The queues before the reset.
         kind: How the new offsets are chosen.
         shift: Messages forward, negative back; for `ResetKind.SHIFT`.
         offset: For `ResetKind.OFFSET`.
-        found: Offset by queue id: of a time, or of the other group; a queue that is not in it stays.
-        own: Offset by queue id that a person set for single queues; it counts before all others.
-
-    Returns:
-        One move a queue. An offset lies within the queue; below its begin there is nothing to deliver.
+        found: Offset by queue id, of a time or of the other group; a queue that is missing here keeps its offset.
+        own: Offset by queue id that the user set for single queues; overrides all others.
     """
     moves = []
     for stand in stands:
@@ -130,20 +125,20 @@ def _within(stand: QueueStand, offset: int) -> int:
 
 
 def ask_offset_of_time(topic: str, queue_id: int, timestamp_ms: int) -> AskBroker:
-    """Ask where a queue stood at a time, as a reset by time counts it. Answer: `read_offset`."""
+    """Request the offset of a queue at a time, by the rule of a reset by time. Answer: `read_offset`."""
     fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms)}
     return AskBroker(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)
 
 
 def online_requests(group: str, topic: str, moves: Sequence[QueueMove], timestamp_ms: int | None = None) -> list[AskBroker]:
-    """Requests that have the members of a group go to new offsets.
+    """Requests that make the online members of a group continue at new offsets.
 
     Args:
-        group: The group.
+        group: The consumer group.
         topic: Its topic.
-        moves: One for each queue that is to move.
-        timestamp_ms: Given when all queues of the topic go to this time, or to `TO_THE_END`: one request does it then,
-            and members stop once instead of once a queue.
+        moves: One for each queue that moves.
+        timestamp_ms: Set when all queues of the topic move to this time, or to `TO_THE_END`. A single request then moves
+            them all, and members stop once instead of once a queue.
     """
     base = {"topic": topic, "group": group, "isForce": "true"}
     if timestamp_ms is not None:
@@ -158,7 +153,6 @@ def online_requests(group: str, topic: str, moves: Sequence[QueueMove], timestam
 
 
 def offline_requests(group: str, topic: str, moves: Sequence[QueueMove]) -> list[AskBroker]:
-    """Requests that set the offsets of a group without members."""
     return [
         AskBroker(
             RequestCode.UPDATE_CONSUMER_OFFSET,
@@ -175,19 +169,19 @@ SNAPSHOTS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class OffsetSnapshot:
-    """Where a group stood on a topic before a reset."""
+    """Offsets of a group on a topic before a reset."""
 
     group: str
     topic: str
     taken_ms: int
     offsets: tuple[tuple[int, int], ...]
-    """Queue id and offset; queues whose offset was not known are left out."""
+    """Queue id and offset; queues with an unknown offset are left out."""
     reason: str
-    """What came after it: a member of `ResetKind`, or ``undo``."""
+    """The change that followed: a member of `ResetKind`, or ``undo``."""
 
 
 def snapshot_of(group: str, topic: str, taken_ms: int, moves: Sequence[QueueMove], reason: str) -> OffsetSnapshot:
-    """Keep where the queues of a reset stand now."""
+    """The current offsets of the queues of a reset."""
     offsets = tuple((move.queue_id, move.now) for move in moves if move.moves and move.now >= 0)
     return OffsetSnapshot(group, topic, taken_ms, offsets, reason)
 
@@ -198,7 +192,7 @@ def snapshots_to_text(snapshots: Sequence[OffsetSnapshot]) -> str:
 
 
 def snapshots_from_text(text: str) -> list[OffsetSnapshot]:
-    """Read snapshots; what is not one is left out."""
+    """Parse snapshots; invalid entries are left out."""
     try:
         items = read_json(text or "[]")
     except ValueError:

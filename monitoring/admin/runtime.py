@@ -1,4 +1,4 @@
-"""What a broker says of itself on GET_BROKER_RUNTIME_INFO. Pure.
+"""The answer to GET_BROKER_RUNTIME_INFO. Pure.
 
 Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
@@ -19,7 +19,7 @@ _BUCKET = re.compile(r"\[([^\]]+)\]:(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class PutBucket:
-    """Puts of the last whole minute that took a time in a range, such as ``10~50ms``."""
+    """Puts of the last whole minute whose duration was in a range, such as ``10~50ms``."""
 
     name: str
     puts: int
@@ -30,8 +30,8 @@ class BrokerRuntime:
     """The table of figures.
 
     Attributes:
-        table: All of it, as told; of several brokers that of the first.
-        put_times: Of all brokers together. Empty while none has run for a minute.
+        table: The table as received; of several brokers that of the first.
+        put_times: Sum over all brokers. Empty until one has run for a minute.
         by_broker: The table of each of several brokers.
     """
 
@@ -40,7 +40,7 @@ class BrokerRuntime:
     by_broker: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def number(self, name: str) -> float:
-        """A figure; NaN where it is missing or none."""
+        """A figure; NaN if it is missing or no number."""
         try:
             return float(self.table[name])
         except (KeyError, ValueError):
@@ -48,16 +48,11 @@ class BrokerRuntime:
 
 
 def runtime_request() -> AskBroker:
-    """Asks for the table."""
     return AskBroker(RequestCode.GET_BROKER_RUNTIME_INFO)
 
 
 def runtime_of(answer: BrokerAnswer) -> BrokerRuntime:
-    """Read the table.
-
-    Raises:
-        JsonBodyError: The answer holds none.
-    """
+    """Parse the table; raises `JsonBodyError` if the answer holds none."""
     tables = {broker: read_runtime(body) for broker, body in (answer.bodies or {"": answer.body}).items()}
     puts: Counter[str] = Counter()
     for table in tables.values():

@@ -1,6 +1,6 @@
-"""The runtime figures of brokers (`monitoring.admin.runtime`) as values with units, and which of them are apart. Pure.
+"""Runtime figures of brokers (`monitoring.admin.runtime`) as values with units, and the outliers among brokers. Pure.
 
-Brokers tell texts. A size is written with its unit (``1.5 GiB``), a rate as means of the last 10 s, minute and ten minutes.
+Brokers send texts: a size with its unit (``1.5 GiB``), a rate as means of the last 10 s, minute and ten minutes.
 
 Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
@@ -17,10 +17,10 @@ from statistics import median
 
 Table = Mapping[str, str]
 Value = float | str | None
-"""Of a figure of one broker; None: it does not tell."""
+"""A figure of one broker; None: the broker does not send it."""
 Texts = Sequence[str]
 Reader = Callable[[Texts], Value]
-"""Takes the texts of the keys of a figure, empty where a broker has none."""
+"""Takes the texts of a figure's keys, empty where a broker has none."""
 
 _SIZE = re.compile(r"(?<![\d.])(\d{1,18}(?:\.\d{1,18})?)\s{0,4}([KMGTPE]?)i?B", re.IGNORECASE)
 _SIZES = " KMGTPE"
@@ -28,8 +28,6 @@ _HOUR_MS = 3_600_000
 
 
 class FigureUnit(Enum):
-    """What one of a figure is."""
-
     BYTES = "bytes"
     COUNT = "a count"
     RATE = "/s"
@@ -44,11 +42,9 @@ class FigureUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """From where on the value of a broker is apart from those of the others.
+    """The distance from which a broker's value is an outlier.
 
-    Attributes:
-        least: Differences up to this much are none.
-        factor: How many times larger, or smaller, it is at least.
+    A difference up to ``least`` is ignored; ``factor`` is the least ratio of the larger value to the smaller one.
     """
 
     least: float = 0.0
@@ -57,14 +53,10 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFigure:
-    """One figure.
+    """One figure. Its title and that of its section are English and its title is unique.
 
     Attributes:
-        title: English; unique.
-        section: English title of what it belongs to.
-        unit: Of its values.
-        keys: What it is told under.
-        read: Takes it out of what stands there.
+        keys: Keys of the table that `read` takes.
         apart: None: brokers differ in it by nature.
     """
 
@@ -76,16 +68,15 @@ class RuntimeFigure:
     apart: Distance | None = None
 
     def of(self, table: Table) -> Value:
-        """Its value in the table of a broker."""
         return self.read([table.get(key, "") for key in self.keys])
 
     def is_told(self, table: Table) -> bool:
-        """Whether the table speaks of it at all: what there is to tell depends on version and settings."""
+        """Whether the table has any key of the figure, which depends on the broker's version and settings."""
         return any(key in table for key in self.keys)
 
 
 def number_of(text: str) -> float | None:
-    """A figure that is 0 or more; None where it is none."""
+    """A figure of 0 or more; None for any other text."""
     try:
         number = float(text)
     except ValueError:
@@ -94,18 +85,16 @@ def number_of(text: str) -> float | None:
 
 
 def size_of(text: str) -> float | None:
-    """Bytes of a size with a unit, as ``3.1 MiB``."""
+    """Bytes of a size with a unit, such as ``3.1 MiB``."""
     found = _SIZE.search(text)
     number = number_of(found[1]) if found else None
     return None if found is None or number is None else float(number * 1_024 ** _SIZES.index(found[2].upper() or " "))
 
 
 def apart_of(values: Sequence[Value], distance: Distance | None) -> frozenset[int]:
-    """Places of the values that are far from the middle one; of two that differ both are, as nobody knows which is right.
+    """Positions of outliers among the values of brokers; None is never one. Without a distance there are none.
 
-    Args:
-        values: Of each broker; None is apart from nobody.
-        distance: What counts; None: nothing does.
+    Of two values that differ both are outliers, because neither is known to be right.
     """
     known = [value for value in values if value is not None]
     if distance is None or len(known) < 2:
@@ -114,7 +103,6 @@ def apart_of(values: Sequence[Value], distance: Distance | None) -> frozenset[in
 
 
 def _is_apart(value: float | str, known: Sequence[float | str], distance: Distance) -> bool:
-    """Whether a value is apart from the middle of all, or with two from the other one."""
     if isinstance(value, str):
         counts = Counter(known)
         most = max(counts.values())
@@ -134,7 +122,7 @@ def _number(texts: Texts) -> float | None:
 
 
 def _more_than_0(texts: Texts) -> float | None:
-    """A figure that is 0 until it was measured, or a moment that is 0 or -1 where there is none."""
+    """A number that is 0 until it is measured, or a time that is 0 or -1 if there is none."""
     return number_of(texts[0]) or None
 
 
@@ -147,12 +135,12 @@ def _words(texts: Texts) -> str | None:
 
 
 def _mean_of_10_s(texts: Texts) -> float | None:
-    """The first of the means; keys are spellings of one rate."""
+    """The first mean; the keys are spellings of one rate."""
     return _mean(texts, 0)
 
 
 def _mean_of_10_min(texts: Texts) -> float | None:
-    """The last of the means, which a broker tells when it has run for so long."""
+    """The last mean, which a broker sends once it has run for ten minutes."""
     return _mean(texts, 2)
 
 
@@ -162,18 +150,17 @@ def _mean(texts: Texts, place: int) -> float | None:
 
 
 def _between(texts: Texts) -> float | None:
-    """The first figure less the second."""
     above, below = map(number_of, texts)
     return None if above is None or below is None else max(above - below, 0.0)
 
 
 def _kept(texts: Texts) -> float | None:
-    """From begin to end of the log; a broker that has stored nothing tells a begin of -1."""
+    """Size of the log from begin to end; an empty store reports the begin as -1."""
     return 0.0 if texts == ["0", "-1"] else _between(texts)
 
 
 def _total(texts: Texts) -> float | None:
-    """Of ``Total : 252.0 GiB, Free : 69.5 GiB.`` the size."""
+    """The size ``Total`` of ``Total : 252.0 GiB, Free : 69.5 GiB.`` as bytes."""
     return size_of(texts[0].partition("Total :")[2])
 
 
@@ -190,7 +177,7 @@ _UNEVEN, _SLOW, _SLOWEST, _BUFFERED = Distance(10, 2), Distance(10, 2), Distance
 
 
 def _waiting(name: str, pool: str) -> tuple[RuntimeFigure, RuntimeFigure]:
-    """How many requests of a kind wait for a thread of the broker, and how long the first of them does."""
+    """Requests of a kind that wait for a broker thread, and the wait of the first of them."""
     size, wait_ms = (f"{pool}Size",), (f"{pool}HeadWaitTimeMills",)
     return (
         RuntimeFigure(f"{name} that wait", WAITING, FigureUnit.COUNT, size, _number, Distance(100, 2)),

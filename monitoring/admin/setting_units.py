@@ -1,6 +1,6 @@
-"""What the numbers of broker settings count: bytes, time, shares. Pure.
+"""Units of the numbers in broker settings: bytes, time, shares. Pure.
 
-Sources: RocketMQ's `BrokerConfig` and `MessageStoreConfig`; a setting that Orbit does not know is told by how its name ends.
+Sources: RocketMQ's `BrokerConfig` and `MessageStoreConfig`; for a setting that Orbit does not know, the end of its name.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from enum import Enum
 
 
 class SettingUnit(Enum):
-    """What one of a number is."""
-
     BYTES = "bytes"
     MILLISECONDS = "ms"
     SECONDS = "s"
@@ -39,7 +37,7 @@ _BY_NAME = (
 
 
 def setting_unit(key: str) -> SettingUnit | None:
-    """What a setting counts; None: things, or it is no number."""
+    """Unit of a setting; None for a plain count or no number."""
     if key in _KNOWN:
         return _KNOWN[key]
     return next((unit for pattern, unit in _BY_NAME if pattern.search(key)), None)

@@ -18,7 +18,7 @@ PATH_KEYS = frozenset(
     {"storePathRootDir", "storePathCommitLog", "readOnlyCommitLogStorePaths", "aclFile", "tls.server.certPath",
      "tls.server.keyPath", "tls.server.trustCertPath"}
 )  # fmt: skip
-"""Where things are has no default that would mean anything."""
+"""Paths have no meaningful default."""
 
 
 OWN_KEYS = PATH_KEYS | {
@@ -27,12 +27,10 @@ OWN_KEYS = PATH_KEYS | {
     "storePathDLedgerCommitLog", "storePathEpochFile", "storePathBrokerIdentity", "dLegerSelfId", "dLegerPeers",
     "configStorePath", "storePathCacheFile", "storePathColdDataFile",
 }  # fmt: skip
-"""Of which each broker has its own anyway."""
+"""Settings whose values differ between brokers by nature."""
 
 
 class Fault(Enum):
-    """Why a value cannot be used."""
-
     NO_NUMBER = "no number"
     OUT_OF_BOUNDS = "out of bounds"
     NO_SWITCH = "no switch"
@@ -42,13 +40,13 @@ class Fault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting as the broker has it.
+    """A setting of a broker.
 
     Attributes:
         key: As in ``broker.conf``.
-        value: As the broker tells it.
-        spec: What is known of it; None for one that Orbit does not know, or cannot change.
-        by_broker: Each broker and its value, where several brokers have not the same one; ``value`` is that of the first.
+        value: As the broker reports it.
+        spec: None for a setting that Orbit does not know or cannot change.
+        by_broker: Broker and value where brokers differ, else empty; ``value`` is that of the first.
     """
 
     key: str
@@ -62,40 +60,34 @@ class Setting:
 
     @property
     def default(self) -> str:
-        """Empty where there is none that would mean anything."""
+        """Empty if no default is meaningful."""
         return "" if self.spec is None or self.key in PATH_KEYS else self.spec.default
 
     @property
     def differs(self) -> bool:
-        """Whether it is not at its default."""
         return bool(self.default) and any(value != self.default for value in self.values)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The different values that brokers have, that of the first in front."""
+        """The distinct values of all brokers, that of the first in front."""
         return tuple(dict.fromkeys(value for _broker, value in self.by_broker)) or (self.value,)
 
     @property
     def is_apart(self) -> bool:
-        """Whether brokers differ in it that should not."""
+        """Whether brokers differ in a setting that should be equal."""
         return bool(self.by_broker) and self.key not in OWN_KEYS
 
     def at(self, broker: str) -> str:
-        """The value of a broker; the first's where brokers agree, or for no broker in particular."""
+        """The value of a broker; that of the first if brokers agree or the broker is unknown."""
         return dict(self.by_broker).get(broker, self.value)
 
 
 def settings_request() -> AskBroker:
-    """Asks for all settings."""
     return AskBroker(RequestCode.GET_BROKER_CONFIG)
 
 
 def settings_of(answer: BrokerAnswer) -> list[Setting]:
-    """Read the settings, by key.
-
-    Raises:
-        CodecError: The answer is no text.
-    """
+    """The settings in an answer, sorted by key; raises `CodecError` if it is no text."""
     tables = {name: read_broker_settings(body) for name, body in (answer.bodies or {"": answer.body}).items()}
     specs = setting_specs()
     keys = sorted({key for table in tables.values() for key in table}, key=str.casefold)
@@ -109,13 +101,13 @@ def _setting(key: str, by_broker: Mapping[str, str], spec: SettingSpec | None) -
 
 
 def change_request(values: Mapping[str, str], broker: str = "") -> AskBroker:
-    """Asks a broker to change settings, all of them or none; every broker of a cluster where none is named."""
+    """Request that changes settings, all or none of them; without a broker's name every broker of the cluster."""
     body = "".join(f"{key}={value}\n" for key, value in values.items()).encode()
     return AskBroker(RequestCode.UPDATE_BROKER_CONFIG, {}, body, broker_name=broker)
 
 
 def fault_of(setting: Setting, text: str) -> Fault | None:
-    """Why a text is no value of a setting; None when it is one. The broker itself decides in the end."""
+    """The reason why a text is no value of a setting, or None. The broker makes the final decision."""
     spec = setting.spec
     if "\n" in text or "\r" in text or "\\" in text:
         return Fault.LINE_BREAK

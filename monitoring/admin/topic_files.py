@@ -1,7 +1,7 @@
-"""Settings of topics in files: read from JSON or CSV, written as either. Pure.
+"""Topic settings in files: read from JSON or CSV, written as either. Pure.
 
-JSON is that of a broker's ``config/topics.json`` (one config a topic, under RocketMQ's keys), or a list of such configs. CSV
-has a head with the same keys; attributes are ``key=value;key=value``.
+JSON is a broker's ``config/topics.json`` (one config a topic, under RocketMQ's keys) or a list of such configs. The head of a
+CSV has the same keys; attributes are ``key=value;key=value``.
 
 Source: docs/spec/store.md §7.3.
 """
@@ -22,7 +22,7 @@ TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024
 TABLE_KEY = "topicConfigTable"
 PERMISSION_BITS = 7
-"""Read, write, and what the broker sets itself."""
+"""Read, write, and a bit that the broker sets itself."""
 _NAME_KEYS = ("topicName", "topic", "name")
 _FIELDS = {
     "readQueueNums": "read_queues",
@@ -42,8 +42,6 @@ Given = int | bool | str | dict[str, str]
 
 
 class EntryFault(Enum):
-    """Why an entry of a file is no topic."""
-
     NAME = "name"
     NUMBER = "number"
     PERMISSION = "permission"
@@ -54,13 +52,12 @@ class EntryFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry:
-    """A topic as a file has it.
+    """A topic in a file.
 
     Attributes:
-        name: Of the topic; empty where it has none.
-        given: What the file says, by field of `TopicSettings`; all else stays as it is.
-        fault: What is wrong with it; None for nothing.
-        word: Key and value that are wrong.
+        name: Empty if the entry has none.
+        given: Values by field of `TopicSettings`; other fields keep their value.
+        word: The wrong key and value.
     """
 
     name: str
@@ -69,15 +66,14 @@ class TopicEntry:
     word: str = ""
 
     def merged(self, before: TopicSettings) -> TopicSettings:
-        """The settings as they will be."""
         return replace(before, **self.given)  # type: ignore[arg-type]  # each field was read as its type
 
 
 def read_topic_file(data: bytes) -> list[TopicEntry]:
-    """Topics of a file, in its order; what is wrong with one of them is told by its entry.
+    """Topics of a file, in its order; a faulty entry carries its fault.
 
     Raises:
-        UsageError: It is neither JSON nor CSV of topics, or has more than `TOPICS_MAX`.
+        UsageError: The file is neither JSON nor CSV of topics, or has more than `TOPICS_MAX`.
     """
     try:
         text = data.decode("utf-8-sig", "surrogatepass")
@@ -92,13 +88,12 @@ def read_topic_file(data: bytes) -> list[TopicEntry]:
 
 
 def topics_json(topics: Iterable[TopicSettings]) -> bytes:
-    """Settings as a broker keeps them in ``config/topics.json``."""
+    """Settings in the format of ``config/topics.json``."""
     table = {one.name: _config(one) for one in sorted(topics, key=lambda one: one.name)}
     return json.dumps({TABLE_KEY: table}, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
 def topics_csv(topics: Iterable[TopicSettings]) -> bytes:
-    """Settings with a line for each topic."""
     return csv_bytes([(_NAME_KEYS[0], *_FIELDS), *map(_cells, sorted(topics, key=lambda one: one.name))])
 
 
@@ -109,16 +104,8 @@ def _cells(one: TopicSettings) -> list[object]:
 
 
 def _config(one: TopicSettings) -> dict[str, object]:
-    return {
-        "topicName": one.name,
-        "readQueueNums": one.read_queues,
-        "writeQueueNums": one.write_queues,
-        "perm": one.permission,
-        "order": one.order,
-        "topicFilterType": one.filter_type,
-        "topicSysFlag": one.sys_flag,
-        "attributes": dict(one.attributes),
-    }
+    config = {_NAME_KEYS[0]: one.name, **{key: getattr(one, attribute) for key, attribute in _FIELDS.items()}}
+    return {**config, "attributes": dict(one.attributes)}
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
@@ -146,7 +133,7 @@ def _csv_rows(text: str) -> list[dict[str, object]]:
     names = [name.strip() for name in head]
     if not any(name in _NAME_KEYS for name in names):
         raise UsageError(f"the first line has no column {_NAME_KEYS[0]}: it is no table of topics")
-    # An empty cell says nothing.
+    # An empty cell means "no value".
     return [{name: cell.strip() for name, cell in zip(names, row, strict=False) if cell.strip()} for row in rows]
 
 
@@ -197,7 +184,7 @@ def _attributes(value: object) -> dict[str, str] | EntryFault:
 
 
 def _without_repeats(entries: Iterable[TopicEntry]) -> list[TopicEntry]:
-    """A topic that comes a second time is a fault: which of the two is meant nobody knows."""
+    """A repeated topic is a fault because neither entry is known to be the right one."""
     found: list[TopicEntry] = []
     names: set[str] = set()
     for one in entries:

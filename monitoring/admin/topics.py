@@ -1,4 +1,4 @@
-"""Administration of topics: what a topic is for, and the requests that read and change topics. Pure.
+"""Types of topics, and the requests that read and change topics. Pure.
 
 Source: docs/spec/remoting.md §2.5.1 (17, 215, 351), §2.7.2 (105), §2.7.5 (216), §4.4, §4.7.
 """
@@ -13,14 +13,12 @@ from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import AskBroker
 
 MESSAGE_TYPE = "message.type"
-"""The attribute that says what kind of messages a topic takes."""
+"""The attribute with the type of messages that a topic accepts."""
 QUEUES_MAX = 4_096
 TRANSACTION_TOPICS = frozenset({reserved.HALF_TOPIC, reserved.OP_TOPIC, reserved.DISCARD_TOPIC})
 
 
 class TopicType(Enum):
-    """What a topic is for."""
-
     NORMAL = "Normal"
     FIFO = "FIFO"
     DELAY = "Delay"
@@ -41,7 +39,7 @@ _DECLARED = {
 
 
 def topic_type(name: str, *, is_system: bool, order: bool = False, declared: str = "") -> TopicType:
-    """What a topic is for: by its name, else what its attribute ``message.type`` declares, else whether it is ordered."""
+    """Type of a topic by its name, else by its attribute ``message.type``, else by whether it is ordered."""
     if name.startswith(reserved.RETRY_PREFIX):
         return TopicType.RETRY
     if name.startswith(reserved.DLQ_PREFIX):
@@ -56,17 +54,17 @@ def topic_type(name: str, *, is_system: bool, order: bool = False, declared: str
 
 
 def ask_settings(topic: str) -> AskBroker:
-    """Ask for a topic's config. Answer: `read_topic_settings`."""
+    """Request a topic's config. Answer: `read_topic_settings`."""
     return AskBroker(RequestCode.GET_TOPIC_CONFIG, {"topic": topic})
 
 
 def ask_all_settings() -> AskBroker:
-    """Ask for the configs of all topics. Answer: `read_all_topic_settings`."""
+    """Request the configs of all topics. Answer: `read_all_topic_settings`."""
     return AskBroker(RequestCode.GET_ALL_TOPIC_CONFIG)
 
 
 def ask_route(topic: str) -> AskBroker:
-    """Ask the name server where a topic is. Answer: `read_route`."""
+    """Request a topic's route from the name server. Answer: `read_route`."""
     return AskBroker(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, name_server=True)
 
 
@@ -77,7 +75,7 @@ def change_settings(before: TopicSettings, after: TopicSettings) -> AskBroker:
 
 
 def attribute_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """``+key=value,-key`` from one set of attributes to another."""
+    """``+key=value,-key``: the difference between two sets of attributes."""
     set_anew = [f"+{key}={value}" for key, value in sorted(after.items()) if before.get(key) != value]
     gone = [f"-{key}" for key in sorted(before.keys() - after.keys())]
     return ",".join(set_anew + gone)

@@ -1,8 +1,8 @@
 """A composed message as a program that sends it: Java, Go, Python, and a call of mqadmin.
 
-The programs are whole and use the Apache clients (rocketmq-client, rocketmq-client-go/v2, rocketmq-client-python). What a
-client has no way to say is named in a comment instead of being left out silently. A stored message may hold anything, so all
-of it stands in literals, or in comments without line breaks: whoever runs such a program runs nothing that a message says.
+The programs are complete and use the Apache clients (rocketmq-client, rocketmq-client-go/v2, rocketmq-client-python). A comment
+names what a client cannot express. A stored message may hold anything, so its content appears only in literals, or in
+comments without line breaks: running such a program runs no code from the message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from monitoring.compose.delivery import DELAY, SHARDING_KEY, TIMER_DELAY_MS, TIM
 
 KEYS, TAGS = "KEYS", "TAGS"
 _NUMBERS = (DELAY, TIMER_DELAY_MS, TIMER_DELIVER_MS)
-"""Properties that are written as numbers; where they hold something else they are properties like any other."""
+"""Properties written as numbers; one that holds something else is written like any other property."""
 _DECIMAL = re.compile("0|[1-9][0-9]{0,18}")
 _SYSTEM = (KEYS, TAGS, SHARDING_KEY)
 _SYSTEM_NAME = re.compile("[A-Z0-9_]+|__.*", re.DOTALL)
@@ -63,7 +63,7 @@ func decoded(text string) []byte {
 
 
 def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
-    """A Java program; times of delivery need a client from 5.0 on."""
+    """A Java program; delivery times need a client from 5.0 on."""
     properties = message.properties
     texts = (_quoted(text) for text in (message.topic, properties.get(TAGS, ""), properties.get(KEYS, "")))
     lines = [f"Message message = new Message({', '.join(texts)}, {_java_body(message.body)});"]
@@ -107,7 +107,6 @@ public class Send {{
 
 
 def as_go(message: SendMessage, name_server: str, broker_name: str) -> str:
-    """A Go program."""
     properties = message.properties
     lines = [f"message := primitive.NewMessage({_quoted(message.topic)}, {_go_body(message.body)})"]
     if TAGS in properties:
@@ -168,7 +167,7 @@ func main() {{
 
 
 def as_python(message: SendMessage, name_server: str, _broker_name: str) -> str:
-    """A Python program, for rocketmq-client-python and for the package rocketmq that came before it."""
+    """A Python program, for rocketmq-client-python and its predecessor, the package rocketmq."""
     properties = message.properties
     lines = [f"message = Message({message.topic!r})"]
     if KEYS in properties:
@@ -218,7 +217,7 @@ def as_python(message: SendMessage, name_server: str, _broker_name: str) -> str:
 
 
 def _python_queue(message: SendMessage) -> str:
-    """Number of the queue, of ``count`` queues; empty where the client may choose."""
+    """Expression of the queue number, of ``count`` queues; empty if the client may choose."""
     if message.queue_id >= 0:
         return str(message.queue_id)
     key = message.properties.get(SHARDING_KEY)
@@ -226,7 +225,6 @@ def _python_queue(message: SendMessage) -> str:
 
 
 def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
-    """A call of mqadmin for a POSIX shell."""
     properties = message.properties
     call = ["mqadmin", "sendMessage", "-n", name_server, "-t", message.topic]
     for option, value in (("-k", properties.get(KEYS)), ("-c", properties.get(TAGS))):
@@ -249,10 +247,10 @@ def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
 
 
 def _mqadmin_changes(value: str) -> bool:
-    """Whether mqadmin may send something else.
+    """Whether mqadmin may send another text.
 
-    It trims, takes a quote off at either end (5.x only where there is one at both and none within), and reads what begins with
-    a dash as an option.
+    mqadmin trims, removes a quote at either end (5.x only if both ends have one and there is none within), and reads a leading
+    dash as an option.
     """
     return value != value.strip() or value.startswith(('"', "-")) or value.endswith('"')
 
@@ -286,7 +284,7 @@ def _is_text(body: bytes) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A literal that Java and Go read alike: JSON's. Go takes no byte order mark within a program."""
+    """A literal of JSON, which Java and Go read alike. Go accepts no byte order mark within a program."""
     return json.dumps(text, ensure_ascii=False).translate(_WRITTEN_OUT)
 
 

@@ -1,4 +1,4 @@
-"""When and where a composed message is delivered: delay levels, times, and queues by sharding key."""
+"""Delivery of a composed message: delay levels, times, and queues by sharding key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DELAY_LEVELS = 18
 
 
 class When(Enum):
-    """How the delivery of a message is put off, named by the property that says it."""
+    """How delivery is delayed; the value is the property that sets it."""
 
     NOW = ""
     LEVEL = DELAY
@@ -23,11 +23,6 @@ class When(Enum):
 
 
 def queue_of_key(key: str, queues: int) -> int:
-    """The queue to which the Java client's `SelectMessageQueueByHash` sends a sharding key.
-
-    Args:
-        key: Not empty.
-        queues: Queues that can be written, at least 1.
-    """
+    """The queue to which the Java client's `SelectMessageQueueByHash` sends a non-empty sharding key."""
     # Java's remainder has the sign of the dividend, and its absolute value is taken afterwards.
     return abs(java_string_hash(key)) % queues

@@ -1,12 +1,12 @@
-"""Variables in what is composed: ``${n}`` and its like, filled in anew for each message.
+"""Variables in composed messages: ``${n}`` and others, replaced for each message.
 
     ${n}            number of the message, from 1          ${n:6}          the same with zeros in front, here 000001
     ${uuid}         a random UUID                          ${random:1-9}   a whole number from 1 to 9
     ${now}          milliseconds since the epoch           ${now:iso}      the same as 2026-11-21T10:15:02.640Z
     ${pick:a|b|c}   one of the words                       $${             the characters ${
 
-Everything else stays as it is written. Text with ``${`` that is no variable is refused with its position, so that no message
-goes out with a slip of the pen in it.
+Other text stays unchanged. ``${`` without a known variable is refused with its position, so no message is sent with a typing
+error.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _RANGE = re.compile(r"(-?\d{1,18})-(-?\d{1,18})")
 
 
 class TemplateError(UsageError):
-    """A variable cannot be read; ``context`` has ``position`` and ``length`` of the place, in characters."""
+    """A variable is invalid; ``context`` has its ``position`` and ``length``, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What variables are filled in from: one for each message."""
+    """The values for the variables of one message."""
 
     number: int
     """From 1."""
@@ -45,22 +45,16 @@ Piece = str | Callable[[Moment], str]
 
 
 class Template:
-    """A text with variables, read once and filled in often.
-
-    Raises:
-        TemplateError: ``${`` begins no variable.
-    """
+    """A text with variables, parsed once and filled in often; a `TemplateError` says where ``${`` begins no known variable."""
 
     def __init__(self, text: str) -> None:
         self._pieces = tuple(_pieces(text))
 
     @property
     def varies(self) -> bool:
-        """Whether it has variables at all."""
         return any(not isinstance(piece, str) for piece in self._pieces)
 
     def fill(self, moment: Moment) -> str:
-        """The text of one message."""
         return "".join(piece if isinstance(piece, str) else piece(moment) for piece in self._pieces)
 
 

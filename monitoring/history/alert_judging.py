@@ -1,4 +1,4 @@
-"""`Judgement`: what the samples of a run say, whether the history can be written or not. On the history's thread."""
+"""`Judgement` judges the samples of a run, whether or not the history can be written. On the history's thread."""
 
 from __future__ import annotations
 
@@ -17,15 +17,11 @@ from monitoring.state import ClusterState
 logger = logging.getLogger(__name__)
 
 EVENTS_UNWRITTEN_MAX = 1_000
-"""Events that wait for a disk that is full."""
+"""Limit of events kept in memory while the disk is full."""
 
 
 class Judgement:
-    """Derives figures and finds events; keeps the events until they are written.
-
-    Args:
-        open_alerts: Opens the alerts, which judge what is sampled; tried again when it fails.
-    """
+    """Derives figures and finds events; keeps events until they are written. A failed opening of the alerts is repeated."""
 
     def __init__(self, open_alerts: Callable[[], AlertKeeper]) -> None:
         self.alerts: AlertKeeper | None = None
@@ -37,7 +33,7 @@ class Judgement:
         self._offsets = OffsetWatch()
 
     def try_alerts(self) -> None:
-        """Open the alerts if they are not, and it is time to."""
+        """Open the alerts unless they are open or a pause after a failure lasts."""
         if self.alerts is not None or self._pause.left_seconds:
             return
         try:
@@ -54,10 +50,10 @@ class Judgement:
             self.alerts_refusal = None
 
     def take(self, sample: HistorySample) -> ClusterState | None:
-        """Take a sample in; None when it belongs to a catalog that has been replaced.
+        """Judge a sample; returns None if its catalog has been replaced.
 
         Raises:
-            CodecError: It cannot be understood. Its events are kept all the same.
+            CodecError: The sample is invalid. Its events are kept nevertheless.
         """
         self._keep(sample.events)
         self.try_alerts()
@@ -71,19 +67,18 @@ class Judgement:
         return state
 
     def pass_by(self, sample: HistorySample) -> None:
-        """Take a sample in that is not recorded."""
+        """Judge a sample that is not recorded."""
         try:
             self.take(sample)
         except CodecError as error:
             logger.debug("a sample cannot be understood: %s", error.message)
 
     def end(self) -> None:
-        """Take in what the alerts have told of since the newest sample."""
+        """Keep the events of the alerts since the newest sample."""
         if self.alerts is not None:
             self._keep(self.alerts.events())
 
     def close(self) -> None:
-        """Close the alerts."""
         alerts, self.alerts = self.alerts, None
         if alerts is not None:
             alerts.close()

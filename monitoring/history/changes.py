@@ -1,4 +1,4 @@
-"""Finds what happened by comparing states: offsets of a group that were moved back. Pure."""
+"""Compares successive states and reports offsets of a group that moved back. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from monitoring.state import ClusterState
 
 
 class OffsetWatch:
-    """Follows the offsets of the groups. A clean consumer only moves them forward; a reset, or a person, moves them back."""
+    """Follows the offsets of the groups. A consumer moves them forward only; a reset moves them back."""
 
     def __init__(self) -> None:
         self._catalog: Catalog | None = None
         self._offset: Ints = np.zeros(0, np.int64)
 
     def look(self, state: ClusterState) -> list[Occurred]:
-        """What happened since the state before; nothing while the catalog is another one."""
+        """Events since the previous state; none if the catalog has changed."""
         before, self._offset = self._offset, state.position_offset
         known, self._catalog = self._catalog, state.catalog
         if known is not state.catalog:

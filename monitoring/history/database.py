@@ -1,24 +1,7 @@
-"""The database of the history: opening, its tables, and the numbers of subjects. Knows no sampling.
+"""The database of the history (docs/history.md): opening, its tables, and the numbers of subjects.
 
-::
-
-    runs      begin_ms, end_ms                     stretches of time with samples; outside of them there is a gap
-    subjects  id, kind, name                       what was measured (`monitoring.history.figures`)
-    layouts   id, figures                          figures of the rows of a kind, as a JSON list
-    clients   id, name                             client ids, for the figure ``owner``
-    points    tier, subject, start, held, layout, data
-    journal   start, data                          samples that are in no row of ``points`` yet, for a crash
-    events    id, at_ms, kind, subject, text       what happened
-    subscriptions  id, at_ms, grp, data            what a group subscribes from then on (`monitoring.history.subscriptions`)
-    letter_notes  message_id, mark, text, topic, queue_id, queue_offset, at_ms, changed   (`monitoring.history.notes`)
-    group_notes   grp, text, changed               a person's words on a group of consumers
-    meta      name, value
-
-A row of ``points`` begins with slot ``start`` (a number of slots of its tier since the epoch). With ``held`` 0 its data are
-the numbers of consecutive slots (`monitoring.history.tiers.encode`): in tier 0 one column a figure, in the others three
-times as many: all the smallest values, all the largest, all the last. With ``held`` 1 its data are one number a figure (plain
-little-endian float64) that stayed the same until the next row of the subject, or the end of the run: what does not change
-takes no room.
+A row of ``points`` with ``held`` 1 has one number a figure (plain little-endian float64) that stayed the same until the next
+row of the subject, or the end of the run. A constant figure thus takes almost no space.
 """
 
 from __future__ import annotations
@@ -36,7 +19,7 @@ FORMAT = 1
 FILE_NAME = "history.db"
 BUSY_SECONDS = 10.0
 OPENING_SECONDS = 0.25
-"""How long opening waits for a lock each time; who opens tries again, and may have to stop meanwhile."""
+"""How long each attempt to open waits for a lock; the caller tries again, and may have to stop meanwhile."""
 PRESENT = "present"
 """Name in ``meta``: the end of the newest sample, ms. Runs that begin later were recorded while the clock was ahead."""
 CACHE_KIB = 16 * 1024
@@ -71,10 +54,10 @@ CREATE TABLE IF NOT EXISTS group_notes (grp TEXT PRIMARY KEY, text TEXT NOT NULL
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Open the history for writing; a damaged one is set aside and a new one begun. It gives up on a lock soon: `be_patient`.
+    """Open the history for writing; a damaged file is renamed and a new one created. Lock waits are short until `be_patient`.
 
     Raises:
-        StoreError: It cannot be opened, or was written by a newer Orbit.
+        StoreError: It cannot be opened, or a newer Orbit wrote it.
     """
     return open_or_begin_anew(path, "history", _open)
 
@@ -87,7 +70,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def be_patient(connection: sqlite3.Connection) -> None:
-    """Wait for locks of others from now on, up to `BUSY_SECONDS`."""
+    """Raise the wait for locks to `BUSY_SECONDS`."""
     connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1_000)}")
 
 
@@ -96,7 +79,7 @@ def _open(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA page_size=8192")
         connection.execute("PRAGMA journal_mode=WAL")
-        # In WAL mode this loses at most the last commits when the power fails; the file stays whole.
+        # In WAL mode a power failure loses at most the last commits; the file stays consistent.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         (found,) = connection.execute("PRAGMA user_version").fetchone()
@@ -114,9 +97,9 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 class Numbers:
-    """Numbers that stand for names in the rows. To be used on the writing thread, not within a transaction.
+    """Numbers of the names in rows. Used on the writing thread outside of transactions.
 
-    What is remembered here must be on the disk, and a transaction may be rolled back.
+    A transaction may be rolled back, but the cached numbers must be on the disk.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -126,7 +109,7 @@ class Numbers:
         self._layouts = {text: number for number, text in connection.execute("SELECT * FROM layouts")}
 
     def subjects(self, kind: str, names: Iterable[str]) -> list[int]:
-        """Numbers of subjects; new ones are written down."""
+        """Numbers of subjects; new ones are stored."""
         wanted = [(kind, name) for name in names]
         new = [key for key in wanted if key not in self._subjects]
         if new:
@@ -138,27 +121,21 @@ class Numbers:
         return [self._subjects[key] for key in wanted]
 
     def client(self, name: str) -> int:
-        """Number of a client."""
-        number = self._clients.get(name)
-        if number is None:
-            number = max(self._clients.values(), default=0) + 1
-            self._connection.execute("INSERT INTO clients VALUES (?, ?)", (number, name))
-            self._clients[name] = number
-        return number
+        return self._number("clients", self._clients, name)
 
     def layout(self, figures: Sequence[str]) -> int:
-        """Number of a list of figures."""
-        text = json.dumps(list(figures))
-        number = self._layouts.get(text)
-        if number is None:
-            number = max(self._layouts.values(), default=0) + 1
-            self._connection.execute("INSERT INTO layouts VALUES (?, ?)", (number, text))
-            self._layouts[text] = number
-        return number
+        return self._number("layouts", self._layouts, json.dumps(list(figures)))
+
+    def _number(self, table: str, known: dict[str, int], text: str) -> int:
+        if text not in known:
+            number = max(known.values(), default=0) + 1
+            self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, text))  # noqa: S608  one of ours
+            known[text] = number
+        return known[text]
 
 
 class transaction:  # noqa: N801  reads as a statement
-    """``with transaction(connection):`` all of it or nothing."""
+    """``with transaction(connection):`` commits all or nothing."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -171,29 +148,27 @@ class transaction:  # noqa: N801  reads as a statement
             if kind is None:
                 self._connection.execute("COMMIT")
         finally:
-            # A full disk may have rolled it back already, or have left it open when it was to be committed.
+            # A full disk may have rolled it back already, or have left it open at the commit.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
 
 def layouts_of(connection: sqlite3.Connection) -> dict[int, list[str]]:
-    """Figures by the number of their layout."""
     return {number: json.loads(text) for number, text in connection.execute("SELECT id, figures FROM layouts")}
 
 
 def meta(connection: sqlite3.Connection, name: str, default: int) -> int:
-    """A number kept under a name."""
+    """A number stored under a name."""
     row = connection.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
     return int(row[0]) if row else default
 
 
 def set_meta(connection: sqlite3.Connection, name: str, value: int) -> None:
-    """Keep a number under a name."""
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
 
 def used_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file that hold something; deleted ones are used again before it grows."""
+    """Bytes of the file in use; free pages are reused before the file grows."""
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
     (size,) = connection.execute("PRAGMA page_size").fetchone()
@@ -201,10 +176,10 @@ def used_bytes(connection: sqlite3.Connection) -> int:
 
 
 def rolled_until_ms(connection: sqlite3.Connection, tier: int) -> int:
-    """Until when a tier is complete; -1 when nothing of it is there. Tier 0 is always complete."""
+    """Time until which a tier is filled; -1 if nothing of it is. Tier 0 is always complete."""
     return meta(connection, f"rolled_{tier}", -1)
 
 
 def retained_from_ms(connection: sqlite3.Connection, tier: int) -> int:
-    """From when on a tier is still there."""
+    """Time of the oldest samples that a tier keeps."""
     return meta(connection, f"retained_{tier}", -HOUR_MS)

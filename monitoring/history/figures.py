@@ -1,15 +1,4 @@
-"""What of a `ClusterState` is kept: subjects by kind, and their figures in columns. Pure.
-
-========== =========================== =====================================================
-kind       name                        figures
-========== =========================== =====================================================
-totals     (empty)                     those of `ClusterState.totals`
-topic      topic                       put_rate, got_rate, kept_messages
-group      group                       lag_messages, behind_ms, got_rate, members
-queue      topic/queue id              min_offset, max_offset, put_rate
-position   group/topic/queue id        offset, lag_messages, behind_ms, owner
-level      number of the delay level   pending, overdue_ms, delivered_rate, late_p50_ms, late_p99_ms
-========== =========================== =====================================================
+"""The recorded part of a `ClusterState`: subjects by kind, and their figures in columns (docs/history.md, “Subjects”). Pure.
 
 ``owner`` is the number of a client in the table ``clients``. An unknown value is NaN, never -1.
 """
@@ -49,7 +38,7 @@ class KindSample:
 
 
 class Names:
-    """Names of the subjects of a catalog; made once for each."""
+    """Names of the subjects of a catalog, built once."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -61,13 +50,7 @@ class Names:
 
 
 def samples_of(state: ClusterState, names: Names, client_number: Callable[[str], int]) -> list[KindSample]:
-    """Everything to keep of a state.
-
-    Args:
-        state: The state.
-        names: Of its catalog.
-        client_number: Number of a client by its id.
-    """
+    """All samples of a state; ``client_number`` returns the number of a client id."""
     totals = sorted(state.totals)
     numbers = np.array([client_number(client) for client in state.owners] + [np.nan])
     delays = state.delays
@@ -99,7 +82,7 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
 
 def _kind(kind: str, names: Sequence[str], *columns: Floats) -> KindSample:
     figures = FIGURES[kind]
-    # Digits of a rate beyond the seventh say nothing, and cannot be compressed.
+    # Digits of a rate beyond the seventh are noise, and cannot be compressed.
     tidy = [rounded(values) if name.endswith("_rate") else values for name, values in zip(figures, columns, strict=True)]
     return KindSample(kind, names, figures, np.stack(tidy, axis=1))
 
@@ -110,11 +93,7 @@ def _known(values: Ints) -> Floats:
 
 
 def split_name(name: str) -> tuple[str, str, str]:
-    """Kind, subject and figure of a series name: ``group:billing.lag_messages``, ``totals.put_rate``.
-
-    Raises:
-        ValueError: It is no such name.
-    """
+    """Kind, subject and figure of a series name (``group:billing.lag_messages``, ``totals.put_rate``), else a `ValueError`."""
     subject, dot, figure = name.rpartition(".")
     kind, colon, rest = subject.partition(":")
     if not dot or not figure or (kind not in FIGURES and subject != TOTALS) or (kind in FIGURES and not colon):

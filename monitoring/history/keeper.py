@@ -1,8 +1,8 @@
-"""`HistoryKeeper`: the history of one broker, on a thread of its own in the worker process.
+"""`HistoryKeeper`: the history of one broker, on its own thread in the worker process.
 
-The broker's loop only puts a snapshot on a queue, once a second. All else (deriving, packing, writing, filling the coarser
-tiers) is done by the thread `history`, which leaves most of the processor's time to the broker. When it cannot write, or is
-too slow, there is a gap in the history and nothing else. When the database cannot be opened, it is tried again.
+The broker's loop only puts a snapshot on a queue, once a second. The thread `history` does the rest (deriving, packing,
+writing, filling the coarser tiers) and leaves most of the processor to the broker. If it cannot write or is too slow, the
+history has a gap. If the database cannot be opened, the thread tries again.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ logger = logging.getLogger(__name__)
 
 FOLDER = "orbit"
 WAITING_MAX = 60
-"""Samples that may wait to be written; more are left out."""
+"""Samples that may be pending; further ones are dropped."""
 TURNS_MAX = 20
 """Pieces of upkeep between two samples."""
 WORK_SECONDS, REST_SECONDS = 0.002, 0.018
-"""A tenth of one processor at most, in pieces that no request notices."""
+"""At most a tenth of one processor, in pieces too short to delay a request."""
 CLOSE_SECONDS = 5.0
 
 
@@ -58,49 +58,36 @@ def open_history(
     cluster: str = "",
     of_connection: bool = False,
 ) -> HistoryKeeper:
-    """The history of the broker on a store; it is kept in ``orbit/history.db`` there, and the alerts in ``orbit/alerts.db``.
+    """Open the history of the broker on a store: ``orbit/history.db``, and the alerts in ``orbit/alerts.db``.
 
     Args:
         store: Directory of the store; the caller owns it.
-        clock: ms since the epoch, as snapshots have it.
-        bytes_max: What the history may take on the disk.
-        started_ms: Since when the broker runs; None: since now.
-        cluster: What is recorded, for those that are told of alerts.
+        clock: ms since the epoch, as in snapshots.
+        bytes_max: Limit of the database.
+        started_ms: Start of the broker; None: now.
+        cluster: Name of the cluster in posts of alerts.
         of_connection: Whether the broker runs elsewhere, so that only the recording begins and ends here.
     """
     folder = store / FOLDER
-
-    def open_alerts() -> AlertKeeper:
-        return AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster)
-
     return HistoryKeeper(
         folder / FILE_NAME,
         clock=clock,
         bytes_max=bytes_max,
         started_ms=started_ms,
-        open_alerts=open_alerts,
+        open_alerts=lambda: AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster),
         run=OF_CONNECTION if of_connection else OF_BROKER,
     )
 
 
 def open_as_guest(store: Path, *, clock: Callable[[], int], cluster: str = "") -> HistoryGuest:
-    """The history that another process records on a store; as `open_history`."""
+    """Open the history that another process records on a store; as `open_history`."""
     folder = store / FOLDER
     alerts = AlertKeeper(folder / ALERTS_NAME, clock=clock, cluster=cluster, judges=False)
     return HistoryGuest(folder / FILE_NAME, alerts)
 
 
 class HistoryKeeper:
-    """Takes samples and answers questions, from any thread.
-
-    Args:
-        path: The database.
-        clock: ms since the epoch.
-        bytes_max: What it may take.
-        started_ms: Since when the broker runs; None: since now.
-        open_alerts: Opens the alerts, which judge what is recorded.
-        run: What begins and ends with it.
-    """
+    """Takes samples and answers questions, from any thread; arguments as of `open_history`."""
 
     def __init__(
         self,
@@ -115,7 +102,7 @@ class HistoryKeeper:
         self._path = path
         self._words = run
         self._clock = clock
-        # The database may take a while to open, and what is sampled meanwhile comes after the start.
+        # Opening the database may take a while, and samples of that time must be later than the start.
         self._started_ms = clock() if started_ms is None else started_ms
         self._bytes_max = bytes_max
         self._samples: queue.Queue[HistorySample | None] = queue.Queue(WAITING_MAX)
@@ -127,7 +114,7 @@ class HistoryKeeper:
         self._pause = GrowingPause()
         self._is_begun = False
         self._missing = 0
-        """Samples that came since the history could not be opened."""
+        """Samples since the history could not be opened."""
         self._left_out = 0
         self._unsent: Catalog | None = None
         self._unsent_events: list[Occurred] = []
@@ -135,8 +122,8 @@ class HistoryKeeper:
         self._thread.start()
 
     def take(self, sample: HistorySample) -> None:
-        """Take in a sample; never waits. To be called on one thread."""
-        # A catalog or an event of a sample that is left out comes with the next one.
+        """Queue a sample; never blocks. Called on one thread."""
+        # A catalog or an event of a dropped sample is sent with the next one.
         catalog = sample.catalog or self._unsent
         events = [*self._unsent_events, *sample.events]
         try:
@@ -152,12 +139,12 @@ class HistoryKeeper:
     def answer(
         self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
     ) -> HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done:
-        """Answer a question; may block for as long as a read of the disk takes.
+        """Answer a question; may block on the disk.
 
         Raises:
-            UsageError: The question makes no sense.
+            UsageError: The question is invalid.
             StoreError: The history cannot be read or written.
-            WorkerError: It is not open, or not any more.
+            WorkerError: It is not open yet, or closed.
         """
         self._opened.wait(CLOSE_SECONDS)
         if not isinstance(query, ReadHistory | ReadEvents | ReadOwnership | NoteQuery):
@@ -166,15 +153,7 @@ class HistoryKeeper:
         if queries is None:
             raise self._refusal or WorkerError("the history is not open yet, or not any more; try again in a moment")
         try:
-            match query:
-                case ReadOwnership():
-                    return queries.ownership(query)
-                case ReadHistory():
-                    return queries.lines(query)
-                case ReadEvents():
-                    return queries.events(query)
-                case _:
-                    return answer_on_notes(self._path, query)
+            return answer_on_notes(self._path, query) if isinstance(query, NoteQuery) else queries.answer(query)
         except sqlite3.ProgrammingError as error:
             raise WorkerError("the history was closed meanwhile; try again in a moment") from error
         except (sqlite3.Error, ValueError) as error:
@@ -189,11 +168,11 @@ class HistoryKeeper:
         return alerts.answer(query)
 
     def close(self) -> None:
-        """Write everything down and end the thread."""
+        """Write all pending samples and end the thread."""
         self._pacer.hurry()
         if not self._thread.is_alive():
             return
-        # When it is full, the thread takes one out soon.
+        # If the queue is full, the thread takes a sample out soon.
         with contextlib.suppress(queue.Full):
             self._samples.put(None, timeout=CLOSE_SECONDS)
         self._thread.join(CLOSE_SECONDS)
@@ -212,7 +191,6 @@ class HistoryKeeper:
             self._judgement.close()
 
     def _keep(self) -> None:
-        """Record until told to stop; whatever is in the way is waited for."""
         while True:
             try:
                 self._record()
@@ -220,7 +198,7 @@ class HistoryKeeper:
                 if isinstance(error, sqlite3.OperationalError):
                     self._refuse(StoreError(f"the history {self._path} cannot be opened: {error}", path=str(self._path)))
                 elif self._set_aside(error) and self._pause.is_over:
-                    # A new file that is damaged as well is waited for.
+                    # If the new file is damaged too, pause.
                     self._pause.failed()
                     continue
             except OrbitError as error:
@@ -235,7 +213,6 @@ class HistoryKeeper:
                 return
 
     def _record(self) -> None:
-        """Open the database and write samples until told to stop."""
         connection = open_database(self._path)
         queries: HistoryQueries | None = None
         try:
@@ -262,7 +239,7 @@ class HistoryKeeper:
         self._missing = 0
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> bool:
-        """Make room for a new file; False when that is not possible now."""
+        """Rename the damaged file; False if that fails now."""
         logger.warning("the history %s is damaged: %s", self._path, error)
         try:
             set_aside(self._path, "history")
@@ -273,7 +250,7 @@ class HistoryKeeper:
         return True
 
     def _refuse(self, error: OrbitError) -> None:
-        """Say why nothing is recorded now: to those that ask, and once in the log."""
+        """Report why nothing is recorded: in answers, and once in the log."""
         text = f"{error.message}; it is tried again at least once a minute, and nothing is recorded meanwhile"
         if self._refusal is None or self._refusal.message != text:
             logger.error("the history has a gap: %s", text)
@@ -281,7 +258,7 @@ class HistoryKeeper:
         self._opened.set()
 
     def _wait(self) -> bool:
-        """Judge samples without recording them until it is time to try again; False when told to stop."""
+        """Judge samples without recording them until the next attempt; False when closed."""
         self._pause.failed()
         while left_seconds := self._pause.left_seconds:
             try:
@@ -306,7 +283,7 @@ class HistoryKeeper:
 
 
 class _Session:
-    """Work on one open database. A full disk or a locked file is told once, and tried again at the next sample."""
+    """Work on one open database. A full disk or a locked file is logged once, and tried again at the next sample."""
 
     def __init__(
         self,
@@ -329,12 +306,7 @@ class _Session:
         self._writes = recorder.writes
 
     def begin(self, started_ms: int, *, again: bool) -> None:
-        """Write down that the run began.
-
-        Args:
-            started_ms: When.
-            again: Whether this run has begun already; it is not written twice in one file.
-        """
+        """Record the begin of the run, unless ``again``: one file gets one event of a run."""
         run = self._run
         was_open = bool(meta(self._connection, "open", 0))
         if again and was_open:
@@ -357,16 +329,12 @@ class _Session:
         except CodecError as error:
             self._tell(error.message)
         else:
-            # Most samples stay in memory, and say nothing of the disk.
+            # Most samples stay in memory, and do not show whether the disk works.
             if self._recorder.writes != self._writes:
                 self._writes, self._told = self._recorder.writes, ""
 
     def tidy(self, now_ms: int) -> bool:
-        """Do a piece of upkeep; returns whether there may be more.
-
-        Args:
-            now_ms: Of the newest sample: the clock may have leapt since.
-        """
+        """Do a piece of upkeep at the time of the newest sample; returns whether there may be more."""
         try:
             return self._upkeep.turn(now_ms)
         except sqlite3.OperationalError as error:
@@ -395,8 +363,6 @@ class _Session:
 
 
 class _Pacer:
-    """Rests after each stretch of work, until told to hurry."""
-
     def __init__(self) -> None:
         self._hurried = threading.Event()
         self._began = time.perf_counter()

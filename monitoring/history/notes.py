@@ -1,6 +1,6 @@
-"""Notes on dead letters in the database of the history: reading, changing, and taking over those of a window's settings.
+"""Notes on dead letters in the database of the history: reading, changing, and importing those of a window's settings.
 
-Each question opens a connection of its own, because both the process that records and its guests change notes.
+Each question opens its own connection, because both the recording process and its guests change notes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from monitoring.letter_notes import NEW, OPEN, RESENT, LetterNote, notes_from_js
 from monitoring.outside import read_json
 
 LETTERS_MAX = 50_000
-"""Dead letters with a note; beyond it the notes that were changed least recently are removed."""
+"""Limit of dead letters with a note; beyond it the least recently changed notes are removed."""
 GROUPS_MAX = 1_000
 
 _LETTER = """
@@ -58,11 +58,7 @@ _TRIM_GROUPS = "DELETE FROM group_notes WHERE grp IN (SELECT grp FROM group_note
 
 
 def answer_on_notes(path: Path, query: NoteQuery) -> LetterNotePage | Done:
-    """Answer a question on notes.
-
-    Args:
-        path: The database of the history; it exists.
-        query: The question.
+    """Answer a question on notes. The database of the history exists.
 
     Raises:
         UsageError: The question names too many dead letters.
@@ -74,7 +70,7 @@ def answer_on_notes(path: Path, query: NoteQuery) -> LetterNotePage | Done:
 
 
 def carried_out(connection: sqlite3.Connection, query: NoteQuery) -> LetterNotePage | Done:
-    """As `answer_on_notes`, with a connection of the caller."""
+    """`answer_on_notes` with a connection of the caller."""
     ids = [] if isinstance(query, NoteGroup | AdoptNotes) else query.message_ids
     if len(ids) > LETTERS_ASKED_MAX:
         raise UsageError(f"one question has {LETTERS_ASKED_MAX:,} dead letters at most, not {len(ids):,}")

@@ -15,7 +15,7 @@ from monitoring.series import Floats
 
 @dataclass(frozen=True, slots=True)
 class SubjectRows:
-    """One kind's part of a block, cut to what it holds."""
+    """One kind's part of a block."""
 
     kind: str
     figures: tuple[str, ...]
@@ -25,22 +25,18 @@ class SubjectRows:
 
 
 class OpenBlock:
-    """Samples from one slot to the end of its minute.
-
-    Args:
-        begin: Slot of tier 0 that it begins with.
-    """
+    """Samples from slot ``begin`` of tier 0 to the end of its minute."""
 
     def __init__(self, begin: int) -> None:
         self.begin = begin
         self.end = (begin // RAW_SLOTS + 1) * RAW_SLOTS
-        """Slot that the next block begins with, if the run goes on."""
+        """First slot of the next block, if the run continues."""
         self._sampled: NDArray[np.bool_] = np.zeros(self.end - begin, bool)
         self._kinds: dict[str, _Kind] = {}
 
     @property
     def last(self) -> int:
-        """Slot of the newest sample; the one before ``begin`` when there is none."""
+        """Slot of the newest sample; the one before ``begin`` if there is none."""
         found = np.flatnonzero(self._sampled)
         return self.begin + int(found[-1]) if len(found) else self.begin - 1
 
@@ -50,20 +46,20 @@ class OpenBlock:
         return self._sampled[: self.last - self.begin + 1]
 
     def add(self, slot: int, kind: str, figures: Sequence[str], subjects: Sequence[int], values: Floats) -> None:
-        """Put one kind's values [subjects, figures] into a slot of this block."""
+        """Add one kind's values [subjects, figures] of a slot."""
         self._sampled[slot - self.begin] = True
         if kind not in self._kinds:
             self._kinds[kind] = _Kind(len(self._sampled), figures)
         self._kinds[kind].add(slot - self.begin, figures, subjects, values)
 
     def kinds(self, first: int | None = None) -> list[SubjectRows]:
-        """What it holds, from slot ``first`` on. The arrays are views."""
+        """The samples by kind, from slot ``first`` on. The arrays are views."""
         begin = 0 if first is None else first - self.begin
         end = self.last - self.begin + 1
         return [part.rows(kind, begin, end) for kind, part in self._kinds.items()]
 
     def subject(self, kind: str, subject: int, figure: str) -> Floats | None:
-        """A copy of one figure's values from ``begin`` on; None when it is not in here."""
+        """A copy of one figure's values from ``begin`` on; None if the block has none."""
         part = self._kinds.get(kind)
         return None if part is None else part.one(subject, figure, self.last - self.begin + 1)
 
@@ -82,11 +78,7 @@ class OpenBlock:
         return packed
 
     def replay(self, first: int, data: bytes) -> None:
-        """Take in what `journal` gave.
-
-        Raises:
-            ValueError: These are no such bytes.
-        """
+        """Add the samples of a `journal`; raises `ValueError` if the bytes are invalid."""
         count, sampled, parts = msgpack.unpackb(data)
         known = np.unpackbits(np.frombuffer(sampled, np.uint8))[:count].astype(bool)
         for kind, figures, raw_ids, raw in parts:

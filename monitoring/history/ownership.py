@@ -1,4 +1,4 @@
-"""Who owned which queue of a group when: stretches of the recorded figure ``owner``. Reads only."""
+"""Owners of a group's queues over time: intervals of the recorded figure ``owner``. Reads only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from monitoring.history.figures import POSITION
 from monitoring.series import Floats, Ints
 
 AFTER_SLASH = "0"
-"""The character that follows the one between group and topic."""
+"""The character after the slash between group and topic: upper bound of a range of names."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PositionPlace:
-    """A position that was recorded: a queue of a topic, and the name of its subject."""
+    """A recorded position: a queue of a topic, and the name of its subject."""
 
     topic: str
     queue_id: int
@@ -26,7 +26,7 @@ class PositionPlace:
 
 
 def positions_of(connection: sqlite3.Connection, group: str) -> list[PositionPlace]:
-    """The positions that were ever recorded of a group, by topic and queue."""
+    """All positions that were ever recorded of a group, by topic and queue."""
     rows = connection.execute(
         "SELECT name FROM subjects WHERE kind=? AND name>=? AND name<?", (POSITION, f"{group}/", f"{group}{AFTER_SLASH}")
     )
@@ -39,14 +39,13 @@ def positions_of(connection: sqlite3.Connection, group: str) -> list[PositionPla
 
 
 def client_names(connection: sqlite3.Connection) -> dict[int, str]:
-    """Client ids by their numbers in the figure ``owner``."""
     return {int(number): str(name) for number, name in connection.execute("SELECT id, name FROM clients")}
 
 
 def owned_stretches(
     places: Sequence[PositionPlace], lines: HistoryLines, names: Mapping[int, str], places_max: int
 ) -> Ownership:
-    """Put the points of the first ``places_max`` places together to stretches of one owner each."""
+    """Merge the points of the first ``places_max`` places into intervals of one owner each."""
     answer = Ownership([], [], [], [], [], left_out=max(0, len(places) - places_max))
     for place, times, last in zip(places, lines.times_ms, lines.last, strict=False):
         for from_ms, to_ms, owner in _stretches(np.frombuffer(times, "<i8"), np.frombuffer(last, "<f8"), lines.step_ms):

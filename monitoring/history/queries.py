@@ -1,4 +1,4 @@
-"""Answers questions about the history: lines for charts, and events. Reads only, on any one thread at a time."""
+"""Answers questions about the history: lines for charts, and events. Reads only, on one thread at a time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ EVENTS_MAX = 10_000
 
 
 class HistoryQueries:
-    """Reads one database, and what its recorder still has in memory.
-
-    Args:
-        path: The database.
-        recorder: Who writes it; None: another process does, and what it has in memory is not known here.
-    """
+    """Reads one database and the samples that its recorder has in memory; None: another process records."""
 
     def __init__(self, path: Path, recorder: Recorder | None) -> None:
         self._recorder = recorder
@@ -37,28 +32,33 @@ class HistoryQueries:
         self._turn = threading.Lock()
 
     def close(self) -> None:
-        """Close the connection; waits for a running query."""
+        """Close the connection after the running query."""
         with self._turn:
             self._connection.close()
 
-    def lines(self, query: ReadHistory) -> HistoryLines:
-        """Points of series, thinned out to the smallest, largest and last of each stretch.
+    def answer(self, query: ReadHistory | ReadEvents | ReadOwnership) -> HistoryLines | EventPage | Ownership:
+        """Answer a question.
 
         Raises:
-            UsageError: The question makes no sense.
+            UsageError: The question is invalid.
             sqlite3.Error: The database cannot be read.
         """
+        match query:
+            case ReadOwnership():
+                return self.ownership(query)
+            case ReadHistory():
+                return self.lines(query)
+            case ReadEvents():
+                return self.events(query)
+
+    def lines(self, query: ReadHistory) -> HistoryLines:
+        """Points of series, thinned to the smallest, largest and last of each interval."""
         _check(query)
         with self._turn:
             return self._lines(query)
 
     def events(self, query: ReadEvents) -> EventPage:
-        """Events, newest first.
-
-        Raises:
-            UsageError: The question makes no sense.
-            sqlite3.Error: The database cannot be read.
-        """
+        """Events, newest first."""
         if not 1 <= query.count <= EVENTS_MAX:
             raise UsageError(f"a page has 1 to {EVENTS_MAX:,} events, not {query.count:,}")
         marks = ", ".join("?" * len(query.kinds))
@@ -75,12 +75,7 @@ class HistoryQueries:
         return EventPage(total, *(list(column) for column in columns))
 
     def ownership(self, query: ReadOwnership) -> Ownership:
-        """Which client of a group owned which queue when.
-
-        Raises:
-            UsageError: The question makes no sense.
-            sqlite3.Error: The database cannot be read.
-        """
+        """Owners of a group's queues over time."""
         with self._turn:
             places = positions_of(self._connection, query.group)
             names = [f"position:{place.subject}.owner" for place in places[:SERIES_MAX]]
@@ -90,15 +85,13 @@ class HistoryQueries:
             _check(lines)
             return owned_stretches(places, self._lines(lines), client_names(self._connection), SERIES_MAX)
 
-    # ---- inside ----
-
     def _lines(self, query: ReadHistory) -> HistoryLines:
         names = [split_name(name) for name in query.names]
         open_parts: list[tuple[int, Floats] | None] = []
         self._connection.execute("BEGIN")
         try:
             with self._recorder.lock if self._recorder is not None else nullcontext():
-                # What is in memory and what is in rows are of the same moment: that of the first read.
+                # Memory and rows must be of the same moment: that of the first read.
                 runs = Runs(self._connection)
                 subjects = [subject_number(self._connection, kind, name) for kind, name, _figure in names]
                 block = self._recorder.block if self._recorder is not None else None
@@ -141,8 +134,6 @@ class HistoryQueries:
 
 
 class _Line:
-    """Collects the points of one series, in order of time."""
-
     def __init__(self) -> None:
         self._parts: list[tuple[Ints, Floats, Floats, Floats]] = []
         self._spacing: list[Ints] = []
@@ -153,7 +144,7 @@ class _Line:
         self._spacing.append(np.full(int(known.sum()), tier.step_ms, np.int64))
 
     def thinned(self, step_ms: int) -> tuple[Ints, Floats, Floats, Floats]:
-        """Times, smallest, largest and last of each stretch; a NaN where a gap was."""
+        """Times, smallest, largest and last of each interval; a NaN at each gap."""
         if not self._parts:
             return np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0)
         times, low, high, last = (np.concatenate(column) for column in zip(*self._parts, strict=True))

@@ -1,9 +1,9 @@
-"""`SteadyTime`: the time by which old rows are dropped: the wall clock's, but for leaps forward that have not lasted yet.
+"""`SteadyTime`: the time by which old rows are deleted. It is the wall clock's, except after leaps forward.
 
-A clock that was set ahead by mistake looks like a pause in which nothing was recorded, and what is dropped because of it does
-not come back when the clock is put right. So a pause does not count at once: the time falls behind by it, catches up a second
-for each one that is recorded, and is the wall clock's again when a day has been recorded since. Only the runs of the database
-count, so that the next start knows as much.
+A clock that was set ahead by mistake looks like a pause of the recording, and rows deleted because of it are lost even after
+the clock is corrected. Therefore a pause does not count at once: the steady time falls behind the clock by it, catches up one
+second for each recorded second, and equals the clock again after a day of recording. It depends only on the runs in the
+database, so a restart changes nothing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ import sqlite3
 from monitoring.history.tiers import DAY_MS, MINUTE_MS
 
 PAUSE_MS = MINUTE_MS
-"""A longer time without a sample is a pause, or a leap."""
+"""A longer time without a sample is a pause or a leap."""
 LASTED_MS = DAY_MS
-"""So much recorded time makes any leap believed."""
+"""After this much recorded time every leap counts."""
 
 
 class SteadyTime:
-    """Follows the clock of one database. On one thread.
-
-    Args:
-        connection: To read the runs from.
-    """
+    """Follows the clock of one database, by its runs. On one thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -33,18 +29,14 @@ class SteadyTime:
         """Since the last pause that counts."""
 
     def at(self, now_ms: int) -> int:
-        """The time to go by; never later than the clock.
-
-        Args:
-            now_ms: Of the newest sample, ms since the epoch.
-        """
+        """The steady time at that of the newest sample, ms since the epoch; never later."""
         if self._reached_ms is None or now_ms < self._reached_ms:
             self._recall(now_ms)
         self._go_to(now_ms)
         return now_ms - self._behind_ms
 
     def _recall(self, now_ms: int) -> None:
-        """Begin with what was recorded before a time; what lies after it was recorded by a clock that was ahead."""
+        """Start from the runs before a time; later ones were recorded while the clock was ahead."""
         self._reached_ms, self._behind_ms, self._recorded_ms = None, 0, 0
         query = "SELECT begin_ms, end_ms FROM runs WHERE begin_ms <= ? ORDER BY begin_ms"
         for begin_ms, end_ms in self._connection.execute(query, (now_ms,)):

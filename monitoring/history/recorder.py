@@ -1,8 +1,8 @@
-"""`Recorder`: cluster states once a second become rows of the history.
+"""`Recorder` turns cluster states, one a second, into rows of the history.
 
-A sample is in memory first, in the journal after at most `JOURNAL_SLOTS` seconds, and in rows when its minute is over; a
-crash loses what was in memory only. Everything here runs on one thread, but for `Recorder.lock`, under which a query copies
-what is still in memory and begins to read what is not.
+A sample is first in memory, after at most `JOURNAL_SLOTS` seconds in the journal, and at the end of its minute in rows; a
+crash loses only samples in memory. All of this runs on one thread. `Recorder.lock` protects the block in memory, which a query
+copies when it begins to read.
 """
 
 from __future__ import annotations
@@ -32,12 +32,7 @@ RowTuple = tuple[int, int, int, int, int, bytes]
 
 
 class Recorder:
-    """Writes one database.
-
-    Args:
-        connection: For writing.
-        pace: Called between pieces of work; it may wait, to leave the processor to the broker.
-    """
+    """Writes one database. ``pace`` is called between pieces of work; it may pause, to leave the processor to the broker."""
 
     def __init__(self, connection: sqlite3.Connection, *, pace: Callable[[], None] = lambda: None) -> None:
         self.lock = threading.Lock()
@@ -51,25 +46,25 @@ class Recorder:
         self._journaled = 0
         self._replaced = ReplacedTime(connection, 0)
         self.writes = 0
-        """Times that samples came onto the disk."""
+        """Writes of samples to the disk."""
         self._is_torn = False
         """Whether samples of a run that ended with an error may still be in the journal."""
         self._held: dict[int, tuple[int, bytes]] = {}
-        """Values that hold for a subject until its next row: layout and data."""
+        """Constant values of a subject since its last row: layout and data."""
         self._replay()
 
     def add(self, state: ClusterState) -> None:
-        """Take in a state; the second one in the same second is left out.
+        """Add a state; a second one in the same second is dropped.
 
         Raises:
-            sqlite3.Error: It cannot be written; the samples that are in no journal are lost then, and a new run begins.
+            sqlite3.Error: It cannot be written. Samples that are in no journal are lost, and a new run begins.
         """
         slot = state.taken_ms // STEP_MS
         block = self.block
         if block is not None and block.last - GAP_SLOTS < slot <= block.last:
             return
         if block is not None and not block.last < slot <= block.last + GAP_SLOTS:
-            # A clock set back begins a new run, as does a silence.
+            # A clock set back begins a new run, and so does a gap.
             self.end_run()
         elif block is not None and slot >= block.end:
             self._commit()
@@ -80,11 +75,7 @@ class Recorder:
             self._write_journal()
 
     def end_run(self) -> None:
-        """Write everything down; what comes later is separated from it by a gap.
-
-        Raises:
-            sqlite3.Error: As `add`.
-        """
+        """Write all samples and end the run; a gap separates it from later samples."""
         try:
             self._commit(ends=True)
         finally:
@@ -92,7 +83,7 @@ class Recorder:
             self._held.clear()
 
     def forget(self) -> None:
-        """Drop what is in memory, after an error; what is in the journal becomes rows before the next sample."""
+        """Drop the samples in memory after an error; those in the journal become rows before the next sample."""
         self._is_torn = True
         with self.lock:
             self.block = None
@@ -148,7 +139,7 @@ class Recorder:
         set_meta(self._connection, PRESENT, (last + 1) * STEP_MS)
 
     def _commit(self, *, ends: bool = False) -> None:
-        """Turn the block into rows, the last ones of the run or not; it is gone afterwards, also after an error."""
+        """Turn the block into rows, the last ones of the run or not; afterwards it is gone, even after an error."""
         block = self.block
         if block is None:
             return
@@ -174,7 +165,7 @@ class Recorder:
             made += self._rows_of(block, part)
         seen = {subject for part in block.kinds() for subject in part.subjects}
         for subject in [subject for subject in self._held if subject not in seen]:
-            # It is gone: from here on nothing is known of it.
+            # The subject is gone: its values are unknown from here on.
             layout, data = self._held.pop(subject)
             made.append((0, subject, block.begin, 1, layout, np.full(len(data) // 8, np.nan).tobytes()))
         return made
@@ -208,7 +199,6 @@ class Recorder:
     # ---- after a crash ----
 
     def _replay(self) -> None:
-        """Turn the samples of a run that ended unexpectedly into rows."""
         rows = self._connection.execute("SELECT start, data FROM journal ORDER BY start").fetchall()
         if not rows:
             return

@@ -1,4 +1,4 @@
-"""`ReplacedTime`: what older runs have recorded of the time of the present one, when the clock was wrong then or is now."""
+"""`ReplacedTime`: deletes older runs' samples of the present run's time; they exist if the clock was wrong then or is now."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ SELECT old.subject, old.layout, old.data FROM subjects JOIN points AS old ON old
 
 
 class ReplacedTime:
-    """Drops older seconds as a run goes over them, and lets what held in a longer run go on after it. Within transactions.
+    """Deletes older seconds as a run covers them, and continues held values of a longer run after it. Within transactions.
 
-    Args:
-        connection: For writing.
-        begin: Slot that the run begins with.
+    The run begins with slot ``begin``.
     """
 
     def __init__(self, connection: sqlite3.Connection, begin: int) -> None:
@@ -27,10 +25,10 @@ class ReplacedTime:
         self._begin = begin
         self._end = begin
         self._held: dict[int, tuple[int, bytes]] = {}
-        """What holds at the end in the run that this one lies in: layout and data by subject."""
+        """Held values, at the end, of the run around this one: layout and data by subject."""
 
     def go_on(self, end: int) -> None:
-        """Go over the time until a slot."""
+        """Cover the time until a slot."""
         begin_ms, end_ms = self._begin * STEP_MS, end * STEP_MS
         query = "SELECT begin_ms, end_ms FROM runs WHERE begin_ms<? AND end_ms>? AND begin_ms<>?"
         others = self._connection.execute(query, (end_ms, self._end * STEP_MS, begin_ms)).fetchall()
@@ -45,7 +43,7 @@ class ReplacedTime:
         self._end = end
 
     def end(self) -> None:
-        """End the run where `go_on` came to."""
+        """End the run at the last slot of `go_on`."""
         query = "SELECT 1 FROM runs WHERE begin_ms<? AND end_ms>? LIMIT 1"
         if self._held and self._connection.execute(query, (self._begin * STEP_MS, self._end * STEP_MS)).fetchone():
             rows = [(0, subject, self._end, 1, layout, data) for subject, (layout, data) in self._held.items()]
@@ -63,7 +61,7 @@ class ReplacedTime:
                 self._held.pop(subject, None)
 
     def _cut(self, other_begin_ms: int, other_end_ms: int, end_ms: int) -> None:
-        """Leave of a run that began within this one what is still to come."""
+        """Keep only the later part of a run that began within this one."""
         self._connection.execute("DELETE FROM runs WHERE begin_ms=?", (other_begin_ms,))
         if other_end_ms > end_ms:
             self._connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (end_ms, other_end_ms))

@@ -1,4 +1,4 @@
-"""Rows of the history → points in time, for queries and for the coarser tiers. Reads only."""
+"""Reads rows of the history as points in time, for queries and for the coarser tiers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Points:
     times_ms: Ints
     """[n]"""
     low: Floats
-    """[n, figures]; smallest value of the slot, as the next"""
+    """[n, figures]; smallest value of the slot; likewise the next two."""
     high: Floats
     last: Floats
 
 
 class Runs:
-    """Stretches of time with samples."""
+    """Time intervals with samples."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         rows = connection.execute("SELECT begin_ms, end_ms FROM runs ORDER BY begin_ms").fetchall()
@@ -38,13 +38,13 @@ class Runs:
 
     @property
     def begin_ms(self) -> int:
-        """When the record begins; -1 when there is none."""
+        """Begin of the first run; -1 if there is none."""
         return int(self._begins[0]) if len(self._begins) else -1
 
     def end_of(self, time_ms: int) -> int:
-        """End of the run that a time lies in, or of the one before it; 0 when there is none.
+        """End of the run at a time, or of the run before it; 0 if there is none.
 
-        Of two that it lies in it is the later one: a run goes over another that a clock recorded which was ahead.
+        If two runs contain the time, the later one counts: it replaces one that was recorded while the clock was ahead.
         """
         index = int(np.searchsorted(self._begins, time_ms, side="right")) - 1
         if index < 0:
@@ -55,26 +55,20 @@ class Runs:
 
 
 def subject_number(connection: sqlite3.Connection, kind: str, name: str) -> int | None:
-    """Number of a subject; None when nothing was recorded of it."""
+    """Number of a subject; None if nothing was recorded of it."""
     row = connection.execute("SELECT id FROM subjects WHERE kind=? AND name=?", (kind, name)).fetchone()
     return int(row[0]) if row else None
 
 
 class RowReader:
-    """Reads the rows of subjects.
-
-    Args:
-        connection: Any; the caller keeps a transaction around what belongs together.
-        layouts: Figures by number of the layout.
-        runs: As they are now.
-    """
+    """Reads the rows of subjects. The caller keeps a transaction around reads that must be consistent."""
 
     def __init__(self, connection: sqlite3.Connection, layouts: dict[int, list[str]], runs: Runs) -> None:
         self._connection = connection
         self.layouts = layouts
         self.runs = runs
         self.damaged = 0
-        """Rows that could not be unpacked; where they are, nothing is known."""
+        """Rows that could not be unpacked; their values are missing."""
 
     def points(self, tier: Tier, subject: int, from_ms: int, to_ms: int, figures: list[str]) -> Points:
         """Points of a subject within ``[from_ms, to_ms)``. Figures that were not recorded then are NaN."""
@@ -127,15 +121,10 @@ def _chosen(values: Floats, have: list[str], want: list[str]) -> Floats:
 
 
 def plan_tiers(connection: sqlite3.Connection, from_ms: int, to_ms: int, step_ms: int) -> list[tuple[Tier, int, int]]:
-    """Which tier to read for which part of ``[from_ms, to_ms)``.
+    """The tier to read for each part of ``[from_ms, to_ms)``.
 
-    It is the coarsest that is fine enough; a finer one for what is newer than it reaches, a coarser one for what is older.
-
-    Args:
-        connection: Any; the caller keeps a transaction around what belongs together.
-        from_ms: Begin.
-        to_ms: End.
-        step_ms: How fine.
+    It is the coarsest that is fine enough for ``step_ms``; a finer one for newer parts that it does not reach, a coarser one
+    for older parts. The caller keeps a transaction around consistent reads.
     """
     wanted = max((tier.number for tier in TIERS if tier.step_ms <= step_ms), default=0)
     kept = {tier.number: _extent(connection, tier) for tier in TIERS}
@@ -144,7 +133,7 @@ def plan_tiers(connection: sqlite3.Connection, from_ms: int, to_ms: int, step_ms
     for number in [*range(len(TIERS) - 1, wanted, -1), *range(wanted, -1, -1)]:
         begin_ms, end_ms = kept[number]
         if number > wanted:
-            # Only as far as no finer tier has it.
+            # Only the part that no finer tier has.
             end_ms = min(end_ms, *(kept[finer][0] for finer in range(wanted, number)))
         begin_ms, end_ms = max(at_ms, begin_ms), min(to_ms, end_ms)
         if begin_ms < end_ms:

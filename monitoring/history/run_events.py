@@ -1,4 +1,4 @@
-"""What the events say with which a recorded run begins and ends: of a broker, or of a connection to one."""
+"""Texts of the events at the begin and end of a recorded run: of a broker, or of a connection to one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunWords:
-    """Kinds and English texts of the events that say when a run begins and ends."""
-
     began_kind: str
     began: str
     began_again: str
@@ -30,4 +28,4 @@ OF_CONNECTION = RunWords(
     "recording_ended",
     "The recording of this connection ended",
 )
-"""Of a broker that runs elsewhere nobody here knows when it started."""
+"""For a broker that runs elsewhere, whose start is unknown here."""

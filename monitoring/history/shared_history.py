@@ -1,8 +1,9 @@
-"""`HistoryGuest`: the history of a folder that another process records; it is read here. Alerts and notes are changed, too."""
+"""`HistoryGuest`: read access to a history that another process records. Alerts and notes can be changed."""
 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from broker_core.api import StoreError
@@ -18,11 +19,7 @@ from monitoring.history.queries import HistoryQueries
 
 
 class HistoryGuest:
-    """Takes no samples: the other process has its own. What that one has in memory, up to a minute, is not known here.
-
-    Args:
-        path: The database of the history.
-        alerts: Of the same folder, without judging.
+    """Records no samples. The other process's memory, up to a minute of samples, is not visible here.
 
     Raises:
         StoreError: The history cannot be read.
@@ -38,42 +35,33 @@ class HistoryGuest:
             raise StoreError(f"the history {path} cannot be read: {error}", path=str(path)) from error
 
     def take(self, sample: HistorySample) -> None:
-        """Leave it to the other process."""
+        """Ignore the sample; the other process records its own."""
 
     def answer(
         self, query: ReadHistory | ReadEvents | ReadOwnership | AlertQuery | NoteQuery
     ) -> HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done:
         """As `monitoring.history.keeper.HistoryKeeper.answer`."""
         try:
-            match query:
-                case ReadOwnership():
-                    return self._queries.ownership(query)
-                case ReadHistory():
-                    return self._queries.lines(query)
-                case ReadEvents():
-                    return self._queries.events(query)
-                case _ if isinstance(query, NoteQuery):
-                    return answer_on_notes(self._path, query)
-                case _:
-                    answer = self._alerts.answer(query)
-                    self._write(self._alerts.events())
-                    return answer
+            if isinstance(query, NoteQuery):
+                return answer_on_notes(self._path, query)
+            if isinstance(query, ReadHistory | ReadEvents | ReadOwnership):
+                return self._queries.answer(query)
+            return self._answer_alerts(query)
         except (sqlite3.Error, ValueError) as error:
             raise StoreError(f"the history {self._path} cannot be read or written: {error}", path=str(self._path)) from error
 
+    def _answer_alerts(self, query: AlertQuery) -> AlertPage | Done:
+        answer = self._alerts.answer(query)
+        self._write(self._alerts.events())
+        return answer
+
     def _write(self, events: list[Occurred]) -> None:
-        """Put what a person changed among the events."""
         if not events:
             return
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS)
-        try:
-            with connection:
-                rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
-                connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)
-        finally:
-            connection.close()
+        rows = [(event.at_ms, event.kind, event.subject, event.text) for event in events]
+        with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS)) as connection, connection:
+            connection.executemany("INSERT INTO events (at_ms, kind, subject, text) VALUES (?, ?, ?, ?)", rows)
 
     def close(self) -> None:
-        """Let go of both."""
         self._queries.close()
         self._alerts.close()

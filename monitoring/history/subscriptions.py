@@ -1,8 +1,8 @@
-"""What groups subscribed when: a row for each change of a group, in the table ``subscriptions``.
+"""Subscriptions of groups over time: the table ``subscriptions`` has a row for each change of a group.
 
-A row without a group says that recording begins: what was known before holds no longer. What a row says of a group holds until
-the next row of that group, the next beginning, or the end of the run of samples. Rows that count no more are deleted when they
-are too old or too many; from when on the table is whole then stands in ``meta``.
+A row without a group marks a start of the recording, which ends the validity of earlier rows. A row is valid until the next
+row of its group, the next start, or the end of the run of samples. Invalid rows are deleted when they are too old or too
+many; ``meta`` then has the time from which on the table is complete.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from broker_core.worker.questions.figures import Subscriptions
 from monitoring.history.database import set_meta, transaction
 
 ROWS_MAX = 20_000
-"""Two members of a group that want different things replace each other's with each heartbeat; that is three days of it."""
+"""Three days of the worst case: two members that want different things replace each other's subscription at each heartbeat."""
 SINCE = "subscriptions_from"
-"""Name in ``meta``: ms since the epoch, from when on no row was deleted. Who has no row from before wanted nothing then."""
+"""Name in ``meta``: ms since the epoch; no row after it was deleted. A group without an earlier row had no subscription."""
 
 _DELETE = """
 DELETE FROM subscriptions WHERE id <= ? AND (data = '{}' OR EXISTS (
@@ -27,25 +27,16 @@ DELETE FROM subscriptions WHERE id <= ? AND (data = '{}' OR EXISTS (
 
 
 class SubscriptionLog:
-    """Writes the table. On the writing thread.
-
-    Args:
-        connection: For writing.
-    """
+    """Writes the table. On the writing thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._written: Subscriptions | None = None
 
     def write(self, wanted: Subscriptions, at_ms: int) -> None:
-        """Write down what is not as it was.
+        """Store the changes since the previous call. ``wanted`` is the same object while nothing changes.
 
-        Args:
-            wanted: Group → topic → type and text of the expression; the same object as long as nothing changes.
-            at_ms: Since when, ms since the epoch.
-
-        Raises:
-            sqlite3.Error: It cannot be written; the next call tries again.
+        After a `sqlite3.Error` the next call tries again.
         """
         before = self._written
         if wanted is before:
@@ -61,12 +52,12 @@ class SubscriptionLog:
 
 
 def forget_subscriptions(connection: sqlite3.Connection, cut_ms: int, rows_max: int = ROWS_MAX) -> None:
-    """Delete rows that count no more among those before a time, and among the oldest of too many. Within a transaction."""
+    """Delete invalid rows before a time, and the oldest of too many. Within a transaction."""
     query = "SELECT MAX(IFNULL((SELECT MAX(id) FROM subscriptions WHERE at_ms < ?), 0), MAX(id) - ?) FROM subscriptions"
     (last,) = connection.execute(query, (cut_ms, rows_max)).fetchone()
     if last is None:
         return
-    # A row of a time when the clock was ahead says nothing of the rows after it.
+    # A row from a time when the clock was ahead must not set the mark for later rows.
     query = (
         "SELECT MIN((SELECT MAX(at_ms) FROM subscriptions WHERE id <= ?), (SELECT MIN(at_ms) FROM subscriptions WHERE id > ?))"
     )

@@ -1,14 +1,8 @@
-"""How finely what is kept how long, and how samples become bytes. Pure.
+"""Resolution and retention of the tiers, and the byte format of samples. Pure.
 
-Every sample stands in a slot of its tier: slot ``n`` of a tier of ``step_ms`` covers ``[n * step_ms, (n + 1) * step_ms)``
-since the epoch. A row of the database holds consecutive slots of one subject; `encode` writes its numbers.
-
-::
-
-    matrix     float64 [n, c]   n slots, c columns; NaN where nothing was sampled or nothing is known
-    column     each column for itself: 64 bits a number, little-endian, each XORed with the one before it (the first with 0)
-    shuffle    all columns one after another; first byte 0 of all numbers, then byte 1 of all, … byte 7 of all
-    bytes      that, by zlib
+Every sample has a slot of its tier: slot ``n`` of a tier of ``step_ms`` covers ``[n * step_ms, (n + 1) * step_ms)``
+since the epoch. A row of the database holds consecutive slots of one subject; `encode` writes its numbers, a matrix of n slots
+and c columns with NaN for unknown values (docs/history.md, “Data of a row”).
 """
 
 from __future__ import annotations
@@ -28,17 +22,17 @@ DAY_MS = 24 * HOUR_MS
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One fineness. ``number`` names it in the database."""
+    """One resolution. ``number`` is its number in the database."""
 
     number: int
     step_ms: int
     row_ms: int
-    """What a row of a subject that changes covers; rows begin at multiples of it, but where a run begins."""
+    """Time that a row of a changing subject covers; rows begin at multiples of it, except at the begin of a run."""
     kept_ms: int
 
     @property
     def is_raw(self) -> bool:
-        """Whether a row holds the samples themselves, and not the smallest, largest and last of each slot."""
+        """Whether a row holds the samples themselves, not the smallest, largest and last of each slot."""
         return self.number == 0
 
 
@@ -48,21 +42,17 @@ TIERS = (
     Tier(2, MINUTE_MS, DAY_MS, 366 * DAY_MS),
     Tier(3, HOUR_MS, 32 * DAY_MS, 366 * DAY_MS),
 )
-"""The last one makes a chart of a year cheap: it is read from some thousands of points instead of half a million."""
+"""The last tier makes a chart of a year cheap: it reads some thousands of points instead of half a million."""
 
 RAW_SLOTS = TIERS[0].row_ms // TIERS[0].step_ms
 GAP_MS = 5 * SECOND_MS
-"""Time without a sample after which a run is over, and a line is interrupted."""
+"""Time without a sample after which a run ends, and a line is interrupted."""
 
 _LOW_BITS = np.uint64((1 << 28) - 1)
 
 
 def encode(matrix: Floats) -> bytes:
-    """Write the numbers of a row.
-
-    Args:
-        matrix: float64 [n, c].
-    """
+    """Bytes of a matrix, float64 [n, c]."""
     bits = np.ascontiguousarray(matrix.T, "<f8").view(np.uint64)
     delta = bits.copy()
     delta[:, 1:] ^= bits[:, :-1]
@@ -71,14 +61,7 @@ def encode(matrix: Floats) -> bytes:
 
 
 def decode(data: bytes, columns: int) -> Floats:
-    """Read what `encode` wrote.
-
-    Returns:
-        float64 [n, columns].
-
-    Raises:
-        ValueError: These are no such bytes.
-    """
+    """Read the bytes of `encode`: float64 [n, columns]. Raises `ValueError` if they are invalid."""
     try:
         raw = zlib.decompress(data)
     except zlib.error as error:
@@ -92,6 +75,6 @@ def decode(data: bytes, columns: int) -> Floats:
 
 
 def rounded(values: Floats) -> Floats:
-    """Cut the last 28 of 52 bits off: what is left is exact to 6 parts in 100 million and takes half the room."""
+    """Clear the last 28 of 52 bits: the rest is exact to 6 parts in 100 million and compresses to half the size."""
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64) & ~_LOW_BITS
     return bits.view(np.float64)

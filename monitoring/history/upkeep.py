@@ -1,4 +1,4 @@
-"""`Upkeep`: fills the coarser tiers from the finer ones, and drops what is too old or too much. A little at each call."""
+"""`Upkeep` fills the coarser tiers from the finer ones, and deletes old or excess rows. A little at each call."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ EVENTS_MAX = 200_000
 
 
 class Upkeep:
-    """Keeps one database small and quick to read. To be called on the writing thread.
+    """Keeps one database small and quick to read. Called on the writing thread.
 
     Args:
-        connection: For writing.
-        bytes_max: What the history may take; beyond it the finest samples are given up first, oldest first.
-        pace: Called between pieces of work; it may wait.
+        bytes_max: Limit of the database; beyond it the finest samples are deleted first, oldest first.
+        pace: Called between pieces of work; it may pause.
         steady_time: The time by which rows are too old, at the time of the newest sample; None: a `SteadyTime`.
     """
 
@@ -56,21 +55,14 @@ class Upkeep:
         self._steady_time = steady_time or SteadyTime(connection).at
         self._now_ms = 0
         self._waiting: dict[int, list[int]] = {}
-        """Subjects of the window that a tier is filled with now."""
+        """Subjects still to fill in the current window of a tier."""
         self._cuts: list[tuple[Tier, int]] = []
         """Tiers from which rows before a time are being deleted."""
 
     def turn(self, now_ms: int) -> bool:
-        """Do one piece of work.
+        """Do one piece of work at the time of the newest sample; returns whether there may be more to do at once.
 
-        Args:
-            now_ms: Of the newest sample. What lies after it was recorded while the clock was ahead: it is left alone.
-
-        Returns:
-            Whether there may be more to do at once.
-
-        Raises:
-            sqlite3.Error: It cannot be written.
+        Later rows were recorded while the clock was ahead, and are left alone. Raises `sqlite3.Error`.
         """
         self._now_ms = now_ms
         self._follow_clock()
@@ -82,7 +74,7 @@ class Upkeep:
         return self._too_old(steady_ms) or self._too_much()
 
     def _follow_clock(self) -> None:
-        """Take back marks that are ahead of the clock: it was, and what comes now would be hidden by them."""
+        """Reset marks that are ahead of the clock, which was ahead then: they would hide new samples."""
         now_ms = self._now_ms
         ahead: dict[str, int] = {}
         for tier in TIERS:
@@ -101,7 +93,7 @@ class Upkeep:
     # ---- coarser tiers ----
 
     def _fill(self, source: Tier, target: Tier) -> bool:
-        """Fill a piece of the next window of a tier; False when no window is complete."""
+        """Fill a piece of the next window of a tier; False if no window is complete."""
         window_ms = target.row_ms
         begin_ms = rolled_until_ms(self._connection, target.number)
         if begin_ms < 0:
@@ -115,7 +107,7 @@ class Upkeep:
         if waiting is None:
             waiting = self._waiting[target.number] = self._subjects(source, begin_ms, window_ms)
             if not waiting:
-                # Nothing was recorded for a while: go on where something is.
+                # Nothing was recorded for a while: continue at the next recorded window.
                 later = self._first_window(source, window_ms, begin_ms + window_ms)
                 self._finish(target, min(later if later >= 0 else complete_ms, complete_ms) // window_ms * window_ms)
                 return True
@@ -126,16 +118,16 @@ class Upkeep:
         return True
 
     def _complete_ms(self, source: Tier) -> int:
-        """Until when no more rows will come into a tier, unless the clock goes back."""
+        """Time until which a tier is complete, unless the clock is set back."""
         if not source.is_raw:
             return rolled_until_ms(self._connection, source.number)
         now_slot = self._now_ms // source.step_ms
         row = self._connection.execute("SELECT MAX(start) FROM points WHERE tier=0 AND start<=?", (now_slot,)).fetchone()
         last = -1 if row[0] is None else int(row[0]) * source.step_ms
-        # The run says more: what holds has no rows.
+        # The run reaches further, because held values have no rows.
         run = self._connection.execute("SELECT MAX(end_ms) FROM runs WHERE begin_ms<=?", (self._now_ms,)).fetchone()
         until_ms = min(self._now_ms, max(last, -1 if run[0] is None else int(run[0])))
-        # It also says too much: its newest samples are in the journal and in no rows yet.
+        # It reaches too far, because its newest samples are in the journal and in no rows yet.
         open_slot = self._connection.execute("SELECT MIN(start) FROM journal WHERE start<=?", (now_slot,)).fetchone()[0]
         if open_slot is not None:
             until_ms = min(until_ms, int(open_slot) * source.step_ms)
@@ -168,7 +160,6 @@ class Upkeep:
             self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", made)
 
     def _coarser(self, reader: RowReader, tiers: tuple[Tier, Tier], subject: int, begin_ms: int) -> list[RowTuple]:
-        """Rows of the target for one window of one subject."""
         source, target = tiers
         end_ms = begin_ms + target.row_ms
         query = (
@@ -192,7 +183,7 @@ class Upkeep:
         return made
 
     def _fill_in(self, matrix: Floats, target: Tier, subject: int, begin_ms: int, layout: int) -> None:
-        """Keep what a row has that is made again: what it was made from may be dropped in part, after the clock went back."""
+        """Keep the values of a row that is written again: after the clock was set back, part of its source may be deleted."""
         query = "SELECT data FROM points WHERE tier=? AND subject=? AND start=? AND held=0 AND layout=?"
         row = self._connection.execute(query, (target.number, subject, begin_ms // target.step_ms, layout)).fetchone()
         if row is None:
@@ -204,12 +195,12 @@ class Upkeep:
         if before.shape == matrix.shape:
             np.copyto(matrix, before, where=np.isnan(matrix))
 
-    # ---- what is too old or too much ----
+    # ---- old and excess rows ----
 
     def _too_old(self, now_ms: int) -> bool:
         for tier in TIERS:
             cut_ms = (now_ms - tier.kept_ms) // tier.row_ms * tier.row_ms
-            # Half a row of slack, so that it is not done for every few rows.
+            # With some slack, so that it is not done for every few rows.
             if cut_ms - retained_from_ms(self._connection, tier.number) >= max(tier.row_ms, 600_000) and self._cut(
                 tier, cut_ms
             ):
@@ -230,7 +221,7 @@ class Upkeep:
         return False
 
     def _cut(self, tier: Tier, cut_ms: int) -> bool:
-        """Begin to delete what lies before a time; False when the coarser tier does not have it yet."""
+        """Begin to delete rows before a time; False if the coarser tier does not have them yet."""
         limit_ms = self._now_ms if tier is TIERS[-1] else rolled_until_ms(self._connection, tier.number + 1)
         cut_ms = min(cut_ms, limit_ms // tier.row_ms * tier.row_ms)
         if cut_ms <= retained_from_ms(self._connection, tier.number):
@@ -259,14 +250,7 @@ class Upkeep:
 
 
 def summed_up(points: Points, begin_ms: int, target: Tier, figures: int) -> Floats:
-    """The matrix of a row of a coarser tier: smallest, largest and last of each of its slots.
-
-    Args:
-        points: Within the row.
-        begin_ms: Begin of the row.
-        target: The coarser tier.
-        figures: How many.
-    """
+    """The matrix of a coarser row that begins at ``begin_ms``: smallest, largest and last of each of its slots."""
     matrix = np.full((target.row_ms // target.step_ms, 3, figures), np.nan)
     if len(points.times_ms):
         places = (points.times_ms - begin_ms) // target.step_ms
@@ -278,7 +262,7 @@ def summed_up(points: Points, begin_ms: int, target: Tier, figures: int) -> Floa
     return matrix.reshape(len(matrix), 3 * figures)
 
 
-# What held at the time of the cut, and goes on to hold, stays.
+# A held row stays if its values still hold at the time of the cut.
 _DELETE = """
 DELETE FROM points WHERE rowid IN (
     SELECT old.rowid FROM points AS old

@@ -1,15 +1,15 @@
-"""What a body is: JSON, XML, a table, MessagePack, Protobuf, text or bytes, once its compression is undone.
+"""Content of a body: JSON, XML, a table, MessagePack, Protobuf, text or bytes, after decompression.
 
-Without a rule the first reading that fits wholly is taken, from the strictest to the laxest: JSON, XML, MessagePack, text; text
-with tabs or commas in every line is a table as well. With a rule its reading alone is tried, and bytes with the reason where it
-does not fit. Nothing here changes a message, and nothing fails.
+Without a rule the first reading that fits completely is used, from the strictest to the laxest: JSON, XML, MessagePack, text.
+Text with tabs or commas in every line is a table as well. With a rule only its reading is tried; if it does not fit, the result
+is bytes with the reason. Nothing here changes a message or raises.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 from xml.parsers import expat
@@ -23,12 +23,12 @@ from monitoring.payload.tables import Table, table_of, table_of_text
 from monitoring.payload.xml_text import laid_out_xml
 
 STRUCTURE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""A larger body is not read as a structure: shown as text or bytes."""
+"""A larger body is not parsed, but shown as text or bytes."""
 DEPTH_MAX: Final = 200
 
 
 class BodyKind(Enum):
-    """How a body is read. The values are words for the window, to be translated there."""
+    """How a body is read. The window translates the values."""
 
     EMPTY = "Empty"
     JSON = "JSON"
@@ -42,18 +42,15 @@ class BodyKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A body as it is read.
+    """A body after reading.
 
     Attributes:
-        kind: How.
         data: The bytes that were read: the innermost layer.
-        text: As text, laid out where it is a structure; empty for bytes.
+        text: Formatted if it is a structure; empty for bytes.
         value: The structure of JSON, MessagePack and Protobuf.
-        table: The same as a table, where it has that form.
-        encoding: Of text.
-        layers: Compressions that were undone.
-        is_cut: More of the body exists than was undone.
-        refusals: What was tried or announced and does not fit: reading and reason.
+        table: The same as a table, if it has that form.
+        is_cut: Whether the body is longer than the decompressed part.
+        refusals: Readings that were tried or announced and do not fit: reading and reason.
     """
 
     kind: BodyKind
@@ -64,54 +61,30 @@ class Content:
     encoding: str = ""
     layers: tuple[Layer, ...] = ()
     is_cut: bool = False
-    refusals: tuple[tuple[str, str], ...] = field(default=())
+    refusals: tuple[tuple[str, str], ...] = ()
 
 
 def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufSchema | None = None) -> Content:
-    """Read a body. Pure; to be called off the GUI thread for bodies of more than a few kilobytes.
+    """Read a body, the broker's own compression undone; without a rule its form is detected. Pure.
 
-    Args:
-        body: As the message holds it, the broker's own compression undone.
-        rule: How bodies of its topic are to be read; None finds out.
-        schema: Of a rule that reads Protobuf.
+    Called off the GUI thread for bodies of more than a few kilobytes.
     """
     unwrapped = unwrap(body) if rule is None or rule.unwraps else Unwrapped(body)
     reading = _Reading(unwrapped.data, rule, schema)
     found = reading.read()
-    return Content(
-        kind=found.kind,
-        data=unwrapped.data,
-        text=found.text,
-        value=found.value,
-        table=found.table,
-        encoding=found.encoding,
-        layers=unwrapped.layers,
-        is_cut=unwrapped.is_cut,
-        refusals=(*unwrapped.refusals, *reading.refusals),
-    )
-
-
-@dataclass(slots=True)
-class _Found:
-    kind: BodyKind
-    text: str = ""
-    value: Any = None
-    table: Table | None = None
-    encoding: str = ""
+    return replace(found, layers=unwrapped.layers, is_cut=unwrapped.is_cut, refusals=(*unwrapped.refusals, *reading.refusals))
 
 
 class _Reading:
-    """One attempt to read bytes, and what was refused on the way."""
-
     def __init__(self, data: bytes, rule: DecoderRule | None, schema: ProtobufSchema | None) -> None:
         self._data = data
         self._rule = rule
         self._schema = schema
         self.refusals: list[tuple[str, str]] = []
 
-    def read(self) -> _Found:
+    def read(self) -> Content:
         if not self._data:
-            return _Found(BodyKind.EMPTY)
+            return Content(BodyKind.EMPTY, self._data)
         wanted = self._rule.reading if self._rule is not None else ""
         if wanted:
             return self._as_wanted(wanted)
@@ -120,16 +93,16 @@ class _Reading:
             return self._plain()
         text, encoding = decode_text(self._data, self._encoding)
         if text is None:
-            return self._msgpack(is_asked=False) or _Found(BodyKind.BYTES)
+            return self._msgpack(is_asked=False) or self._bytes
         return self._structured(text, encoding)
 
     @property
     def _encoding(self) -> str:
         return self._rule.encoding if self._rule is not None else ""
 
-    def _as_wanted(self, wanted: str) -> _Found:
+    def _as_wanted(self, wanted: str) -> Content:
         if wanted == "bytes":
-            return _Found(BodyKind.BYTES)
+            return self._bytes
         if wanted == "msgpack":
             return self._msgpack(is_asked=True) or self._plain()
         if wanted == "protobuf":
@@ -137,17 +110,24 @@ class _Reading:
         text, encoding = decode_text(self._data, self._encoding)
         if text is None:
             self.refusals.append((wanted, f"the bytes are no text in {self._encoding or 'UTF-8, GBK or Latin-1'}"))
-            return _Found(BodyKind.BYTES)
+            return self._bytes
         readers = {"json": self._json, "xml": self._xml, "table": self._table}
         reader = readers.get(wanted)
         found = reader(text, encoding, is_asked=True) if reader is not None else None
-        return found or _Found(BodyKind.TEXT, text, encoding=encoding)
+        return found or self._text(text, encoding)
 
-    def _plain(self) -> _Found:
+    @property
+    def _bytes(self) -> Content:
+        return Content(BodyKind.BYTES, self._data)
+
+    def _text(self, text: str, encoding: str) -> Content:
+        return Content(BodyKind.TEXT, self._data, text, encoding=encoding)
+
+    def _plain(self) -> Content:
         text, encoding = decode_text(self._data, self._encoding)
-        return _Found(BodyKind.BYTES) if text is None else _Found(BodyKind.TEXT, text, encoding=encoding)
+        return self._bytes if text is None else self._text(text, encoding)
 
-    def _structured(self, text: str, encoding: str) -> _Found:
+    def _structured(self, text: str, encoding: str) -> Content:
         start = text.lstrip()[:1]
         if start and start in '{["':
             found = self._json(text, encoding, is_asked=start != '"')
@@ -155,13 +135,13 @@ class _Reading:
                 return found
         if start == "<" and (found := self._xml(text, encoding, is_asked=True)) is not None:
             return found
-        return self._table(text, encoding, is_asked=False) or _Found(BodyKind.TEXT, text, encoding=encoding)
+        return self._table(text, encoding, is_asked=False) or self._text(text, encoding)
 
-    def _json(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
+    def _json(self, text: str, encoding: str, *, is_asked: bool) -> Content | None:
         try:
             value = json.loads(text.lstrip("\ufeff"))
-            # What can be read with its depth need not be writable: that takes more of the stack.
-            return _Found(BodyKind.JSON, _json_text(value), value, table_of(value), encoding)
+            # A value that could be parsed may still be too deep to be written, which takes more of the stack.
+            return Content(BodyKind.JSON, self._data, _json_text(value), value, table_of(value), encoding)
         except RecursionError:
             self.refusals.append(("json", "it is nested too deeply"))
         except ValueError as error:
@@ -169,24 +149,24 @@ class _Reading:
                 self.refusals.append(("json", str(error)))
         return None
 
-    def _xml(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
+    def _xml(self, text: str, encoding: str, *, is_asked: bool) -> Content | None:
         try:
             laid_out = laid_out_xml(text)
         except (expat.ExpatError, ValueError) as error:
             if is_asked:
                 self.refusals.append(("xml", str(error)))
             return None
-        return _Found(BodyKind.XML, laid_out, encoding=encoding)
+        return Content(BodyKind.XML, self._data, laid_out, encoding=encoding)
 
-    def _table(self, text: str, encoding: str, *, is_asked: bool) -> _Found | None:
+    def _table(self, text: str, encoding: str, *, is_asked: bool) -> Content | None:
         table = table_of_text(text, is_asked=is_asked)
         if table is None:
             if is_asked:
                 self.refusals.append(("table", "its lines have not the same number of tabs, commas or semicolons"))
             return None
-        return _Found(BodyKind.TABLE, text, table=table, encoding=encoding)
+        return Content(BodyKind.TABLE, self._data, text, table=table, encoding=encoding)
 
-    def _msgpack(self, *, is_asked: bool) -> _Found | None:
+    def _msgpack(self, *, is_asked: bool) -> Content | None:
         import msgpack  # noqa: PLC0415  loaded for the first body that needs it
 
         try:
@@ -198,9 +178,9 @@ class _Reading:
         if not is_asked and not (isinstance(value, dict | list) and value):
             return None  # any byte below 128 is a number in MessagePack
         value = _as_json(value)
-        return _Found(BodyKind.MSGPACK, _json_text(value), value, table_of(value))
+        return Content(BodyKind.MSGPACK, self._data, _json_text(value), value, table_of(value))
 
-    def _protobuf(self) -> _Found | None:
+    def _protobuf(self) -> Content | None:
         if self._schema is None or self._rule is None:
             self.refusals.append(("protobuf", "the rule names no schema, or the schema could not be read"))
             return None
@@ -209,7 +189,7 @@ class _Reading:
         except (UsageError, ValueError) as error:
             self.refusals.append(("protobuf", str(error)))
             return None
-        return _Found(BodyKind.PROTOBUF, _json_text(value), value, table_of(value))
+        return Content(BodyKind.PROTOBUF, self._data, _json_text(value), value, table_of(value))
 
 
 def _json_text(value: Any) -> str:  # noqa: ANN401  what JSON can hold
@@ -217,7 +197,7 @@ def _json_text(value: Any) -> str:  # noqa: ANN401  what JSON can hold
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:  # noqa: ANN401  what MessagePack can hold
-    """What MessagePack knows and JSON does not, in words: bytes in hexadecimal, other keys than text as text."""
+    """MessagePack values as JSON: bytes in hexadecimal, keys as text."""
     if depth > DEPTH_MAX:
         return "…"
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Text of bytes: which encoding, and whether they are text at all."""
+"""Decodes bytes to text: finds the encoding, or that they are no text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import unicodedata
 from typing import Final
 
 SNIFFED_CHARACTERS: Final = 64 * 1024
-"""Looked at to tell text from bytes."""
+"""Characters that are inspected to distinguish text from bytes."""
 
 ENCODINGS: Final = ("utf-8", "gb18030", "utf-16", "big5", "shift_jis", "euc_kr", "latin-1")
-"""Encodings that a rule or a person can choose; UTF-8, GB18030 and Latin-1 are tried without being asked."""
+"""Encodings for a rule or a user to choose; UTF-8, GB18030 and Latin-1 are tried by default."""
 
 _ASCII = bytes(range(0x80))
 _COMMON_PAIR = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")
@@ -24,9 +24,9 @@ _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-
 
 
 def decode_text(data: bytes, encoding: str = "") -> tuple[str | None, str]:
-    """Text of bytes and its encoding; None when they are no text.
+    """Text of bytes and its encoding; None if they are no text.
 
-    Without an encoding a byte order mark decides, else UTF-8, else GBK (as GB18030) if what comes out is common Chinese, else
+    Without an encoding a byte order mark decides, else UTF-8, else GBK (as GB18030) if the text is common Chinese, else
     Latin-1 if it looks like a Western language, else GBK if it is any Chinese.
     """
     if encoding:
@@ -50,13 +50,13 @@ def _decoded(data: bytes, encoding: str) -> tuple[str | None, str]:
         text = data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         return None, ""
-    # Bytes that are UTF-8 are hardly so by chance; what other encodings make of any bytes is looked at more closely.
+    # Valid UTF-8 is hardly a coincidence; other encodings accept almost any bytes, so their text is checked more strictly.
     strange = ("Cc",) if encoding.startswith("utf-8") else ("Cc", "Cn", "Co")
     return (text, encoding) if _is_printable(text, strange) else (None, "")
 
 
 def _is_printable(text: str, strange: tuple[str, ...]) -> bool:
-    """Whether no character is of a strange category; those that came with newer versions of Unicode are of Cn here."""
+    """Whether no character has a strange category; characters of newer Unicode versions are of Cn here."""
     start = text[:SNIFFED_CHARACTERS]
     return start.isprintable() or all(c in "\t\r\n\f\ufeff" or unicodedata.category(c) not in strange for c in start)
 
@@ -64,21 +64,21 @@ def _is_printable(text: str, strange: tuple[str, ...]) -> bool:
 def _is_common(data: bytes) -> bool:
     """Whether most bytes above ASCII are pairs of level 1 of GB 2312, its usual characters, or of its punctuation.
 
-    Western text has such pairs hardly ever: a capital letter or a sign in front of another letter with an accent.
+    Western text hardly has such pairs: a capital letter or a sign before another letter with an accent.
     """
     start = data[:SNIFFED_CHARACTERS]
     return 2 * len(_COMMON_PAIR.sub(b"", start).translate(None, _ASCII)) <= len(start.translate(None, _ASCII))
 
 
 def _looks_western(text: str) -> bool:
-    """Almost any bytes are some Latin-1 text, but in few of them accents are single letters of words of ASCII letters."""
+    """Almost any bytes are valid Latin-1, but in few of them accents are single letters within words of ASCII letters."""
     start = text[:SNIFFED_CHARACTERS]
     high = sum(c > "\x7f" for c in start)
     return 3 * high <= 2 * len(start) and _FOREIGN.search(start) is None
 
 
 def _looks_chinese(text: str) -> bool:
-    """Almost any bytes are some GB18030 text, but few of them common characters."""
+    """Almost any bytes are valid GB18030, but few of them are common characters."""
     wide = [c for c in text[:SNIFFED_CHARACTERS] if ord(c) > 0x7F]
     common = sum("\u4e00" <= c <= "\u9fff" or "\u3000" <= c <= "\u303f" or "\uff00" <= c <= "\uffef" for c in wide)
     return bool(wide) and common >= 0.9 * len(wide)

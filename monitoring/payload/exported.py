@@ -1,7 +1,7 @@
-"""Exported messages without what the masking rules hide.
+"""Exported messages, masked by the rules.
 
-What a rule hides is replaced, sums and hashes by which it could be guessed are left out, and the row says in ``masked`` where
-something was. Such a row is not the message that was stored: an import refuses it. Rows in which nothing is hidden stay whole.
+Masked values are replaced, and checksums and hashes that could reveal them are left out. The column ``masked`` names the
+masked parts; an import refuses such a row, because it is not the stored message. Rows without masked parts stay complete.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ _GUESSABLE = ("bodyCrc", "bodySha256", "recordCrc32")
 
 
 class RowMask:
-    """Masks the rows of one export by the rules of a file.
-
-    Args:
-        path: The decoder rules of the window.
-
-    Raises:
-        UsageError: The rules cannot be read.
-    """
+    """Masks the rows of one export by the window's decoder rules, read from a file; a `UsageError` if they cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -38,14 +31,14 @@ class RowMask:
 
     @property
     def words(self) -> str:
-        """How much was hidden, for the receipt."""
+        """Summary for the receipt."""
         return (
             f"masked: something is hidden in {self._masked:,} of {self._rows:,} messages, by the rules in {self._path}; "
             "those cannot be sent again from this file"
         )
 
     def masked(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A row as it may be taken along; ``masked`` names what is not in it, and is empty where nothing is missing."""
+        """A row with its masked parts replaced; ``masked`` names them, and is empty if there are none."""
         self._rows += 1
         rule = rule_of_message(self._rules, row["topic"], row["properties"])
         if rule is not None and rule.mask.expressions:

@@ -1,8 +1,8 @@
-"""How long texts may be looked at for what is masked: at once and shortly for a window, patiently beside it.
+"""Time limits for the regular expressions of masking: short on the window's thread, longer on other threads.
 
-An expression may take for ever to tell that a text does not fit. `judged` gives it a time. A window has less of it than even
-one such text takes, so a `Judge` spends little, calls the rest not checked yet, and lets another thread do it, whose outcome
-is remembered. What is not judged is hidden.
+An expression may run for ever on a text that does not match. `judged` limits its time. Even one such text takes longer than a
+window can wait, so a `Judge` spends little time, reports the rest as not checked yet, and has another thread judge it, whose
+results it caches. A text that is not judged is hidden.
 """
 
 from __future__ import annotations
@@ -18,53 +18,48 @@ import regex
 
 MASK: Final = "•••"
 JUDGE_SECONDS: Final = 0.2
-"""For one expression and text, where nobody waits for the next one."""
+"""For one expression and text, off the window's thread."""
 MESSAGE_SECONDS: Final = 1.0
-"""For what does not end in one message, where nobody waits for the next one."""
+"""For all expressions that time out in one message, off the window's thread."""
 AT_ONCE_SECONDS: Final = 0.004
-"""For one on the thread of a window; a text that takes longer is judged beside it."""
+"""For one text on the window's thread; a text that takes longer is judged on the other thread."""
 BURST_SECONDS: Final = 0.012
-"""Spent on the thread of a window in one go, but for the text it is at."""
+"""Limit for the window's thread in one burst, apart from the current text."""
 SHARE: Final = 0.1
-"""Of that thread's time is spent in the long run."""
+"""Share of that thread's time in the long run."""
 BESIDE_SECONDS: Final = 0.05
-"""For one on the other thread."""
+"""For one text on the other thread."""
 KEPT_FROM_SECONDS: Final = 0.000_1
-"""What took longer is remembered."""
+"""Results that took longer are cached."""
 WAITING_MAX: Final = 2_000
 KNOWN_CHARACTERS_MAX: Final = 4 * 1024 * 1024
 _KEY_CHARACTERS: Final = 100
-"""What an entry takes besides its texts."""
+"""Size of a cache entry besides its texts."""
 
 
 class Judging(Protocol):
-    """Masks texts within the time it has."""
-
     def masked(self, expressions: tuple[str, ...], text: str) -> str:
-        """A text as it may be shown."""
+        """The masked text."""
 
 
 Case = tuple[tuple[str, ...], str]
-"""Expressions, and the text that they are to look at."""
+"""Expressions and the text to search."""
 
 
 @lru_cache(maxsize=512)
 def compiled(expression: str) -> regex.Pattern[str]:
-    """An expression, ready to be used.
+    """A compiled expression.
 
     Raises:
-        regex.error: It cannot be read. `ValueError`, `OverflowError` and `RecursionError` also say so.
+        regex.error: It is invalid. `ValueError`, `OverflowError` and `RecursionError` also mean that.
     """
     return regex.compile(expression)
 
 
 def judged(expressions: tuple[str, ...], text: str, seconds: float) -> str | None:
-    """A text without what expressions find; None where one of them did not end in time.
+    """A text with the matches masked; None if an expression timed out after ``seconds`` of processor time.
 
-    Args:
-        expressions: Readable ones. What the first group of each finds is masked, or all it finds.
-        text: Any.
-        seconds: For each of them, of the time of the processor.
+    The first group of each expression is masked, or the whole match.
     """
     for expression in expressions:
         try:
@@ -75,17 +70,16 @@ def judged(expressions: tuple[str, ...], text: str, seconds: float) -> str | Non
 
 
 class Patience:
-    """Masks the texts of one message where nobody waits for it; when its time is spent the rest is hidden unseen.
+    """Masks the texts of one message off the window's thread; after its time is spent, further texts are hidden unchecked.
 
-    Args:
-        seconds: For all that does not end, of the thread's own time.
+    All expressions that time out together may take ``seconds`` of the thread's processor time.
     """
 
     def __init__(self, seconds: float = MESSAGE_SECONDS) -> None:
         self._left_s = seconds
 
     def masked(self, expressions: tuple[str, ...], text: str) -> str:
-        """A text as it may be shown; nothing of it where that is not known in time."""
+        """The masked text; a single mask if it timed out."""
         if self._left_s <= 0:
             return MASK
         began = time.thread_time()
@@ -99,9 +93,9 @@ class Judge:
     """Masks texts for one window: `masked` on its thread, `judge_waiting` on one other at a time.
 
     Args:
-        waiting: Called by `masked` where something is to be judged by the other thread.
-        not_yet: What a text is called that is still to be judged.
-        not_ended: What a text is called that no time was enough for.
+        waiting: Called by `masked` when the other thread has something to judge.
+        not_yet: Text shown for one that is pending.
+        not_ended: Text shown for one that timed out.
     """
 
     def __init__(self, waiting: Callable[[], None], *, not_yet: Callable[[], str], not_ended: Callable[[], str]) -> None:
@@ -117,11 +111,11 @@ class Judge:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether there is something for the other thread."""
+        """Whether texts are pending for the other thread."""
         return bool(self._waiting)
 
     def masked(self, expressions: tuple[str, ...], text: str) -> str:
-        """A text as it may be shown now; all of it is hidden where that is not known."""
+        """The masked text; a placeholder if it is pending or timed out."""
         case = expressions, text
         with self._lock:
             if case in self._known:
@@ -146,7 +140,7 @@ class Judge:
         return self._not_yet()
 
     def judge_waiting(self, seconds: float) -> None:
-        """Judge for so long what waits, what was asked for last first. Not on the thread of a window."""
+        """Judge pending texts for so long, the latest request first. Not on the window's thread."""
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             with self._lock:

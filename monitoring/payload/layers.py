@@ -1,7 +1,7 @@
-"""Compressed bodies undone: gzip, zlib, LZ4 and Zstandard frames, one inside the other.
+"""Decompression of bodies: gzip, zlib, LZ4 and Zstandard frames, also nested.
 
-Only what says of itself that it is compressed is undone, by its first bytes; a body that only looks so stays as it is, with the
-reason. What comes out is bounded, for a few kilobytes can become gigabytes.
+Only data with the magic bytes of a format is decompressed; if that fails, it stays unchanged and the reason is returned. The
+output is bounded, because a few kilobytes can expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final
 
 LAYERS_MAX: Final = 4
 OUT_BYTES_MAX: Final = 32 * 1024 * 1024
-"""More of a body than this is not undone."""
+"""Limit of the decompressed bytes of a body."""
 
 _ZSTD_STEP_BYTES = 512
-"""Fed at a time: a few bytes of a frame can stand for 128 KiB."""
+"""Input of one step; a few bytes of a frame can expand to 128 KiB."""
 
 _ZLIB_SECOND = frozenset({0x01, 0x5E, 0x9C, 0xDA})
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One compression that was undone; sizes in bytes."""
+    """One compression that was undone."""
 
     name: str
     packed_bytes: int
@@ -34,13 +34,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """What is inside.
+    """The decompressed data, at most `OUT_BYTES_MAX`.
 
     Attributes:
-        data: The innermost bytes, at most `OUT_BYTES_MAX`.
-        layers: What was undone, the outermost first.
+        layers: Undone compressions, the outermost first.
         is_cut: Whether there is more than ``data``.
-        refusals: Why a layer that its first bytes announce was not undone: its name and the reason.
+        refusals: Layers whose magic bytes were found but that failed: name and reason.
     """
 
     data: bytes
@@ -50,7 +49,7 @@ class Unwrapped:
 
 
 def unwrap(data: bytes, *, out_bytes_max: int = OUT_BYTES_MAX) -> Unwrapped:
-    """Undo what a body is wrapped in; never fails."""
+    """Undo the compression of a body; never raises."""
     layers: list[Layer] = []
     while len(layers) < LAYERS_MAX:
         name = announced(data)
@@ -70,7 +69,7 @@ def unwrap(data: bytes, *, out_bytes_max: int = OUT_BYTES_MAX) -> Unwrapped:
 
 
 def announced(data: bytes) -> str:
-    """The compression that the first bytes announce; empty for none."""
+    """The compression of the magic bytes; empty for none."""
     if data.startswith(b"\x1f\x8b\x08"):
         return "gzip"
     if data.startswith(b"\x28\xb5\x2f\xfd"):

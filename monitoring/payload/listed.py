@@ -1,7 +1,7 @@
-"""What lists, copies and exports may show of messages: keys, tags, properties, excerpts of bodies. They are masked here.
+"""Masked parts of messages for lists, copies and exports: keys, tags, properties, excerpts of bodies.
 
-A list knows the beginning of a body, not all of it. What a rule masks cannot be looked for in a part, so an excerpt is shown
-only of a body that is there as a whole, or where nothing is masked.
+A list knows only the beginning of a body, and expressions may need the rest. An excerpt is therefore shown only of a body that
+is available as a whole, or if the rule masks nothing.
 """
 
 from __future__ import annotations
@@ -24,21 +24,17 @@ if TYPE_CHECKING:
 
 _HEX_BYTES: Final = 32
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
-"""What a character that is cut begins with."""
+"""Possible first bytes of a character that is cut."""
 _JUDGED_BYTES_MAX: Final = 16 * 1024
 _FIELD_CHARACTERS_MAX: Final = 1_000
-"""A value of a field that is as long was cut (`broker_core.tools.search.field_text`)."""
+"""A field value of this length was cut (`broker_core.tools.search.field_text`)."""
 _CUT: Final = "…"
 _parsed = lru_cache(maxsize=256)(parse_field)
 
 
 @dataclass(frozen=True, slots=True)
 class ListMask:
-    """What may be shown of the messages of one topic, or of one message.
-
-    Attributes:
-        rule: Of the topic; None: nothing is masked.
-    """
+    """Masks the messages of one topic, or one message, by a rule; None masks nothing."""
 
     rule: DecoderRule | None = None
 
@@ -51,15 +47,13 @@ class ListMask:
 
     @property
     def mask(self) -> MaskRules:
-        """The rules themselves."""
         return MaskRules() if self.rule is None else self.rule.mask
 
     def text(self, value: str) -> str:
-        """A key, a tag or the value of a property."""
+        """The masked text of a key, a tag or a property."""
         return self.mask.mask_text(value) if self else value
 
     def properties(self, properties: Mapping[str, str]) -> dict[str, str]:
-        """All properties of a message."""
         return {name: self.text(value) for name, value in properties.items()}
 
     def preview(self, start: bytes, body_bytes: int) -> str:
@@ -67,7 +61,7 @@ class ListMask:
 
         Args:
             start: At most a few hundred bytes.
-            body_bytes: Of the whole body.
+            body_bytes: Size of the whole body.
         """
         is_part = len(start) < body_bytes or start.startswith(_CUT.encode())
         if not self:
@@ -77,7 +71,7 @@ class ListMask:
         return self._line(start)
 
     def beginning(self, body: bytes, characters: int) -> str:
-        """The first characters of a body that is there as a whole; one that is too long to be judged here is hidden."""
+        """The first characters of a whole body; one that is too long to be masked here is hidden."""
         if not self:
             start = body[:characters]
             text = _text_of_start(start, self._encoding, is_whole=len(body) <= characters)
@@ -85,7 +79,7 @@ class ListMask:
         return self._text(body)[:characters] if len(body) <= _JUDGED_BYTES_MAX and not self._is_elsewhere(body) else MASK
 
     def without_hidden(self, body: bytes) -> bytes:
-        """A whole body as it is where nothing is hidden in it; else its text without what is."""
+        """A whole body unchanged if nothing in it is masked; else its masked text."""
         if not self:
             return body
         if len(body) > _JUDGED_BYTES_MAX or self._is_elsewhere(body):
@@ -94,14 +88,13 @@ class ListMask:
         return (shown.content.text or MASK).encode("utf-8", "replace") if shown.hides else body
 
     def _is_elsewhere(self, body: bytes) -> bool:
-        """Whether reading the body takes more than a list has time for."""
+        """Whether reading the body takes more time than a list has."""
         return bool(announced(body)) or (self.rule is not None and self.rule.reading == "protobuf")
 
     def _line(self, body: bytes) -> str:
         return " ".join(self._text(body).split())
 
     def _text(self, body: bytes) -> str:
-        """Text of a whole body without what is masked; bytes are hidden."""
         return self._read(body).content.text or (MASK if body else "")
 
     def _read(self, body: bytes) -> ShownBody:
@@ -110,11 +103,11 @@ class ListMask:
         return read_shown(body, self.rule, Schemas())
 
     def field(self, field: str, value: str) -> str:
-        """The value of a field of the filter language, as the column of a list has it.
+        """The masked value of a field of the filter language in a column of a list.
 
         Args:
             field: As in the language: ``prop.region``, ``body.items[0].sku``.
-            value: All its values, with commas between them.
+            value: All its values, separated by commas.
         """
         if not self or not value:
             return value
@@ -128,7 +121,7 @@ class ListMask:
         return value
 
     def _json(self, path: tuple[str, ...], value: str) -> str:
-        """A value inside of a body; several values cannot be told apart once they are one text."""
+        """A value inside of a body; several values cannot be separated once they are one text."""
         inside = self.mask.within(path)
         is_several = "*" in path and bool(self.mask.expressions)
         if inside is None or is_several or self._is_cut(value) or (self.rule and self.rule.reading not in ("", "json")):
@@ -149,11 +142,11 @@ NO_MASK: Final = ListMask()
 
 
 MaskOf = Callable[[str], ListMask]
-"""What may be shown of the messages of a topic."""
+"""Returns the mask of a topic."""
 
 
 def nothing_masked(_topic: str) -> ListMask:
-    """Where there are no rules."""
+    """The mask of any topic without rules."""
     return NO_MASK
 
 
@@ -164,17 +157,14 @@ def _place(step: object) -> str:
 def body_preview(start: bytes, encoding: str = "", *, is_whole: bool = False) -> str:
     """One line of text for the first bytes of a body; bytes that are no text as hexadecimal pairs.
 
-    Args:
-        start: May end within a character.
-        encoding: Of the text; empty finds out.
-        is_whole: They are the whole body: it ends with a character.
+    Unless they are the whole body, they may end within a character. Without an encoding it is detected.
     """
     text = _text_of_start(start, encoding, is_whole=is_whole)
     return start[:_HEX_BYTES].hex(" ") if text is None else " ".join(text.split())
 
 
 def _text_of_start(start: bytes, encoding: str, *, is_whole: bool) -> str | None:
-    # With any cut UTF-8 comes first: a part of it that ends within a character looks like Chinese in GBK.
+    # UTF-8 is tried first with any cut: a part of it that ends within a character looks like Chinese in GBK.
     begun = 0 if is_whole else min(3, len(start) - 1, len(start) - len(start.rstrip(_HIGH_BYTES)))
     for name in (encoding,) if encoding else ("utf-8", ""):
         for cut in range(max(begun, 0) + 1):

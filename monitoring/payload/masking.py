@@ -1,8 +1,8 @@
-"""What must not be shown: values at given paths, and text of a given form, replaced before anything is displayed or copied.
+"""Masking of values at given paths, and of text that matches given expressions, before anything is displayed or copied.
 
-A rule is either a path into a structured body (``customer.card``, ``items.*.iban``; ``*`` is any name or place, ``**`` any
-number of them) or a regular expression for text and numbers, whose first group, or whole, is masked. Lengths are not kept.
-What cannot be judged is masked as well.
+A rule is either a path into a structured body (``customer.card``, ``items.*.iban``; ``*`` is any name or index, ``**`` any
+number of them) or a regular expression for text and numbers, whose first group, or whole match, is masked. The mask has a
+fixed length. Values that cannot be judged are masked as well.
 """
 
 from __future__ import annotations
@@ -22,16 +22,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True, slots=True)
 class MaskRules:
-    """Paths and expressions whose finds are masked.
-
-    Attributes:
-        paths: Places in structured bodies.
-        expressions: What is looked for in texts.
-        judge: Who knows how much time there is; None: each text may take `JUDGE_SECONDS`.
-
-    Raises:
-        UsageError: An expression cannot be read, or a path is empty.
-    """
+    """Paths and expressions to mask, else a `UsageError`. Without a judge each text may take `JUDGE_SECONDS`."""
 
     paths: tuple[str, ...] = ()
     expressions: tuple[str, ...] = ()
@@ -55,7 +46,7 @@ class MaskRules:
         return bool(self.paths or self.expressions)
 
     def within(self, names: Sequence[str]) -> MaskRules | None:
-        """The rules for what lies at a place of a structure, where ``*`` is any place of a list; None: all of it is masked."""
+        """The rules below a place of a structure, where ``*`` is any index of a list; None: all of it is masked."""
         paths: Sequence[Sequence[str]] = [path.split(".") for path in self.paths]
         for name in names:
             if _hides_all(paths):
@@ -66,11 +57,11 @@ class MaskRules:
         )
 
     def judged_by(self, judge: Judging) -> MaskRules:
-        """The same rules, within the time that somebody has."""
+        """The same rules with the time limits of a judge."""
         return replace(self, judge=judge)
 
     def mask_text(self, text: str) -> str:
-        """Text without what the expressions find; nothing of it where that is not known in time."""
+        """Text with the matches masked; a single mask if it timed out."""
         if not self.expressions or not text:
             return text
         if self.judge is not None:
@@ -79,7 +70,7 @@ class MaskRules:
         return MASK if found is None else found
 
     def mask_value(self, value: Any) -> Any:  # noqa: ANN401  what JSON can hold
-        """A structured body without what paths and expressions find; a copy where something was masked."""
+        """A structured body with paths and matches masked; a copy if something was masked."""
         return self._mask(value, [path.split(".") for path in self.paths], 0)
 
     def _mask(self, value: Any, paths: Sequence[Sequence[str]], depth: int) -> Any:  # noqa: ANN401  what JSON can hold
@@ -96,7 +87,7 @@ class MaskRules:
         return self.mask_text(value) if isinstance(value, str) else value
 
     def _mask_members(self, value: Mapping[Any, Any], paths: Sequence[Sequence[str]], depth: int) -> dict[object, Any]:
-        """Members whose names are masked alike are numbered, so that none is lost."""
+        """Members with equal masked names are numbered, so that none is lost."""
         made: dict[object, Any] = {}
         alike: Counter[str] = Counter()
         for name, item in value.items():
@@ -111,14 +102,14 @@ class MaskRules:
 
 
 def united(masks: Iterable[MaskRules]) -> MaskRules:
-    """Rules that hide what any of some hides."""
+    """The union of several rules."""
     found = list(masks)
     paths = dict.fromkeys(path for mask in found for path in mask.paths)
     return MaskRules(tuple(paths), tuple(dict.fromkeys(text for mask in found for text in mask.expressions)))
 
 
 HIDE_ALL: Final = MaskRules(("**",), ("(?s).+",))
-"""Masks everything, where nobody knows what must not be shown."""
+"""Masks everything, for bodies whose rules are unknown."""
 
 
 def _hides_all(paths: Sequence[Sequence[str]]) -> bool:
@@ -126,7 +117,7 @@ def _hides_all(paths: Sequence[Sequence[str]]) -> bool:
 
 
 def _inside(paths: Sequence[Sequence[str]], name: str) -> list[Sequence[str]]:
-    """What is left of the paths behind a member."""
+    """The rest of the paths below a member."""
     left: list[Sequence[str]] = []
     for path in paths:
         head, rest = path[0], path[1:]

@@ -1,10 +1,10 @@
-"""How bodies of topics are to be read, as a person has said it, and the file that keeps it.
+"""Rules for reading bodies of topics, set by the user, and their file.
 
     {"version": 1, "rules": [{"topics": "orders*", "reading": "protobuf", "schema": "/…/order.proto",
                               "message_type": "shop.Order", "encoding": "", "unwraps": true,
                               "masked_paths": ["card"], "masked_text": ["[0-9]{16}"]}]}
 
-The first rule whose pattern fits a topic counts; a message that lies in a topic of the broker is of the topic it was sent to.
+The first rule that matches a topic applies. A message in a topic of the broker belongs to the topic it was sent to.
 """
 
 from __future__ import annotations
@@ -23,30 +23,27 @@ from monitoring.outside import read_json
 from monitoring.payload.masking import MaskRules, united
 
 READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")
-"""What a rule can ask for; empty finds out."""
+"""Readings of a rule; empty: detect."""
 
 VERSION: Final = 1
 _TYPES: Final = {"topics": str, "reading": str, "encoding": str, "unwraps": bool, "schema": str, "message_type": str}
 _MASK_NAMES: Final = ("masked_paths", "masked_text")
 _ORIGINS: Final = ("RETRY_TOPIC", "DLQ_ORIGIN_TOPIC", "REAL_TOPIC")
-"""Properties that name the topic a message was sent to, where it lies in another."""
+"""Properties with the topic to which a message was sent, if it is stored in another."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderRule:
-    """How bodies of some topics are read and what of them is not shown.
+    """How bodies of some topics are read and masked.
 
     Attributes:
         topics: Name or pattern: ``*`` any characters, ``?`` one.
         reading: One of `READINGS`.
-        encoding: Of text; empty finds out.
-        unwraps: Whether compression is undone.
-        schema: File or folder with the schema of Protobuf.
-        message_type: Full name of the Protobuf message.
-        mask: What is not shown.
+        encoding: Of text; empty: detect.
+        schema: File or folder with the Protobuf schema.
 
     Raises:
-        UsageError: A value cannot be used.
+        UsageError: A value is invalid.
     """
 
     topics: str
@@ -71,25 +68,18 @@ class DecoderRule:
                 raise UsageError(f"there is no encoding “{self.encoding}”") from error
 
     def fits(self, topic: str) -> bool:
-        """Whether it is for a topic."""
         return fnmatchcase(topic, self.topics)
 
 
 def rule_for(rules: Iterable[DecoderRule], topic: str) -> DecoderRule | None:
-    """The first rule that fits."""
     return next((rule for rule in rules if rule.fits(topic)), None)
 
 
 def rule_of_message(rules: Sequence[DecoderRule], topic: str, properties: Mapping[str, str]) -> DecoderRule | None:
-    """How a message is read, and what of it is hidden wherever it lies: a dead letter as in the topic it was sent to.
+    """The rule of a message in any topic: a dead letter is read by the rule of the topic it was sent to.
 
-    What the rules of any of its topics mask is masked. A message in a topic of the broker that does not say where it came from
-    may be of any topic, so what any rule masks is masked in it.
-
-    Args:
-        rules: In order; the first that fits a topic counts for it.
-        topic: Where the message lies.
-        properties: Of the message; empty where they are not known.
+    It masks whatever the rules of any of its topics mask. If a message in a topic of the broker does not name its origin, it
+    may be of any topic, so its rule masks whatever any rule masks. Unknown properties are empty.
     """
     origins = [properties[name] for name in _ORIGINS if properties.get(name)]
     found = [rule for one in (topic, *origins) if (rule := rule_for(rules, one)) is not None]
@@ -101,21 +91,21 @@ def rule_of_message(rules: Sequence[DecoderRule], topic: str, properties: Mappin
 
 
 def rule_at(rules: Sequence[DecoderRule], topics: Sequence[str]) -> DecoderRule | None:
-    """How a message is read that lies in the first of some topics and came from the others; no more is known of it."""
+    """The rule of a message of which only its topics are known: it is stored in the first and came from the others."""
     sources = [topic for topic in topics[1:] if topic != topics[0] and not _is_passage(topic)]
     return rule_of_message(rules, topics[0], dict(zip(_ORIGINS, sources, strict=False)))
 
 
 def _is_passage(topic: str) -> bool:
-    """Whether messages of other topics lie in a topic for a time."""
+    """Whether a topic temporarily stores messages of other topics."""
     return state_of_topic(topic) != "normal" or topic == reserved.DISCARD_TOPIC
 
 
 def read_rules(path: Path) -> tuple[DecoderRule, ...]:
-    """Rules of a file; none where there is no file.
+    """Rules of a file; none if there is no file.
 
     Raises:
-        UsageError: It cannot be read or is not of this form; it is left as it is.
+        UsageError: It cannot be read or has another form. The file is not changed.
     """
     try:
         text = path.read_text("utf-8")
@@ -133,11 +123,7 @@ def read_rules(path: Path) -> tuple[DecoderRule, ...]:
 
 
 def write_rules(path: Path, rules: Iterable[DecoderRule]) -> None:
-    """Replace the file as a whole.
-
-    Raises:
-        UsageError: It cannot be written.
-    """
+    """Replace the file atomically; raises `UsageError` if it cannot be written."""
     items = []
     for rule in rules:
         item = asdict(rule)
@@ -157,7 +143,7 @@ def write_rules(path: Path, rules: Iterable[DecoderRule]) -> None:
 
 
 def _rule(item: dict[str, Any]) -> DecoderRule:
-    """A rule of the file. A name or a form that is not known is refused: it may have been meant to hide something."""
+    """A rule of the file. Unknown names and forms are refused, because they may have been meant to mask something."""
     for name, value in item.items():
         if name in _MASK_NAMES:
             continue

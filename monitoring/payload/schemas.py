@@ -1,4 +1,4 @@
-"""Protobuf messages by local schemas: ``.proto`` files, or descriptor sets as ``protoc --descriptor_set_out`` writes them."""
+"""Protobuf messages by local schemas: ``.proto`` files, or descriptor sets of ``protoc --descriptor_set_out``."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ from typing import Any
 
 from broker_core.api import UsageError
 
-DESCRIPTOR_SUFFIXES = (".desc", ".pb", ".protoset", ".bin")
-
 
 class ProtobufSchema:
-    """Message types of one schema.
-
-    Args:
-        path: A ``.proto`` file, a folder of them, or a descriptor set.
+    """Message types of a ``.proto`` file, a folder of them, or a descriptor set.
 
     Raises:
-        UsageError: It is not there or cannot be read; the message repeats what the compiler says.
+        UsageError: It is missing or invalid; the text has the compiler's message.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,7 +63,7 @@ class ProtobufSchema:
             )
         except (json_format.Error, TypeError, RecursionError) as error:  # TypeError: an Any of a type that the schema has not
             raise ValueError(f"it is a {type_name}, but cannot be shown: {error}") from error
-        # Zeros that were written out are fields, too, though none is shown.
+        # Explicit zeros are fields too, though none is shown.
         if not fields and len(UnknownFieldSet(message)):
             raise ValueError(f"none of its fields is one of {type_name}: it may be a message of another type")
         return fields
@@ -86,7 +81,7 @@ def _descriptor_set(path: Path) -> bytes:
 
 
 def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
-    """Compile ``.proto`` files; their imports are looked for in their folder and among Google's own."""
+    """Compile ``.proto`` files; imports are searched in their folder and among Google's own."""
     from importlib.resources import files as resources  # noqa: PLC0415  only here
 
     if not files:
@@ -104,7 +99,7 @@ def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
 
 
 def _run_compiler(words: Sequence[str]) -> str:
-    """Run the packaged compiler in a process of its own, for it writes to standard error; returns what it said."""
+    """Run the packaged compiler in its own process, because it writes to standard error; returns that text."""
     import subprocess  # noqa: PLC0415  only here
     import sys  # noqa: PLC0415  only here
 
@@ -114,7 +109,6 @@ def _run_compiler(words: Sequence[str]) -> str:
 
 
 def _in_order(files: list[Any]) -> list[Any]:
-    """Files after those that they import."""
     left, done, ordered = {file.name: file for file in files}, set[str](), []
     while left:
         ready = [file for file in left.values() if all(name in done or name not in left for name in file.dependency)]

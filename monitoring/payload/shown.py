@@ -1,4 +1,4 @@
-"""A body as it may be shown: read by the rule of its topic, and what the rule masks replaced."""
+"""A body read by the rule of its topic, and masked."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ NO_PATHS: Final = "its rule masks paths, and this body has none, so all of it is
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """A body in two forms.
+    """A body with and without masking.
 
     Attributes:
-        content: As the rule lets it be shown.
-        plain: As it is; to be shown only while a person asks for it.
-        mask: What makes the difference.
-        size_bytes: Of the body before anything was undone.
+        content: The masked form.
+        plain: The original; shown only while the user asks for it.
+        size_bytes: Of the body before decompression.
     """
 
     content: Content
@@ -45,7 +44,7 @@ class ShownBody:
 
     @property
     def hides(self) -> bool:
-        """Whether something is hidden, or cannot be judged: then what may be taken along is the text of `content`."""
+        """Whether something is hidden or cannot be judged: then only the text of `content` may be exported."""
         if not self.is_masked or self.plain.kind is BodyKind.EMPTY:
             return False
         text, _encoding = decode_text(self.plain.data, self.plain.encoding)
@@ -54,7 +53,7 @@ class ShownBody:
         return self.plain.kind is BodyKind.JSON and _has_a_name_twice(text)
 
     def copied_text(self) -> str:
-        """What a copy of the body holds: its text as sent, or laid out and masked; bytes in hexadecimal unless masked."""
+        """Text of a copy: the text as sent, or formatted and masked; bytes in hexadecimal unless masked."""
         if self.is_masked:
             return self.content.text
         text, _encoding = decode_text(self.plain.data, self.plain.encoding)
@@ -64,17 +63,13 @@ class ShownBody:
 
 
 class Schemas:
-    """Protobuf schemas by path, compiled again when the file has changed. Any thread."""
+    """Cache of Protobuf schemas by path, compiled again after the file has changed. Any thread."""
 
     def __init__(self) -> None:
         self._known: dict[Path, tuple[int, ProtobufSchema]] = {}
 
     def schema(self, path: Path) -> ProtobufSchema:
-        """The schema of a file or folder. May run a compiler for a second.
-
-        Raises:
-            UsageError: It is not there or cannot be read.
-        """
+        """The schema of a file or folder, else a `UsageError`. May run a compiler for a second."""
         from monitoring.payload.schemas import ProtobufSchema  # noqa: PLC0415  slow to import
 
         try:
@@ -89,7 +84,7 @@ class Schemas:
 
 
 def read_shown(body: bytes, rule: DecoderRule | None, schemas: Schemas) -> ShownBody:
-    """Read a body by a rule; never fails. To be called off the GUI thread where it may take long."""
+    """Read a body by a rule; never raises. Called off the GUI thread if it may take long."""
     schema, refusal = None, ""
     if rule is not None and rule.reading == "protobuf":
         try:
@@ -106,7 +101,7 @@ def read_shown(body: bytes, rule: DecoderRule | None, schemas: Schemas) -> Shown
 
 
 def masked(content: Content, mask: MaskRules) -> Content:
-    """The same without what must not be shown."""
+    """Content with its masked parts replaced."""
     if content.kind in _STRUCTURED:
         value = mask.mask_value(content.value)
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
@@ -115,7 +110,7 @@ def masked(content: Content, mask: MaskRules) -> Content:
         return replace(content, data=b"", text=MASK, table=None)
     table = content.table
     if table is not None:
-        # The first line need not be a heading.
+        # The first line may be no heading, so it is masked too.
         headings = tuple(map(mask.mask_text, table.headings))
         rows = tuple(tuple(map(mask.mask_text, row)) for row in table.rows)
         table = Table(headings, rows, table.is_cut)
@@ -123,7 +118,7 @@ def masked(content: Content, mask: MaskRules) -> Content:
 
 
 def _has_a_name_twice(text: str) -> bool:
-    """Of members with the same name only the last was looked at."""
+    """The mask looked only at the last of members with equal names."""
     found: list[bool] = []
 
     def look(pairs: list[tuple[str, object]]) -> None:
@@ -134,5 +129,5 @@ def _has_a_name_twice(text: str) -> bool:
 
 
 def _is_hidden(content: Content, mask: MaskRules) -> bool:
-    """Whether a mask means places that cannot be found in a body, because it was not read as a structure."""
+    """Whether a mask has paths that cannot be found in a body, because it was not read as a structure."""
     return bool(mask.paths) and content.kind not in (*_STRUCTURED, BodyKind.BYTES, BodyKind.EMPTY)

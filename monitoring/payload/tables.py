@@ -1,5 +1,3 @@
-"""Bodies that are tables: lists of objects, and lines with separators."""
-
 from __future__ import annotations
 
 import csv
@@ -14,7 +12,7 @@ TABLE_ROWS_MAX: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings; ``is_cut`` when there are more than `TABLE_ROWS_MAX`."""
+    """Rows under headings; ``is_cut`` if there are more than `TABLE_ROWS_MAX`."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -22,7 +20,7 @@ class Table:
 
 
 def table_of(value: Any) -> Table | None:  # noqa: ANN401  what JSON can hold
-    """A list of objects as a table; None where it is none. Members of members stay JSON."""
+    """A list of objects as a table, or None. Nested members stay JSON."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         return None
     rows = value[:TABLE_ROWS_MAX]
@@ -38,9 +36,9 @@ def _cell(value: Any) -> str:  # noqa: ANN401  what JSON can hold
 
 
 def table_of_text(text: str, *, is_asked: bool) -> Table | None:
-    """Lines of the same number of tabs, commas or semicolons as a table, the first being its headings; None if it is none.
+    """Lines with equal numbers of tabs, commas or semicolons as a table, the first being its headings; None if they are none.
 
-    Unasked, two columns of commas are not enough: two sentences with a comma each look like that.
+    Unless asked for, two columns of commas are not enough, because two sentences with a comma each look like that.
     """
     first = text.partition("\n")[0]
     for separator in "\t,;":

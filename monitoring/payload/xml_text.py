@@ -1,5 +1,3 @@
-"""XML laid out with a line for each element."""
-
 from __future__ import annotations
 
 import re
@@ -17,12 +15,12 @@ def laid_out_xml(text: str) -> str:
 
     Raises:
         ExpatError: It is no XML.
-        ValueError: It declares entities, which could blow it up.
+        ValueError: It declares entities, which could expand without limit.
     """
     if _ENTITY.search(text[:_HEAD_CHARACTERS]):
         raise ValueError("it has a DOCTYPE, whose entities are not expanded here")
     writer = _XmlWriter()
-    # What is parsed is text already: the encoding that its declaration names was that of the bytes.
+    # The text is decoded already; its declaration names the encoding of the bytes.
     parser = expat.ParserCreate("UTF-8")
     parser.StartElementHandler = writer.start
     parser.EndElementHandler = writer.end
@@ -34,7 +32,7 @@ def laid_out_xml(text: str) -> str:
 
 
 class _XmlWriter:
-    """Writes elements a line each; an element with text alone on one line."""
+    """Writes each element on a line of its own; an element with only text stays on one line."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []

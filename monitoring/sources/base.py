@@ -1,6 +1,6 @@
 """`ClusterSource`: the one interface through which pages see a cluster.
 
-No page knows whether the cluster is an embedded broker or an attached one. This module knows no Qt, no process and no socket.
+No page knows whether the cluster is an embedded broker or an attached one. This module uses no Qt, no process and no socket.
 Callbacks run on the thread that feeds the source (the GUI thread in the console) and must return quickly.
 """
 
@@ -26,8 +26,6 @@ _A = TypeVar("_A")
 
 
 class SourceStatus(Enum):
-    """Where a source stands."""
-
     STARTING = "starting"
     READY = "ready"
     LOST = "lost"
@@ -35,17 +33,17 @@ class SourceStatus(Enum):
 
 
 class Pending(Protocol[T_co]):
-    """An answer that will come. Exactly one of the two callbacks of ``then`` is called, unless it is cancelled first."""
+    """A pending answer. Exactly one of the two callbacks of ``then`` is called, unless it is cancelled first."""
 
     def then(self, done: Callable[[T_co], None], failed: Callable[[OrbitError], None]) -> None:
-        """Set what is called with the answer or the error; at once if it is already there."""
+        """Set the callbacks for the answer and the error; called at once if it has arrived."""
 
     def cancel(self) -> None:
-        """Give up the answer; neither callback is called afterwards."""
+        """Discard the answer; neither callback is called afterwards."""
 
 
 class ClusterListener(Protocol):
-    """What a source reports by itself."""
+    """Reports that a source makes by itself."""
 
     def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None: ...
 
@@ -65,11 +63,11 @@ class ClusterSource(Protocol):
 
     @property
     def kept_under(self) -> str:
-        """Under which settings keep what belongs to an attached cluster alone; empty for the embedded broker."""
+        """Key of an attached cluster's own settings; empty for the embedded broker."""
 
     @property
     def connect_details(self) -> str:
-        """How other processes reach it, a line of JSON with its keys for their input alone; empty where none are needed."""
+        """Connection details for other processes: JSON with keys, for their standard input only; empty if not needed."""
 
     @property
     def status(self) -> SourceStatus: ...
@@ -95,8 +93,8 @@ class ClusterSource(Protocol):
     def remove_listener(self, listener: ClusterListener) -> None: ...
 
     def ask(self, question: Question[_A]) -> Pending[_A]:
-        """Ask a question, or give a command; the answer is of the type that the question names.
+        """Ask a question or send a command; the answer has the type that the question names.
 
-        Fails as the handler of the question does, as `ReadOnlyConnectionError` where it acts and `read_only` is set, and as
-        `UsageError` where this kind of cluster cannot answer it (`broker_core.worker.refusals`).
+        Fails as the question's handler does, with `ReadOnlyConnectionError` for a command if `read_only` is set, and with
+        `UsageError` if this kind of cluster cannot answer it (`broker_core.worker.refusals`).
         """

@@ -1,6 +1,6 @@
 """A worker process as a `ClusterSource`: its figures and answers, over a transport passed in.
 
-The worker runs a broker, reads the files of one, or watches an attached cluster. The source starts and stops no process: the
+The worker runs a broker, reads a broker's files, or watches an attached cluster. The source starts and stops no process: the
 owner of the process calls `worker_starting`, `received` and `worker_ended`.
 """
 
@@ -32,24 +32,19 @@ _A = TypeVar("_A")
 
 
 class Transport(Protocol):
-    """The way to a worker process."""
+    """The connection to a worker process."""
 
     def send(self, data: bytes) -> None:
-        """Pass bytes to the worker; without effect when there is none."""
+        """Send bytes to the worker; no effect without one."""
 
     def abort(self) -> None:
-        """End a worker that cannot be talked to."""
+        """End a worker that sent invalid data."""
 
 
 class WorkerSource:
-    """One embedded broker or attached cluster, over the lives of its worker processes. Not thread-safe.
+    """One embedded broker or attached cluster, across restarts of its worker process. Not thread-safe.
 
-    Args:
-        transport: The way to the worker.
-        name: How the cluster is called in the window.
-        read_only: Whether to refuse what would change something, whatever the worker says.
-        connect_details: How an attached cluster is reached; see `ClusterSource`.
-        kept_under: Likewise.
+    With ``read_only`` commands are refused even if the worker accepts them; for the other arguments see `ClusterSource`.
     """
 
     def __init__(
@@ -62,12 +57,13 @@ class WorkerSource:
         kept_under: str = "",
     ) -> None:
         self._transport = transport
-        self._kept_under = kept_under
+        self.kept_under = kept_under
         self._connect_details = connect_details
         self._read_only = read_only
-        self._name = name
-        self._history = History()
-        self._collector = Collector(self._history)
+        self.name = name
+        self.history = History()
+        """The figures of the last hour; kept across restarts of the worker."""
+        self._collector = Collector(self.history)
         self._client = WorkerClient()
         self._status = SourceStatus.STOPPED
         self._reason: OrbitError | None = None
@@ -76,15 +72,7 @@ class WorkerSource:
         self._listeners: list[ClusterListener] = []
         self._answers: dict[int, _Answer[Any]] = {}
 
-    # ---- what pages see ----
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def kept_under(self) -> str:
-        return self._kept_under
+    # ---- for pages ----
 
     @property
     def connect_details(self) -> str:
@@ -96,7 +84,6 @@ class WorkerSource:
 
     @property
     def reason(self) -> OrbitError | None:
-        """Why the worker was lost, in the status LOST."""
         return self._reason
 
     @property
@@ -110,11 +97,6 @@ class WorkerSource:
     @property
     def state(self) -> ClusterState | None:
         return self._state
-
-    @property
-    def history(self) -> History:
-        """The figures of the last hour; it goes on over a restart of the worker."""
-        return self._history
 
     def add_listener(self, listener: ClusterListener) -> None:
         self._listeners.append(listener)
@@ -139,10 +121,10 @@ class WorkerSource:
         self._transport.send(data)
         return answer
 
-    # ---- what the owner of the process tells ----
+    # ---- calls by the owner of the process ----
 
     def worker_starting(self) -> None:
-        """A worker process is being started."""
+        """Reset for a worker process that is being started."""
         self._client = WorkerClient()
         self._collector.restarted()
         self._ready = None
@@ -150,7 +132,7 @@ class WorkerSource:
         self._set_status(SourceStatus.STARTING)
 
     def received(self, data: bytes) -> None:
-        """Take in bytes of the worker. One that cannot be understood is given up, with the reason as its fate."""
+        """Process bytes from the worker. Invalid data aborts the worker and becomes the reason of its end."""
         if self._reason is not None:
             return
         try:
@@ -161,11 +143,7 @@ class WorkerSource:
             self._transport.abort()
 
     def worker_ended(self, reason: OrbitError | None) -> None:
-        """The worker process is gone.
-
-        Args:
-            reason: None when it was asked to stop; what the worker itself told before it ended counts more.
-        """
+        """Handle the end of the worker process: None on request; a reason that the worker itself sent takes precedence."""
         reason = self._reason or reason
         error = reason or WorkerLostError("the broker has been stopped")
         self._reason = reason
@@ -173,8 +151,6 @@ class WorkerSource:
         self._set_status(SourceStatus.STOPPED if reason is None else SourceStatus.LOST)
         for answer in answers.values():
             answer.fail(error)
-
-    # ---- inside ----
 
     def _cancel(self, request_id: int) -> None:
         if self._answers.pop(request_id, None) is not None:
@@ -203,7 +179,7 @@ class WorkerSource:
     def _take_answer(self, message: Reply | Failure) -> None:
         answer = self._answers.pop(message.request_id, None)
         if answer is None:
-            return  # given up by what was done with another answer that came with it
+            return  # cancelled by the callback of another answer in the same data
         if isinstance(message, Reply):
             answer.succeed(message.body)
         else:
@@ -223,10 +199,10 @@ class WorkerSource:
 
 
 class _Answer(Generic[_A]):
-    """A `Pending` that is resolved from outside. What was resolved before `then` is delivered by it.
+    """A `Pending` resolved by its owner. A result that arrives before `then` is delivered by `then`.
 
-    Once it is over it knows neither the answer nor who asked: those mostly know it, and an answer in such a ring, some
-    thousand messages, would stay until all garbage is looked for, a minute and more.
+    Afterwards it drops the value and the callbacks: callbacks mostly refer to the answer, and such a cycle of some thousand
+    messages would live until the next full garbage collection, a minute or more.
     """
 
     def __init__(self, expected: type[_A], *, cancelled: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""The chain of records in one mapped log file: where it leads, where it is broken, and whether its end is still being written.
+"""The chain of records in one mapped log file: its extent, broken places, and an end that is still being written.
 
 Source: docs/spec/store.md §2.1, §2.3.
 """
@@ -24,11 +24,11 @@ from broker_core.protocol.message.record import (
 )
 
 RESYNC_BYTES = 8 << 20
-"""How far behind a broken place in the last file the next record is looked for: two of the largest records."""
+"""Distance after a broken place of the last file within which the next record is searched: two of the largest records."""
 SURE_RECORDS = 16
-"""So many records, one behind the other and each with its own place in it, lie in no body of a message by chance."""
+"""So many consecutive records with matching own offsets cannot be part of a message body by chance."""
 _PIECE_BYTES = 64 << 20
-"""Followed at a time: a signal waits for the end of compiled code, which on a slow disk takes its time."""
+"""Length of one call: a signal waits for the end of compiled code, which takes long on a slow disk."""
 TAIL_LOOKS = 3
 TAIL_PAUSE_S = 0.02
 
@@ -36,13 +36,13 @@ _PHYSICAL_OFFSET = struct.Struct(">q")
 
 
 def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int]:
-    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and where the chain ends."""
+    """Follow the chain of records; return the starts of parts of about ``split_bytes``, and the end of the chain."""
     borders, end, _ = follow_to_last(buffer, base_offset, start, limit, split_bytes)
     return borders, end
 
 
 def follow_to_last(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
-    """Follow the chain; return the same two, and where its last record starts (-1: it has none)."""
+    """`follow`, also with the start of the last record (-1: none)."""
     from spark_reports.datasource import kernels  # noqa: PLC0415  numba, which who only finds files does not need
 
     data = np.frombuffer(buffer, dtype=np.uint8)
@@ -74,10 +74,9 @@ def _own_offset(buffer: mmap.mmap, start: int) -> int:
 
 
 def border_behind(buffer: mmap.mmap, base_offset: int, position: int) -> int | None:
-    """Where a file that is not followed from its start can be split: the first of `SURE_RECORDS` records from a position on.
+    """Start of the first of `SURE_RECORDS` consecutive records behind a position of a file that is not followed from its start.
 
-    Returns:
-        Start of the record; None: there is none near, or fewer follow.
+    None if there is none near.
     """
     border = _record_near(buffer, base_offset, position)
     at = border
@@ -94,7 +93,7 @@ def _record_near(buffer: mmap.mmap, base_offset: int, position: int) -> int | No
 
 
 def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:
-    """``end``, or the start of the last record if its parts or its body are not whole (yet)."""
+    """``end``, or the start of the last record if that is incomplete or its body's checksum is wrong."""
     start = _last_start(buffer, borders, end)
     if start is None:
         return end
@@ -108,10 +107,10 @@ def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:
 
 
 def record_behind(buffer: mmap.mmap, base_offset: int, borders: list[int], position: int) -> int | None:
-    """Where the log goes on behind a broken place of the last file, None if it ends there.
+    """Start of the next record after a broken place of the last file, None if the log ends there.
 
-    Records behind it count only if they were stored after the one before it: a log that was cut by recovery and written
-    again can have whole old records behind its end.
+    Later records count only if they were stored after the one before the place: a log that was truncated by recovery and
+    written again can have old records after its end.
     """
     if position + SIZE_AND_MAGIC.size > len(buffer):
         return None
@@ -130,7 +129,7 @@ def record_behind(buffer: mmap.mmap, base_offset: int, borders: list[int], posit
 
 
 def becomes_a_record(buffer: mmap.mmap, base_offset: int, end: int, limit: int) -> bool:
-    """Whether the bytes behind the end become a whole record within a moment: a broker was seen in the middle of a put."""
+    """Whether the bytes at the end become a whole record within a moment, because a broker was in the middle of a put."""
     for _ in range(TAIL_LOOKS):
         time.sleep(TAIL_PAUSE_S)  # a put under way takes microseconds; what is still incomplete then is torn
         if is_filler(buffer, end):
@@ -147,7 +146,7 @@ def _first_end(buffer: mmap.mmap, start: int) -> int:
 
 
 def tail_bytes(buffer: mmap.mmap, end: int) -> int:
-    """Bytes behind the end up to the last one that is not zero, looking one largest record ahead."""
+    """Bytes after the end up to the last nonzero one, limited to the largest record."""
     if end + SIZE_AND_MAGIC.size > len(buffer):
         return 0
     if SIZE_AND_MAGIC.unpack_from(buffer, end)[1] == MAGIC_BLANK:
@@ -168,7 +167,7 @@ def damage_reason(buffer: mmap.mmap, position: int) -> str:
 
 
 def is_filler(buffer: mmap.mmap, position: int) -> bool:
-    """Whether an end-of-file filler stands at a position."""
+    """Whether an end-of-file filler begins at a position."""
     if position + SIZE_AND_MAGIC.size > len(buffer):
         return False
     size, magic = SIZE_AND_MAGIC.unpack_from(buffer, position)

@@ -1,4 +1,4 @@
-"""What the options of ``rocketmq-cluster`` say: which cluster, what of it, and how gently."""
+"""The options of ``rocketmq-cluster``: the cluster, the part of it to read, and limits. Invalid ones raise `UsageError`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker_core.cluster.slices import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RE
 from broker_core.errors import UsageError
 
 SLICE_MESSAGES = 50_000
-"""Messages one task reads, about, where nothing is held back."""
+"""Approximate messages of one task without rate limits."""
 SLICE_MESSAGES_MAX = 10_000_000
 TASKS_MAX = 64
 _TASKS_USUAL = 8
@@ -22,15 +22,14 @@ Offsets = Mapping[str, Mapping[str, tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """Which cluster is read, and how.
+    """The cluster to read, and how.
 
     Attributes:
-        name_servers: ``host:port``, several with ``;`` between them.
+        name_servers: ``host:port``, several separated by ``;``.
         place: Of keys, TLS and address map, see `broker_core.cluster.key_place`; empty: none.
-        limits: How much one broker is asked for, over all tasks.
-        slice_messages: Messages of one slice of a queue.
+        limits: For one broker, over all tasks.
         tasks_per_broker: Tasks that share the limits of a broker.
-        offsets: Offsets of the only queues to read; None: of all that are there.
+        offsets: Offsets of the only queues to read; None: all.
     """
 
     name_servers: str
@@ -42,11 +41,7 @@ class ClusterOptions:
 
 
 def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
-    """The options of a read.
-
-    Raises:
-        UsageError: No name server is named, or an option is not what it should be.
-    """
+    """The options of a read."""
     name_servers = options.get("name_servers", options.get("path", "")).strip()
     if not name_servers:
         raise UsageError(
@@ -67,16 +62,12 @@ def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
 
 
 def usual_tasks() -> int:
-    """As many tasks of a broker as this machine runs at once: each has its share of the broker's limits for itself."""
+    """Default tasks of a broker: as many as this machine runs at once, because each has a fixed share of the limits."""
     return min(os.cpu_count() or 1, _TASKS_USUAL)
 
 
 def amount_of(options: Mapping[str, str], name: str, usual: float) -> float:
-    """An option that is a number from 0.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """An option that is a number from 0."""
     text = options.get(name, str(usual))
     try:
         found = float(text)
@@ -95,11 +86,7 @@ def _count_of(options: Mapping[str, str], name: str, usual: int, most: int) -> i
 
 
 def offsets_of(text: str) -> Offsets:
-    """Offsets of queues from ``{"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}``.
-
-    Raises:
-        UsageError: They are not written so, or a range is empty.
-    """
+    """Offsets of queues from ``{"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}``."""
     try:
         found = {
             str(topic): {str(queue): (int(first), int(end)) for queue, (first, end) in queues.items()}

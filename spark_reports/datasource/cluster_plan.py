@@ -1,7 +1,7 @@
-"""Which messages of a cluster a read covers: slices of queues whose ends were fixed when it was planned.
+"""The plan of a read of a cluster: slices of queues whose ends are fixed at planning.
 
-What is stored later is not read. A plan travels to the readers as text, so that all queries of one report see the same
-messages; it names the place of keys and never holds one.
+Messages stored later are not read. The readers get a plan as text, so that all queries of one report see the same messages; it
+names the place of keys and never contains keys.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ from spark_reports.datasource.plan import ReadPlan
 class ClusterPlan:
     """All that a read of a cluster covers.
 
-    Args:
-        name_servers: Of the cluster.
+    Attributes:
         place: Of keys, TLS and address map.
-        tasks: Slices, all of one broker, one group for each task.
+        tasks: Slices of one broker for each task.
         limits: Of each broker, over all tasks.
-        unknown: What could not be planned: broker and reason.
-        brokers: Names of the cluster's brokers.
-        files: None; as plans of stores have it.
-        passed_over: None; likewise.
+        unknown: Brokers that could not be planned, and why.
+        files: The history, for a report on samples; else empty.
+        passed_over: Always empty; plans of stores have it.
     """
 
     name_servers: str
@@ -39,31 +37,29 @@ class ClusterPlan:
 
     @property
     def messages(self) -> int:
-        """Messages covered, as far as queues have no gaps."""
+        """Messages covered, if queues have no gaps."""
         return sum(part.messages for task in self.tasks for part in task)
 
     @property
     def byte_count(self) -> int:
-        """Bytes covered: a queue does not tell; -1."""
+        """-1: queues do not report bytes."""
         return -1
 
     @property
     def queues(self) -> int:
-        """Queues covered."""
         return len({(part.topic, part.broker, part.queue_id) for task in self.tasks for part in task})
 
     def limits_of(self, task: tuple[QueueSlice, ...]) -> ReadLimits:
-        """The share of one task: all tasks of a broker may run at once."""
+        """The share of one task, because all tasks of a broker may run at once."""
         address = task[0].address
         return self.limits.shared_by(sum(other[0].address == address for other in self.tasks))
 
     def to_json(self) -> str:
-        """Text form, as the data source takes it in its ``plan`` option."""
+        """Text for the ``plan`` option of the data source."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> ClusterPlan:
-        """Inverse of `to_json`."""
         data = json.loads(text)
         tasks = tuple(tuple(QueueSlice(**part) for part in task) for task in data["tasks"])
         unknown = tuple(Unknown(**one) for one in data["unknown"])
@@ -72,4 +68,3 @@ class ClusterPlan:
 
 
 Plan = ReadPlan | ClusterPlan
-"""What a report reads: byte ranges of stores, or slices of queues."""

@@ -1,4 +1,4 @@
-"""From what is wanted of a cluster to a plan: what its brokers are asked for, and which tasks read it."""
+"""Plans reads of a cluster: what to survey of its brokers, and the tasks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spark_reports.datasource.filters import ColumnComparison
 from spark_reports.datasource.options import Selection
 
 _PLACES = (("store", pa.string()), ("topic", pa.string()), ("queue_id", pa.int32()))
-"""Columns that are one value in a whole queue."""
+"""Columns with one value in a whole queue."""
 
 
 def plan_cluster(options: ClusterOptions, selection: Selection) -> ClusterPlan:
@@ -23,8 +23,8 @@ def plan_cluster(options: ClusterOptions, selection: Selection) -> ClusterPlan:
 
     Raises:
         NetworkError: No name server answers, or it knows no broker.
-        UsageError: None of the topics exists, or the place of keys holds none.
-        RemoteError, CodecError: The name server answers otherwise.
+        UsageError: None of the topics exists, or the place of keys has none.
+        RemoteError, CodecError: The name server reports an error or sends invalid data.
     """
     with SliceReader(options.name_servers, options.place, limits=options.limits) as reader:
         found = reader.survey(wanted_of(selection, options.offsets))
@@ -35,8 +35,8 @@ def plan_cluster(options: ClusterOptions, selection: Selection) -> ClusterPlan:
 def tasks_of(queues: Iterable[QueueSlice], options: ClusterOptions) -> Iterator[tuple[QueueSlice, ...]]:
     """Slices of queues as tasks, each of one broker.
 
-    With limits there are at most ``tasks_per_broker`` tasks of a broker, for each gets a share of them, however many run at
-    once; without, one for each slice, small ones put together.
+    With limits there are at most ``tasks_per_broker`` tasks of a broker, because each gets a fixed share of them; without, one
+    for each slice, small ones merged.
     """
     pieces: dict[str, list[QueueSlice]] = {}
     for queue in queues:
@@ -54,7 +54,7 @@ def _cut(queue: QueueSlice, messages: int) -> Iterator[QueueSlice]:
 
 
 def _spread(pieces: list[QueueSlice], count: int) -> Iterator[tuple[QueueSlice, ...]]:
-    """Pieces over so many tasks, about evenly; neighbours stay together."""
+    """Distribute pieces over ``count`` tasks about evenly; neighbours stay together."""
     share = sum(piece.messages for piece in pieces) / count
     group: list[QueueSlice] = []
     filled, ended = 0, 1
@@ -69,7 +69,7 @@ def _spread(pieces: list[QueueSlice], count: int) -> Iterator[tuple[QueueSlice, 
 
 
 def wanted_of(selection: Selection, offsets: Offsets | None = None) -> SurveyRequest:
-    """What a selection wants of a cluster: no more is looked at than its topics, queues, times and offsets need."""
+    """The survey request of a selection, limited to its topics, queues, times and offsets."""
     topics = tuple(offsets) if offsets is not None else (selection.topics or None)
     if offsets is None and not selection.meant:
         stored = selection.stored_topics()
@@ -88,7 +88,6 @@ def wanted_of(selection: Selection, offsets: Offsets | None = None) -> SurveyReq
 
 
 def _may_hold(comparisons: tuple[ColumnComparison, ...], values: tuple[str, str, int]) -> bool:
-    """Whether a queue can hold what fulfils all comparisons."""
     return all(
         comparison.holds(pa.array([value], data_type))[0]
         for (column, data_type), value in zip(_PLACES, values, strict=True)
@@ -98,7 +97,7 @@ def _may_hold(comparisons: tuple[ColumnComparison, ...], values: tuple[str, str,
 
 
 def numbers_of(comparisons: tuple[ColumnComparison, ...], column: str) -> tuple[int, int]:
-    """Values of a column of whole numbers that fulfil all comparisons lie within these: from ≤ value < to."""
+    """Range of a column of whole numbers that satisfy all comparisons: from ≤ value < to."""
     low, high = 0, OFFSET_MAX
     for one in comparisons:
         values = [value for value in one.values if isinstance(value, int)]

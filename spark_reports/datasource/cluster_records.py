@@ -1,4 +1,4 @@
-"""Records of slices of queues as Arrow batches, and their sums: what one task of a read of a cluster does."""
+"""Records of slices of queues as Arrow batches, and their sums: the work of one task of a read of a cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNREADABLE = "in an answer that does not consist of records"
 
 @dataclass(frozen=True)
 class ClusterPartition(InputPartition):
-    """What one task reads: slices of one broker, within its share of that broker's limits; or what nobody can read."""
+    """The input of one task: slices of one broker with a share of its limits; or brokers that could not be planned."""
 
     name_servers: str
     place: str
@@ -35,7 +35,7 @@ class ClusterPartition(InputPartition):
 
 
 def partitions_of(plan: ClusterPlan, *, at_once: bool = True) -> list[ClusterPartition]:
-    """What the tasks of a plan read; ``at_once``: several of them may run at the same time, and share the limits."""
+    """The partitions of a plan; ``at_once``: several of them may run at the same time, and share the limits."""
     limits = [plan.limits_of(task) if at_once else plan.limits for task in plan.tasks]
     made = [
         ClusterPartition(plan.name_servers, plan.place, task, share) for task, share in zip(plan.tasks, limits, strict=True)
@@ -48,13 +48,13 @@ def partitions_of(plan: ClusterPlan, *, at_once: bool = True) -> list[ClusterPar
 def read_partition(
     partition: ClusterPartition, selection: Selection, schema: pa.Schema, *, strict: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of the wanted records of a partition, then the accounting rows if ``schema`` asks for them.
+    """Arrow batches of the wanted records of a partition, then the accounting rows if ``schema`` has them.
 
     Args:
         partition: What to read.
-        selection: What of it is wanted.
+        selection: The wanted records.
         schema: Columns.
-        strict: What can be read another time is an error; else it is only where no accounting row can say so.
+        strict: Raise if something can be read another time; else only if no accounting row can report it.
 
     Raises:
         OrbitError: Something could not be read.
@@ -67,7 +67,7 @@ def read_partition(
 def read_partition_sums(
     partition: ClusterPartition, selection: Selection, keys: Sequence[str], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """One Arrow batch with the sums of the wanted records of a partition, then the accounting rows; raises as above."""
+    """One Arrow batch with the sums of a partition, then the accounting rows; raises as `read_partition`."""
     skipped = SkippedRows()
     wanted = _wanted(partition, selection, skipped, strict=SKIPPED_REASON not in schema.names)
     sums = task_sums(keys, schema, Selection(), skipped)
@@ -101,7 +101,7 @@ def _wanted(
 
 
 class _Tally:
-    """Offsets of slices against the messages that came, so that nothing is missing without a reason."""
+    """Compares the offsets of slices with the received messages, so that nothing is missing without a reason."""
 
     def __init__(self, skipped: SkippedRows, *, strict: bool) -> None:
         self._skipped = skipped
@@ -110,24 +110,20 @@ class _Tally:
         self._broken: set[QueueSlice] = set()
 
     def came(self, part: QueueSlice, messages: int, *, broken: bool) -> None:
-        """Count messages; ``broken``: there was more in the answer, and it is nothing that can be read."""
+        """Count messages; ``broken``: the answer also had data that is no record."""
         self._known[part] = self._known.get(part, 0) + messages
         if broken:
             self._broken.add(part)
 
     def leave(self, left: Left) -> None:
-        """Count messages that did not come.
-
-        Raises:
-            ReportError: It is strict, and they may come another time.
-        """
+        """Count messages that were not received; raises `ReportError` if it is strict and they may be received another time."""
         if self._strict and left.reason != EXPIRED:
             raise ReportError(f"{left.messages:,} messages of {left.part.name} are missing: {left.reason}") from left.fault
         self._known[left.part] = self._known.get(left.part, 0) + left.messages
         self._skipped.add_unread(left.part.broker, left.reason, left.messages)
 
     def close(self, parts: Sequence[QueueSlice]) -> None:
-        """Count what neither came nor has a reason of its own."""
+        """Count messages that were neither received nor have a reason yet."""
         for part in parts:
             missing = part.messages - self._known.get(part, 0)
             if missing <= 0:

@@ -1,31 +1,17 @@
 """The ``rocketmq-cluster`` data source: messages of a running RocketMQ cluster as a Spark table, pulled from its brokers.
 
-    spark.dataSource.register(RocketMQClusterDataSource)
-    spark.read.format("rocketmq-cluster").option("name_servers", "10.0.0.1:9876").option("topics", '["orders"]').load()
-
-Options: ``name_servers`` (``HOST:PORT``, several with ``;`` between them; also what ``load()`` is given); ``topics`` and
-``topics_of``, ``from_ms`` and ``to_ms``, ``sums_by`` as those of ``rocketmq-store``; ``offsets`` (JSON: ``{"TOPIC":
-{"BROKER:QUEUE": [FROM, TO]}}``, these queues alone); ``details`` (a file of mode 0600 or ``env:NAME`` that holds keys, TLS and
-address map, see `broker_core.cluster.key_place`; where Spark runs on several machines, on each of them);
-``messages_per_second`` and ``bytes_per_second`` (of one broker, over all tasks; 0: as fast as it gives); ``tasks_per_broker``
-(tasks that share these); ``slice_messages``; ``retry_seconds`` (how long a broker that does not answer is asked again);
-``plan`` (a `ClusterPlan` made before, so that several reads see the same messages).
-
-Rows are those of ``rocketmq-store`` (`spark_reports.datasource.schema`), for brokers give records as they store them. ``store``
-is the broker's name. No column is unknown. What no queue leads to is not there: records of deleted topics, and what the brokers
-cleaned away. Pulls are made as the brokers' own group of tools and commit nothing, so that no group moves.
-
-The ends of all queues are fixed at planning. A broker that does not answer, messages that are cleaned away while they are read,
-offsets for which a broker has no message: all are accounting rows where those are asked for (`SKIPPED_REASON`); where they are
-not, a read that cannot be whole fails, but for messages that the brokers cleaned away meanwhile.
+Options and rows: docs/reports.md, “A cluster as a source”. Pulls use the brokers' own tools group and commit nothing, so no
+group's offset changes. The ends of all queues are fixed at planning. A broker that does not answer, messages that are deleted
+during the read, and offsets without a message are accounting rows if the schema has them (`SKIPPED_REASON`); otherwise an
+incomplete read fails, except for messages that the brokers deleted meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from broker_core.errors import NetworkError, UsageError
@@ -34,8 +20,8 @@ from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.cluster_planning import plan_cluster
 from spark_reports.datasource.cluster_records import ClusterPartition, partitions_of, read_partition, read_partition_sums
 from spark_reports.datasource.cluster_stream import ClusterStreamReader
-from spark_reports.datasource.options import selection_of, sums_by_of, with_filters
-from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES, SKIPPED_REASON
+from spark_reports.datasource.options import BatchReader
+from spark_reports.datasource.schema import CLUSTER_FORMAT, MESSAGES
 from spark_reports.pyspark_internals import arrow_schema
 
 
@@ -44,53 +30,28 @@ class RocketMQClusterDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Format name."""
         return CLUSTER_FORMAT
 
     def schema(self) -> StructType:
-        """Columns of a read that names none."""
+        """Default columns."""
         return MESSAGES
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reader for the columns of ``schema``."""
         return ClusterReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        """Reader that follows the queues, for the columns of ``schema``."""
         return ClusterStreamReader(dict(self.options), schema)
 
 
-class ClusterReader(DataSourceReader):
-    """Plans the tasks and reads one; pickled to the workers.
-
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to make.
-
-    Raises:
-        UsageError: An option or a column is not known or does not fit.
-    """
+class ClusterReader(BatchReader):
+    """Plans the tasks and reads one; pickled to the workers."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._sums_by = sums_by_of(options, schema)
-        self._schema = schema
-        self._plan = options.get("plan")
+        super().__init__(options, schema)
         self._options = None if self._plan else cluster_options_of(options)
-        self._selection = selection_of(options)
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take over what the reader can decide; as `StoreReader` does."""
-        if self._sums_by is not None:
-            return filters
-        self._selection, left = with_filters(self._selection, filters, accounted=self._is_accounted)
-        return left
-
-    @property
-    def _is_accounted(self) -> bool:
-        return SKIPPED_REASON in self._schema.names
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition for each task of the plan, and one for what could not be planned."""
+        """One partition for each task of the plan, and one for brokers that could not be planned."""
         if self._options is None:
             assert self._plan is not None
             plan = ClusterPlan.from_json(self._plan)

@@ -1,14 +1,10 @@
-"""Following the queues of a cluster: the streaming side of ``rocketmq-cluster``.
+"""Following the queues of a cluster: the streaming side of ``rocketmq-cluster`` (docs/reports.md, “A cluster as a source”).
 
-    spark.readStream.format("rocketmq-cluster").option("topics", '["orders"]').load("10.0.0.1:9876")
-
-Options are those of the batch read (without ``plan`` and ``offsets``), and ``begin``: ``oldest`` (the default) or ``newest``,
-which leaves out what is stored when the query starts for the first time; ``messages_per_batch`` (0: all that is new). Offsets
-are exact: a queue offset for each queue, kept in Spark's checkpoint; the same offsets give the same rows again. Queues that
-come later are read from their beginning. A broker that does not answer holds its own queues back and no others; a name server
-that is lost, or does not know the brokers yet, holds all of them back, but where it was never reached that is an error. If a
-broker goes in the midst of a batch and does not come back within ``retry_seconds``, the batch fails and is read again. What was
-cleaned away unread is passed over; it is in the accounting rows where the columns for those are asked for.
+Offsets are exact: a queue offset for each queue, stored in Spark's checkpoint; the same offsets give the same rows again. New
+queues are read from their beginning. A broker that does not answer delays only its own queues; a lost name server, or one that
+does not know the brokers yet, delays all of them, but is an error if it was never reached. If a broker is lost during a batch
+for more than ``retry_seconds``, the batch fails and is read again. Messages deleted before they were read are skipped; they are
+in the accounting rows if the schema has those columns.
 """
 
 from __future__ import annotations
@@ -36,15 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClusterStreamReader(DataSourceStreamReader):
-    """Finds what is new and reads it; pickled to the workers.
-
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to make.
-
-    Raises:
-        UsageError: An option or a column is not known or does not fit.
-    """
+    """Finds new messages and reads them; pickled to the workers. Raises `UsageError` if an option or a column is invalid."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         unfit = next((name for name in ("sums_by", "plan", "offsets") if name in options), None)
@@ -58,13 +46,12 @@ class ClusterStreamReader(DataSourceStreamReader):
         self._selection = selection_of(options)
         self._queues: dict[str, QueueSlice] = {}
         self._was_reached = False
-        """Whether a name server has told of the topics before: then the address is right, and it will do so again."""
+        """Whether a name server has answered before: then its address is right, and a failure is temporary."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
-        """Where a new query begins, by queue.
+        """Start offsets of a new query, by queue.
 
-        Raises:
-            NetworkError: Its newest messages are wanted, and a broker does not tell where its queues end.
+        Raises `NetworkError` if only new messages are wanted and a broker does not report the ends of its queues.
         """
         missing = self._look()
         if not self._from_newest:
@@ -74,14 +61,14 @@ class ClusterStreamReader(DataSourceStreamReader):
         return {name: queue.end for name, queue in self._queues.items()}
 
     def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
-        """Where each queue ends now, or where the batch is to end; ``start`` while no name server tells of the topics.
+        """Current end of each queue, or the end of the batch; ``start`` while no name server answers.
 
         Raises:
-            ReportError: A queue ends before the place that it was read to.
+            ReportError: A queue ends before the offset up to which it was read.
             NetworkError, UsageError: No name server was ever reached, or it never knew any of the topics.
         """
         try:
-            # Who does not answer is asked again for the next batch: the queues of the others are not to wait for it.
+            # A broker that does not answer is tried again in the next batch, so that it does not delay other queues.
             missing = self._look(retry_seconds=0)
         except (NetworkError, UsageError) as error:
             if not self._was_reached:
@@ -100,11 +87,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         return _bounded(start, {**start, **ends}, self._batch_messages)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Partitions for what lies between the two.
-
-        Raises:
-            NetworkError: A broker with some of it is not known at the moment.
-        """
+        """Partitions between two offsets; raises `NetworkError` if a broker of some queues is unknown at the moment."""
         wanted = {name: (start.get(name, 0), last) for name, last in end.items() if start.get(name, 0) < last}
         if not wanted.keys() <= self._queues.keys():
             missing = self._look()
@@ -122,11 +105,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         yield from read_partition(partition, self._selection, schema, strict=True)
 
     def _look(self, *, retry_seconds: float | None = None) -> str:
-        """Find out which queues there are; returns why some are missing, empty if none is.
-
-        Args:
-            retry_seconds: How long a broker that does not answer is asked again; None: as the options say.
-        """
+        """Survey the queues; returns why some are missing. By default requests are repeated as long as the options say."""
         wanted = replace(wanted_of(self._selection), from_ms=None, to_ms=None, with_empty=True)
         limits = self._options.limits if retry_seconds is None else replace(self._options.limits, retry_seconds=retry_seconds)
         with SliceReader(self._options.name_servers, self._options.place, limits=limits) as reader:
@@ -141,7 +120,7 @@ def _name(queue: QueueSlice) -> str:
 
 
 def _bounded(start: Mapping[str, int], ends: dict[str, int], most: int) -> dict[str, int]:
-    """Ends of a batch of at most so many messages, or one of each queue; 0: all there are."""
+    """Ends of a batch of at most ``most`` messages, or one of each queue; 0: no limit."""
     new = {name: end - start.get(name, 0) for name, end in ends.items()}
     if not most or sum(new.values()) <= most:
         return ends

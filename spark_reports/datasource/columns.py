@@ -1,6 +1,6 @@
-"""Arrow columns of a run of records, each made only when asked for.
+"""Arrow columns of a run of records, each computed only on demand.
 
-Knows the row schema's names and how each comes out of record heads, topics and properties; knows no files and no Spark.
+Maps the names of the row schema to record heads, topics and properties; knows no files and no Spark.
 
 Source: docs/spec/store.md §2.1, §2.4, §2.7.
 """
@@ -33,20 +33,20 @@ _KIND_OF_TOPIC = {
     "RMQ_SYS_TRACE_TOPIC": "trace",
 }
 TIME_MS_MIN, TIME_MS_MAX = -62_135_510_400_000, 253_402_214_399_999
-"""From 0001-01-02 to 9999-12-30: what every program can show as a date, in whatever time zone."""
+"""From 0001-01-02 to 9999-12-30: times that every program can show as a date in any time zone."""
 
 
 class RecordColumns:
     """Columns of the records of one scan, optionally only of some of them.
 
     Args:
-        buffer: The commit log file the heads were scanned in.
+        buffer: The commit log file of the heads.
         heads: Heads of consecutive records.
-        store: Store directory, for the column of that name.
+        store: Value of the column of that name.
     """
 
     def __init__(self, buffer: Any, heads: RecordHeads, store: str) -> None:  # noqa: ANN401  mmap has no buffer type
-        self._bytes: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
+        self.data: npt.NDArray[np.uint8] = np.frombuffer(buffer, dtype=np.uint8)
         self._heads = heads
         self.store = store
         self._chosen: npt.NDArray[Any] = np.arange(len(heads))
@@ -56,17 +56,16 @@ class RecordColumns:
 
     @property
     def store_bytes(self) -> int:
-        """Bytes of all chosen records."""
         return int(self.head("size").sum())
 
     def choose(self, wanted: npt.NDArray[np.bool_]) -> RecordColumns:
-        """The same columns for those of the chosen records for which ``wanted`` is true."""
-        chosen = RecordColumns(self._bytes, self._heads, self.store)
+        """The columns of those chosen records for which ``wanted`` is true."""
+        chosen = RecordColumns(self.data, self._heads, self.store)
         chosen._chosen = self._chosen[wanted]
         return chosen
 
     def stored_between(self, from_ms: int | None, to_ms: int | None) -> npt.NDArray[np.bool_]:
-        """For each record whether it was stored at or after ``from_ms`` and before ``to_ms``."""
+        """Whether each record was stored at or after ``from_ms`` and before ``to_ms``."""
         stored = self.head("store_ms")
         wanted = np.ones(len(stored), dtype=bool)
         if from_ms is not None:
@@ -76,22 +75,19 @@ class RecordColumns:
         return wanted
 
     def topic_among(self, topics: Sequence[str], *, meant: bool = False) -> npt.NDArray[np.bool_]:
-        """For each record whether its topic is one of ``topics``: that it is stored in, or that it was meant for."""
+        """Whether each record's topic is one of ``topics``: the stored one, or with ``meant`` the original one."""
         of_record = pc.coalesce(self._properties.column("RETRY_TOPIC"), self._real_topic()) if meant else self._topic
         found: npt.NDArray[np.bool_] = pc.is_in(of_record, value_set=pa.array(topics, pa.string())).to_numpy(
             zero_copy_only=False
         )
         return found
 
+    def batch(self, schema: pa.Schema) -> pa.RecordBatch:
+        """The columns of an Arrow schema, in its order; an unknown column is null."""
+        return pa.RecordBatch.from_arrays([self.named(field) for field in schema], schema=schema)
+
     def named(self, field: pa.Field) -> pa.Array:
         """One column, see `batch`."""
-        return self._column(field)
-
-    def batch(self, schema: pa.Schema) -> pa.RecordBatch:
-        """The columns of an Arrow schema, in its order; a column this class does not know is null."""
-        return pa.RecordBatch.from_arrays([self._column(field) for field in schema], schema=schema)
-
-    def _column(self, field: pa.Field) -> pa.Array:
         make = self._MAKERS.get(field.name)
         if make is None:
             return pa.nulls(len(self), field.type)
@@ -105,16 +101,11 @@ class RecordColumns:
 
     def _cut(self, position: str, length: str) -> pa.Array:
         starts = self.head(position)
-        return cut(self._bytes, starts, starts + self.head(length))
-
-    @property
-    def data(self) -> npt.NDArray[np.uint8]:
-        """What the records lie in."""
-        return self._bytes
+        return cut(self.data, starts, starts + self.head(length))
 
     @cached_property
     def _topic(self) -> pa.Array:
-        found = numbered(self._bytes, self.head("topic_position"), self.head("topic_bytes"))
+        found = numbered(self.data, self.head("topic_position"), self.head("topic_bytes"))
         return Numbered(found.numbers, text_array(found.values)).rows()
 
     @cached_property
@@ -158,7 +149,7 @@ class RecordColumns:
     def _decided_offsets(self) -> pa.Array:
         decisions = pc.equal(self._topic, _OP_TOPIC).to_numpy(zero_copy_only=False)
         starts = self.head("body_position")[decisions]
-        bodies = text_array(cut(self._bytes, starts, starts + self.head("body_bytes")[decisions]))
+        bodies = text_array(cut(self.data, starts, starts + self.head("body_bytes")[decisions]))
         where = np.cumsum(decisions) - 1
         return bodies.take(pa.array(where, mask=~decisions))
 
@@ -184,7 +175,7 @@ class RecordColumns:
         for family, ip_bytes in ((~wide, 4), (wide, 16)):
             item = np.dtype((np.void, ip_bytes + 4))
             where = positions[family]
-            rows = self._bytes[where[:, None] + np.arange(item.itemsize)]
+            rows = self.data[where[:, None] + np.arange(item.itemsize)]
             hosts, inverse = np.unique(np.ascontiguousarray(rows).view(item).ravel(), return_inverse=True)
             codes[family] = inverse + len(names)
             names += [_host_text(host.tobytes()) for host in hosts]
@@ -234,7 +225,7 @@ class RecordColumns:
 
 
 def times_of(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
-    """A column of times from epoch milliseconds; out of its bounds, by damage or a client's error, one is the first or last."""
+    """A column of times from epoch milliseconds; values out of bounds, by damage or a client's error, are clipped."""
     return pa.array(np.clip(milliseconds, TIME_MS_MIN, TIME_MS_MAX) * 1000).cast(pa.timestamp("us", tz="UTC"))
 
 
@@ -243,9 +234,9 @@ def kinds(topic: pa.Array, *, committed: pa.Array, ordered: pa.Array, delivered:
 
     Args:
         topic: As stored.
-        committed: Whether it says so of itself.
+        committed: Whether its flags mark a committed message.
         ordered: Whether it has an ordering key.
-        delivered: Whether it names the topic that was meant.
+        delivered: Whether it names its original topic.
     """
     coded = topic.dictionary_encode()
     by_topic = pa.array([_kind_of(name) for name in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)

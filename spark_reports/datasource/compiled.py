@@ -1,10 +1,9 @@
-"""Machine code of functions, made by numba once and kept in the user's cache folder.
+"""Machine code of functions, compiled by numba once and stored in the user's cache folder.
 
-To make it takes some seconds, to load it a fraction of one. What is kept belongs to one source, one Python, one numba and one
-kind of processor: anything else has a folder of its own beside it. A folder is made under another name and put in its place
-when it is whole, with checksums of all that is in it, and is believed only while they hold: so processes that begin at the
-same time, a full disk, a file cut short or a folder that nobody may write to cost the time to make the code again, and no
-more. Modules out of an archive, as the workers of a cluster have them, are compiled in each process.
+Compiling takes some seconds, loading a fraction of one. A cache folder is valid for one source, one Python, one numba and one
+kind of processor. It is created under a temporary name, gets checksums of all its files, and is renamed when complete; it is
+used only while the checksums match. Concurrent processes, a full disk, a truncated file or a read-only folder therefore only
+cost a new compilation. Modules in an archive, as on the workers of a cluster, are compiled in each process.
 """
 
 from __future__ import annotations
@@ -35,31 +34,30 @@ _njit: Any = numba.njit  # takes more options than its types say
 _CHECKSUMS = "checksums.json"
 _MAKING = "making-"
 _BARE = {"_nrt": False}
-"""Nothing counts who holds an array, which at each call of a function costs more than most of the functions do: whoever calls
-compiled code holds its arrays until it is over, and it makes none of its own, nor keeps one."""
+"""No reference counts of arrays, which at each call cost more than most of the functions do. The caller of compiled code keeps
+its arrays until it returns; the code creates and keeps none.
+"""
 FOLDERS_MAX = 4
-"""Folders that are kept, for several versions side by side."""
 
 
 def cache_folder() -> Path:
-    """Where machine code is kept by default."""
     return Path(platformdirs.user_cache_dir("orbit")) / "compiled"
 
 
 def part(function: Function) -> Function:
-    """A function that only compiled ones call; written into them, which with many arguments takes half of the time."""
+    """A function that only compiled ones call; inlined, which with many arguments takes half of the time."""
     return cast("Function", _njit(**_BARE, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def loader(bits: int, *, is_swapped: bool = False, is_signed: bool = True) -> Callable[[Bytes, int], Any]:
-    """A function for compiled ones that reads a whole number at any place of some bytes, and does not look if it is in them.
+    """A function for compiled ones that reads an integer at any position of some bytes, without a bounds check.
 
-    Byte by byte it takes several times as long, to compile and to run.
+    Reading byte by byte takes several times as long, to compile and to run.
 
     Args:
         bits: 8 to 64.
-        is_swapped: The highest byte comes first.
-        is_signed: What it gives is an int64; else 64 bits are an uint64.
+        is_swapped: Big-endian.
+        is_signed: The result is an int64; else 64 bits are an uint64.
     """
     kind, wide = ir.IntType(bits), ir.IntType(64)
     given = types.uint64 if bits == wide.width and not is_signed else types.int64
@@ -79,13 +77,11 @@ def loader(bits: int, *, is_swapped: bool = False, is_signed: bool = True) -> Ca
 
 
 class Compiler:
-    """Compiles the functions of one module, or loads them; to be used as a context.
+    """Compiles the functions of a module's file, or loads them from a cache folder; used as a context.
 
     Args:
-        source: The module's file.
-        folder: Where machine code is kept.
-        constants_of: Modules whose constants the functions read: machine code holds their values, and is made again after such
-            a module changes.
+        constants_of: Modules whose constants the functions read: machine code contains their values, and is compiled again
+            after such a module changes.
     """
 
     def __init__(self, source: Path, folder: Path | None = None, *, constants_of: Sequence[ModuleType] = ()) -> None:
@@ -97,7 +93,7 @@ class Compiler:
         self._before = _numba.CACHE_DIR
 
     def __enter__(self) -> Self:
-        # An archive, no room, no right to write, or a processor that LLVM does not know: nothing is kept.
+        # In an archive, without room or permission, or on a processor unknown to LLVM, nothing is cached.
         with contextlib.suppress(OSError, RuntimeError):
             self._kept = self._folder / _identity(self._source, self._constants_of)
             if not is_whole(self._kept):
@@ -109,7 +105,7 @@ class Compiler:
         return self
 
     def compiled(self, function: Function, *arguments: object) -> Function:
-        """A function for arguments of some types of numba; it lets other threads run meanwhile."""
+        """A function compiled for arguments of some numba types; it releases the GIL."""
         if self._kept is not None:
             with contextlib.suppress(OSError, RuntimeError):  # no room for it any more, or the folder is only to be read
                 return cast("Function", _njit(arguments, nogil=True, cache=True, **_BARE)(function))
@@ -127,7 +123,7 @@ class Compiler:
 
 
 def _identity(source: Path, constants_of: Sequence[ModuleType]) -> str:
-    """A name for what machine code depends on; numba tells modules apart by their places."""
+    """A name for everything that machine code depends on; numba distinguishes modules by their paths."""
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     files = [source, Path(__file__), *(Path(str(module.__file__)) for module in constants_of)]
     sources = [file.read_bytes() for file in files]
@@ -136,7 +132,7 @@ def _identity(source: Path, constants_of: Sequence[ModuleType]) -> str:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a folder holds what its checksums say, and nothing else."""
+    """Whether a folder holds exactly the files of its checksums."""
     try:
         said = json.loads((folder / _CHECKSUMS).read_bytes())
     except (OSError, ValueError):
@@ -150,7 +146,6 @@ def _checksums(folder: Path) -> dict[str, str]:
 
 
 def _keep(making: Path, kept: Path) -> None:
-    """Put a folder that is whole in its place; those made longest ago go."""
     (making / _CHECKSUMS).write_text(json.dumps(_checksums(making)))
     if not is_whole(kept):
         shutil.rmtree(kept, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How much a report would read, told before it starts: file sizes and the head of one file, no scan. Imports no Spark."""
+"""Estimates the size of a report's read before it starts, from file sizes and the head of one file. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ SAMPLED_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a report would read.
+    """The estimated size of a read.
 
-    Args:
-        files: Log files that are not wholly outside the range; of a cluster queues.
-        passed_over: Those that are.
-        byte_count: Bytes in ``files``; room that is not written yet is left out where the file system tells.
+    Attributes:
+        files: Log files that are not wholly outside the range; for a cluster queues.
+        byte_count: Bytes in ``files``; unwritten space is left out if the file system reports it.
         records: Records in them, by the mean size of some; None if none was found.
         shortage: Why there is not enough memory, in words; empty if there is.
     """
@@ -36,7 +35,7 @@ class Estimate:
     shortage: str = ""
 
     def fields(self) -> dict[str, object]:
-        """For programs; -1 is not known."""
+        """As JSON fields; -1 is unknown."""
         records = -1 if self.records is None else self.records
         return {"files": self.files, "passed_over": self.passed_over, "bytes": self.byte_count, "records": records,
                 "shortage": self.shortage}  # fmt: skip
@@ -45,17 +44,7 @@ class Estimate:
 def estimate(
     stores: Sequence[str], *, directories: Sequence[Path] = (), from_ms: int | None = None, to_ms: int | None = None
 ) -> Estimate:
-    """Estimate a read. Opens files: not on the thread of a window.
-
-    Args:
-        stores: Store directories.
-        directories: All directories of the commit log of the only store, see `log_files`.
-        from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
-        to_ms: Exclusive; None: to the newest.
-
-    Raises:
-        ForeignStoreError, StorePermissionError, CorruptStoreError: As `log_files`.
-    """
+    """Estimate a read; arguments as of `plan_read`. Opens files: not on the thread of a window."""
     files: list[CommitLogFile] = []
     passed_over = 0
     for store in stores:

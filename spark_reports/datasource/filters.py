@@ -1,8 +1,8 @@
-"""What of a query's WHERE the reader decides itself, before it makes any other column of a record.
+"""The part of a query's WHERE that the reader evaluates before it computes other columns.
 
-Spark hands over comparisons that are joined by AND. Taken are those of the columns in `PUSHED`: equality and lists, for texts
-also beginnings, ends and parts, for numbers and times also order; each of them negated too. As in SQL nothing that is null
-fulfils any of them. Times also leave out whole log files, and the topic may leave out most of the log, see `queue_files`.
+Spark sends comparisons that are joined by AND. The reader takes those of the columns in `PUSHED`: equality and lists, for
+texts also prefixes, suffixes and parts, for numbers and times also order; each of them also negated. As in SQL, null satisfies
+none of them. Times also exclude whole log files, and the topic may exclude most of the log, see `queue_files`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ PUSHED = (
     "store", "topic", "real_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time", "body_bytes",
     "store_bytes", "tag", "unique_key", "kind", "delay_level", "reconsume_times", "producer_group",
 )  # fmt: skip
-"""Columns whose comparisons the reader takes over."""
+"""Columns whose comparisons the reader evaluates."""
 
 NEVER_NULL = frozenset(PUSHED) - {"tag", "unique_key", "delay_level", "producer_group"}
-"""Those of them that every record has."""
+"""Those that every record has."""
 
 Value = str | int | datetime
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,11 +71,9 @@ _TESTS: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
 class ColumnComparison:
     """One condition on one column.
 
-    Args:
-        column: Its name.
-        operation: A key of the tests above, or ``in``.
-        values: What is compared with; one value, or the list of ``in``.
-        is_negated: It must not hold.
+    Attributes:
+        operation: A key of `_TESTS`, or ``in``.
+        values: The operand; one value, or the list of ``in``.
     """
 
     column: str
@@ -84,7 +82,7 @@ class ColumnComparison:
     is_negated: bool = False
 
     def holds(self, column: pa.Array) -> npt.NDArray[np.bool_]:
-        """For each value of the column whether the condition holds; never for null."""
+        """Whether the condition holds for each value of the column; never for null."""
         values = pa.array(self.values, column.type)
         if self.operation == "in":
             found = pc.if_else(pc.is_valid(column), pc.is_in(column, value_set=values), pa.scalar(None, pa.bool_()))
@@ -96,12 +94,12 @@ class ColumnComparison:
 
 
 def always_holds(pushed: Filter) -> bool:
-    """Whether a filter asks only that a column is known which every record has; Spark sends it with each comparison."""
+    """Whether a filter only excludes null in a column that is never null; Spark sends it with each comparison."""
     return isinstance(pushed, IsNotNull) and len(pushed.attribute) == 1 and pushed.attribute[0] in NEVER_NULL
 
 
 def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> ColumnComparison | None:
-    """The condition that a filter of Spark states on one of some columns; None if it is left to Spark."""
+    """The condition of a Spark filter on one of some columns; None if Spark has to evaluate it."""
     is_negated = isinstance(pushed, Not)
     inner = pushed.child if isinstance(pushed, Not) else pushed
     operation = _OPERATIONS.get(type(inner))
@@ -117,7 +115,7 @@ def comparison_of(pushed: Filter, columns: Sequence[str] = PUSHED) -> ColumnComp
 
 
 def times_of(comparisons: Iterable[ColumnComparison], column: str) -> tuple[int | None, int | None]:
-    """Times of a column that fulfil all comparisons lie within these: from ≤ time < to, epoch milliseconds; None is open."""
+    """Range of the times of a column that satisfy all comparisons: from ≤ time < to, epoch milliseconds; None is open."""
     from_ms: int | None = None
     to_ms: int | None = None
     for one in comparisons:
@@ -133,7 +131,7 @@ def times_of(comparisons: Iterable[ColumnComparison], column: str) -> tuple[int 
 
 
 def one_of(comparisons: Iterable[ColumnComparison], column: str) -> frozenset[str] | None:
-    """The only values of a text column that can fulfil all comparisons; None: any."""
+    """The only values of a text column that can satisfy all comparisons; None: any."""
     found: frozenset[str] | None = None
     for one in comparisons:
         if one.column == column and one.operation in ("equal", "in") and not one.is_negated:

@@ -1,8 +1,8 @@
-"""What is done for every record of a log: following the chain, and sums by group, in one pass over the mapped bytes.
+"""The work for every record of a log: following the chain, and sums by group, in one pass over the mapped bytes.
 
-Compiled, as numpy's passes take seven times as long (500 ns a record against 70); imported only where a log is read, as numba
-itself is 70 MiB and half a second. Compiled code does not check where it reads: each place is compared with the end of the
-bytes before it is read, whatever lengths a record names.
+Compiled, because numpy's passes take seven times as long (500 ns a record against 70); imported only to read a log, because
+numba takes 70 MiB and half a second. Compiled code has no bounds checks: each position is compared with the end of the bytes
+before it is read, whatever lengths a record has.
 
 The layout of a record is that of `broker_core.protocol.message.record`, whose constants are compiled in; properties are items
 of NAME 0x01 VALUE with 0x02 between.
@@ -40,25 +40,25 @@ from spark_reports.datasource.compiled import Compiler, loader, part
 _COMMIT = int(TransactionType.COMMIT)
 _ITEM_END = ord(ITEM_SEPARATOR)
 _LENGTH_MAX = 0x7FFF
-"""Of what a record gives two bytes to say its length: they are signed."""
+"""Largest length in two bytes of a record: they are signed."""
 MINUTE_MS = 60_000
 _LINE_BYTES = 64
 
 NO_NAME = -1
-"""As the base offset: records that were taken out of their log, and name any place."""
+"""Base offset of records that were taken out of their log, whose own offsets do not match their positions."""
 
 # A row of the table of groups.
 HASH, MINUTE, QUEUE, COMMITTED, MESSAGES, BODY, STORED, BODY_MAX, STORED_MAX, FIRST, LAST, TEXTS = range(12)
-"""From `TEXTS` on two of each text: place in the pool, and bytes; -1 where there is none."""
+"""From `TEXTS` on two columns for each text: place in the pool, and bytes; -1 if there is none."""
 KEYS = MESSAGES
-"""How many of them a record is grouped by."""
+"""Number of columns of a record's group key."""
 TOPIC_TEXT, HOST_TEXT, PROPERTY_TEXT = range(3)
-"""Which text is which: properties come last."""
-# What is counted beside them.
+"""Numbers of the texts: properties come last."""
+# The counters.
 GROUPS, POOL_BYTES, OUTSIDE_ROWS, OUTSIDE_BYTES, IS_FULL, TOUCHED, COUNTERS = range(7)
-# Of a property that is looked for: where its name, with the byte behind it, begins and ends, and whether its value matters.
+# Columns of a property to find: begin and end of its name with the separator, and whether its value matters.
 NAME_START, NAME_STOP, IS_VALUE_KEPT = range(3)
-# What is grouped by, beside properties.
+# Parts of the group key besides properties.
 BY_MINUTE, BY_QUEUE, BY_COMMITTED, BY_TOPIC, BY_HOST = 1, 2, 4, 8, 16
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -80,9 +80,9 @@ _word = loader(64, is_signed=False)
 
 @part
 def _record(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int, int, int]:
-    """Bytes of the record, of its body, place and bytes of its topic, and bytes of its properties, which end the record.
+    """Bytes of the record and of its body, position and bytes of its topic, and bytes of its properties, which end the record.
 
-    No bytes where there is none: by magic code, own offset, and lengths that add up.
+    All 0 if there is no record: by magic code, own offset, and lengths that add up.
     """
     if at < 0 or at + FIXED_BYTES > limit:
         return 0, 0, 0, 0, 0
@@ -120,20 +120,20 @@ def _record(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int,
 def _follow(  # noqa: PLR0917  compiled code takes no keywords
     data: Bytes, base: int, start: int, stop: int, limit: int, next_border: int, split_bytes: int, borders: Int64s
 ) -> tuple[int, int, int, int]:
-    """The chain of records from a place on, up to the first place where there is none.
+    """Follow the chain of records from a position to the first position without one.
 
     Args:
         data: The file.
         base: Physical offset of its first byte.
-        start: Where to begin.
+        start: First position.
         stop: Records that begin from here on are left out.
-        limit: Where records end at most.
+        limit: Greatest end of a record.
         next_border: The first record from here on begins a part.
-        split_bytes: Bytes from one border to the next, about.
-        borders: Starts of parts are put here; has room for them.
+        split_bytes: Approximate distance of borders.
+        borders: Receives the starts of parts; large enough for them.
 
     Returns:
-        Borders, where the chain ends, where its last record starts (-1: there is none), and a sum without meaning.
+        Number of borders, end of the chain, start of its last record (-1: none), and a checksum without meaning.
     """
     limit = min(limit, len(data))
     at, last, count, touched = start, -1, 0, 0
@@ -147,7 +147,7 @@ def _follow(  # noqa: PLR0917  compiled code takes no keywords
             borders[count] = at
             count += 1
             next_border = at + split_bytes
-        # Every line is looked at: then memory brings them before they are asked for, in a sixth of the time.
+            # Touching every cache line lets memory prefetch them, which takes a sixth of the time.
         for line in range(at + _LINE_BYTES, at + size, _LINE_BYTES):
             touched ^= _byte(data, line)
         last = at
@@ -157,7 +157,6 @@ def _follow(  # noqa: PLR0917  compiled code takes no keywords
 
 @part
 def _item_end(data: Bytes, at: int, end: int) -> int:
-    """Where the item of properties ends that begins at a place."""
     while at + 8 <= len(data):
         other = _word(data, at) ^ _ITEM_ENDS
         found = (other - _ONES) & ~other & _HIGHS
@@ -176,7 +175,7 @@ def _item_end(data: Bytes, at: int, end: int) -> int:
 
 @part
 def _find(data: Bytes, at: int, end: int, names: Bytes, sought: Int64s, spans: Int64s) -> None:  # noqa: PLR0917  compiled code takes no keywords
-    """Places and bytes of the last value of each property that is looked for."""
+    """Positions and bytes of the last value of each property to find."""
     for index in range(len(sought)):
         spans[2 * (PROPERTY_TEXT + index)] = 0
         spans[2 * (PROPERTY_TEXT + index) + 1] = -1
@@ -197,7 +196,7 @@ def _find(data: Bytes, at: int, end: int, names: Bytes, sought: Int64s, spans: I
 
 @part
 def _hash(data: Bytes, at: int, length: int, before: np.uint64) -> np.uint64:
-    """A number made of a text and what was before it; a length below 0 is no text."""
+    """Hash of a text and the hash before it; a length below 0 is no text."""
     mixed = (before ^ np.uint64(length)) * _MIX
     end = at + length
     while at + 8 <= end:
@@ -214,7 +213,6 @@ def _hash(data: Bytes, at: int, length: int, before: np.uint64) -> np.uint64:
 
 @part
 def _is_same(data: Bytes, spans: Int64s, pool: Bytes, groups: Int64s, row: int) -> bool:
-    """Whether the texts of a record are those of a group."""
     for text in range(len(spans) // 2):
         if groups[row, TEXTS + 2 * text + 1] != spans[2 * text + 1]:
             return False
@@ -228,7 +226,7 @@ def _is_same(data: Bytes, spans: Int64s, pool: Bytes, groups: Int64s, row: int) 
 
 @part
 def _begun(data: Bytes, keys: Int64s, spans: Int64s, groups: Int64s, pool: Bytes, counters: Int64s) -> int:  # noqa: PLR0917  compiled code takes no keywords
-    """Row of a new group; -1: there is no room for it."""
+    """Row of a new group; -1: the table is full."""
     room = 0
     for text in range(len(spans) // 2):
         room += max(spans[2 * text + 1], 0)
@@ -250,7 +248,7 @@ def _begun(data: Bytes, keys: Int64s, spans: Int64s, groups: Int64s, pool: Bytes
 
 @part
 def _row_of(data: Bytes, keys: Int64s, spans: Int64s, slots: Int32s, groups: Int64s, pool: Bytes, counters: Int64s) -> int:  # noqa: PLR0917  compiled code takes no keywords
-    """Row of the group of a record, which is begun where there is none; -1: there is no room for it."""
+    """Row of a record's group, which is created if it is missing; -1: the table is full."""
     mask = len(slots) - 1
     slot = keys[HASH] & mask
     while slots[slot] >= 0:
@@ -271,7 +269,6 @@ def _row_of(data: Bytes, keys: Int64s, spans: Int64s, slots: Int32s, groups: Int
 
 @part
 def _hash_of(data: Bytes, keys: Int64s, spans: Int64s) -> int:
-    """A number made of all that a record is grouped by."""
     mixed = np.uint64(keys[MINUTE]) * _MIX ^ np.uint64(keys[QUEUE] << 1 | keys[COMMITTED])
     for text in range(len(spans) // 2):
         mixed = _hash(data, spans[2 * text], spans[2 * text + 1], mixed)
@@ -280,7 +277,6 @@ def _hash_of(data: Bytes, keys: Int64s, spans: Int64s) -> int:
 
 @part
 def _count(groups: Int64s, row: int, size: int, body_bytes: int, store_ms: int) -> None:
-    """Add a record to the sums of its group."""
     is_first = groups[row, MESSAGES] == 0
     groups[row, MESSAGES] += 1
     groups[row, BODY] += body_bytes
@@ -313,26 +309,26 @@ def _add_up(  # noqa: PLR0917  compiled code takes no keywords
     """Add records to the sums of their groups.
 
     Args:
-        data: The file, up to where records end at most.
+        data: The file, up to the greatest end of a record.
         base: Physical offset of its first byte, or `NO_NAME`.
-        start: Where the first record begins.
+        start: Start of the first record.
         stop: Records that begin from here on are left out.
-        places: Where records begin, if ``is_by_places``; ``start`` and ``stop`` are then of this list.
-        is_by_places: Records are not one behind the other.
-        first_ms: Store time from which on records count, epoch milliseconds.
-        last_ms: The last one.
-        parts: What is grouped by, the sum of `BY_MINUTE` and so on.
-        names: Names of properties, one behind the other.
-        sought: Rows of ``names`` that are grouped by.
-        slots: Rows of ``groups`` by hash; -1: none. As many as a power of 2, and more than groups.
+        places: Starts of records, if ``is_by_places``; ``start`` and ``stop`` are then indexes of this list.
+        is_by_places: Records are not consecutive.
+        first_ms: Least store time that counts, epoch milliseconds.
+        last_ms: Greatest one.
+        parts: Group key besides properties, the sum of `BY_MINUTE` and so on.
+        names: Names of properties, concatenated.
+        sought: Rows of ``names`` that are in the group key.
+        slots: Rows of ``groups`` by hash; -1: none. The size is a power of 2 above the number of groups.
         groups: The groups.
         pool: Their texts.
         counters: `GROUPS` and so on.
-        keys: Room for `KEYS` numbers of a record.
-        spans: Room for places and bytes of its texts, two for each.
+        keys: Scratch space for `KEYS` numbers of a record.
+        spans: Scratch space for positions and bytes of its texts, two for each.
 
     Returns:
-        How far it came: ``stop``, or less where no record begins, or where there is no room for a group.
+        ``stop``, or the first position without a record, or of a record whose group has no room.
     """
     limit = len(data)
     touched, turn = 0, start

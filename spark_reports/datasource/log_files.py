@@ -1,7 +1,7 @@
-"""The log files of a store as they are found on the disk: in ``commitlog`` of its directory, or in several directories.
+"""The log files of a store on the disk: in ``commitlog`` of its directory, or in several directories.
 
-A broker whose storePathCommitLog names several directories spreads its files over them; which they are stands in its settings
-only, so they have to be named.
+A broker whose storePathCommitLog names several directories spreads its files over them. Only its settings name them, so the
+caller passes them.
 
 Source: docs/spec/store.md §1.2.
 """
@@ -24,12 +24,10 @@ _BLOCK_BYTES = 512
 class CommitLogFile:
     """One log file.
 
-    Args:
-        path: Where it is.
+    Attributes:
         base: Physical offset of its first byte.
-        size: In bytes.
-        written_bytes: Those that have room on the disk, as far as the file system tells: a broker makes files at their full
-            size and fills them later.
+        written_bytes: Bytes allocated on the disk, if the file system reports them: a broker creates files at their full size
+            and fills them later.
     """
 
     path: Path
@@ -41,9 +39,7 @@ class CommitLogFile:
 def log_files(root: Path, directories: Sequence[Path] = ()) -> list[CommitLogFile]:
     """Log files of one store that hold bytes, oldest first.
 
-    Args:
-        root: Store directory.
-        directories: All directories of its commit log; by default ``commitlog`` in ``root``.
+    By default ``commitlog`` in the store's directory is the only directory of its commit log.
 
     Raises:
         ForeignStoreError: A directory is missing or is no RocketMQ store.
@@ -74,11 +70,7 @@ def _log_file(path: Path, base: int) -> CommitLogFile:
 
 
 def require_store(root: Path) -> None:
-    """Refuse a store directory that is not there.
-
-    Raises:
-        ForeignStoreError: It is not.
-    """
+    """Raise `ForeignStoreError` if a store directory does not exist."""
     if not root.is_dir():
         raise ForeignStoreError(f"there is no store at {root}: the directory does not exist. Check the path.", path=str(root))
 
@@ -100,14 +92,9 @@ def _check(root: Path, directories: Sequence[Path]) -> None:
 
 
 def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
-    """Directories of a commit log from text, separated by commas as storePathCommitLog has them.
+    """Directories of a commit log from text, separated by commas as in storePathCommitLog; empty for the store's own.
 
-    Args:
-        text: The directories; empty for those of the store itself.
-        roots: Stores that are read.
-
-    Raises:
-        UsageError: There are several stores, and nothing says which of them they belong to.
+    Raises `UsageError` if there are several stores, so that the directories' store is unknown.
     """
     found = tuple(Path(part.strip()) for part in text.split(",") if part.strip())
     if found and len(roots) != 1:
@@ -116,17 +103,12 @@ def directories_of(text: str, roots: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def first_offset(root: str | Path, directories: Sequence[Path] = ()) -> int:
-    """Physical offset where the log of a store begins.
-
-    Raises:
-        ForeignStoreError, StorePermissionError, CorruptStoreError: As for `log_files`.
-    """
+    """Physical offset of the begin of a store's log."""
     files = log_files(Path(root), directories)
     return files[0].base if files else 0
 
 
 def mapped(path: str) -> mmap.mmap:
-    """The file as read-only memory."""
     try:
         return map_file(Path(path))
     except FileNotFoundError:
@@ -138,12 +120,9 @@ def mapped(path: str) -> mmap.mmap:
 
 
 def head_at(file: CommitLogFile, offset: int, byte_count: int) -> tuple[int, int, int] | None:
-    """Bytes, store time (epoch milliseconds) and checksum of the body of the record at an offset; None if there is none.
+    """Bytes, store time (epoch milliseconds) and body checksum of the record at a physical offset of a file; None without one.
 
-    Args:
-        file: The file that the offset lies in.
-        offset: Physical offset.
-        byte_count: Bytes that the record has.
+    ``byte_count`` is the length of the record.
     """
     position = offset - file.base
     with mapped(str(file.path)) as buffer:

@@ -1,22 +1,22 @@
-"""What the options and filters of a read say: which stores, and which of their records."""
+"""Parses the options and filters of a read: the stores, and the wanted records. Invalid options raise `UsageError`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyspark.sql.datasource import Filter
+from pyspark.sql.datasource import DataSourceReader, Filter
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.filters import ColumnComparison, always_holds, comparison_of, one_of, times_of
-from spark_reports.datasource.schema import ALL_COLUMNS, SUM_KEYS, sums
+from spark_reports.datasource.schema import ALL_COLUMNS, SKIPPED_REASON, SUM_KEYS, sums
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which records are wanted. Times are store times in epoch milliseconds; no topics means all; see the module."""
+    """The wanted records. Times are store times in epoch milliseconds; no topics means all."""
 
     from_ms: int | None = None
     to_ms: int | None = None
@@ -25,7 +25,7 @@ class Selection:
     comparisons: tuple[ColumnComparison, ...] = ()
 
     def earliest_ms(self) -> int | None:
-        """Store time before which nothing is wanted."""
+        """Least wanted store time."""
         return max(
             (one for one in (self.from_ms, times_of(self.comparisons, "store_time")[0]) if one is not None), default=None
         )
@@ -42,30 +42,36 @@ class Selection:
         return frozenset(self.topics) & pushed if pushed is not None else frozenset(self.topics)
 
 
-def with_filters(selection: Selection, filters: Sequence[Filter], *, accounted: bool) -> tuple[Selection, list[Filter]]:
-    """The selection with what a reader decides of a query's filters, and what is left to Spark.
+class BatchReader(DataSourceReader):
+    """Parses the options of a batch read and takes over its filters; a `UsageError` for an invalid option or column."""
 
-    Args:
-        selection: So far.
-        filters: As Spark hands them over.
-        accounted: Accounting rows are asked for: Spark looks at all filters again, for those rows have to pass them too.
-    """
-    left = []
-    for one in filters:
-        comparison = comparison_of(one)
-        if comparison is not None:
-            selection = replace(selection, comparisons=(*selection.comparisons, comparison))
-        if accounted or (comparison is None and not always_holds(one)):
-            left.append(one)
-    return selection, left
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._sums_by = sums_by_of(options, schema)
+        self._schema = schema
+        self._plan = options.get("plan")
+        self._selection = selection_of(options)
+
+    @property
+    def _is_accounted(self) -> bool:
+        return SKIPPED_REASON in self._schema.names
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
+        """Take the filters that the reader can evaluate; return the others.
+
+        With accounting rows Spark evaluates all filters again, because those rows have to pass them too. Of sums it
+        evaluates all.
+        """
+        for one in filters:
+            comparison = comparison_of(one) if self._sums_by is None else None
+            if comparison is not None:
+                self._selection = replace(self._selection, comparisons=(*self._selection.comparisons, comparison))
+            is_decided = comparison is not None or (self._sums_by is None and always_holds(one))
+            if self._is_accounted or not is_decided:
+                yield one
 
 
 def roots_of(options: Mapping[str, str]) -> list[str]:
-    """The store directories that a read's options name.
-
-    Raises:
-        UsageError: None.
-    """
+    """The store directories of a read's options."""
     if "paths" in options:
         return [str(path) for path in json.loads(options["paths"])]
     if "path" in options:
@@ -76,11 +82,7 @@ def roots_of(options: Mapping[str, str]) -> list[str]:
 
 
 def selection_of(options: Mapping[str, str]) -> Selection:
-    """The selection that a read's options describe.
-
-    Raises:
-        UsageError: As `range_of`, or an option has no such value.
-    """
+    """The selection of a read's options."""
     from_ms, to_ms = range_of(options)
     topics_of = options.get("topics_of", "stored")
     if topics_of not in ("stored", "meant"):
@@ -89,11 +91,7 @@ def selection_of(options: Mapping[str, str]) -> Selection:
 
 
 def range_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """Options ``from_ms`` and ``to_ms``; None is open.
-
-    Raises:
-        UsageError: A time is no whole number, or the range is empty.
-    """
+    """Options ``from_ms`` and ``to_ms``; None is open."""
     from_ms, to_ms = number_of(options, "from_ms"), number_of(options, "to_ms")
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         raise UsageError(f"the range is empty: from_ms {from_ms} is not before to_ms {to_ms}")
@@ -101,11 +99,7 @@ def range_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
 
 
 def number_of(options: Mapping[str, str], name: str) -> int | None:
-    """An option in milliseconds; None if it is not given.
-
-    Raises:
-        UsageError: It is no whole number.
-    """
+    """An option in milliseconds; None if it is not given."""
     text = options.get(name)
     try:
         return int(text) if text is not None else None
@@ -114,11 +108,7 @@ def number_of(options: Mapping[str, str], name: str) -> int | None:
 
 
 def flag_of(options: Mapping[str, str], name: str) -> bool:
-    """An option that is ``true`` or ``false``, which is the default.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """An option that is ``true`` or ``false``, which is the default."""
     text = options.get(name, "false").lower()
     if text not in ("true", "false"):
         raise UsageError(f"option {name} is true or false, not “{text}”")
@@ -126,11 +116,7 @@ def flag_of(options: Mapping[str, str], name: str) -> bool:
 
 
 def is_from_newest(options: Mapping[str, str]) -> bool:
-    """Whether a new stream begins at the end of what is stored, and not at its beginning.
-
-    Raises:
-        UsageError: Option ``begin`` is neither.
-    """
+    """Whether a new stream begins at the end of the stored messages instead of their beginning."""
     begin = options.get("begin", "oldest")
     if begin not in ("oldest", "newest"):
         raise UsageError(f"option begin is oldest or newest, not “{begin}”")
@@ -138,11 +124,7 @@ def is_from_newest(options: Mapping[str, str]) -> bool:
 
 
 def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...] | None:
-    """What option ``sums_by`` names; None: records are wanted.
-
-    Raises:
-        UsageError: There is no such sum, or the schema has a column that there is not.
-    """
+    """Keys of option ``sums_by``; None: records are wanted."""
     if "sums_by" not in options:
         check_columns(schema)
         return None
@@ -152,11 +134,7 @@ def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...
 
 
 def check_columns(schema: StructType) -> None:
-    """Refuse columns that there are not.
-
-    Raises:
-        UsageError: With their names, and those there are.
-    """
+    """Check that all columns of a schema exist."""
     unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
     if unknown:
         raise UsageError(
@@ -166,11 +144,6 @@ def check_columns(schema: StructType) -> None:
 
 
 def _check_sums(keys: Sequence[str], schema: StructType) -> None:
-    """Refuse sums that the reader does not make.
-
-    Raises:
-        UsageError: With what there is.
-    """
     unknown = [key for key in keys if key not in SUM_KEYS]
     if unknown or not keys:
         raise UsageError(f"records cannot be summed by {', '.join(unknown) or 'nothing'}. There are: {', '.join(SUM_KEYS)}")

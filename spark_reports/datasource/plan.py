@@ -1,8 +1,7 @@
-"""Which bytes of a store a read covers: file ranges with a fixed end, cut at record borders.
+"""The plan of a read of stores: file ranges with a fixed end, cut at record borders.
 
-The end is the end of the chain of whole records at the moment of planning; what a broker appends later is not read, and
-neither checkpoint nor consume queues are asked. A plan travels to the readers as text, so that all queries of one report
-see the same bytes.
+The end is the last whole record at planning; records appended later are not read, and neither checkpoint nor consume queues are
+used. The readers get a plan as text, so that all queries of one report see the same bytes.
 
 Source: docs/spec/store.md §1.2, §1.4, §2.3.
 """
@@ -31,16 +30,16 @@ from spark_reports.datasource.log_files import CommitLogFile, log_files, mapped
 from spark_reports.datasource.segments import outside
 
 SPLIT_BYTES = 32 << 20
-"""Bytes one task reads: about 100,000 messages of 300 bytes."""
+"""Bytes of one task: about 100,000 messages of 300 bytes."""
 SPLIT_BYTES_MAX = 256 << 20
 TASKS_PER_CORE = 8
-"""As many tasks keep the cores busy to the end; each costs Spark and Python 0.09 s of processor time, so no more are made."""
+"""So many tasks keep the cores busy to the end; not more, because each costs Spark and Python 0.09 s of processor time."""
 SUM_TASKS_PER_CORE = 2
-"""The same of tasks that give some hundred rows each: for them that is half of the work."""
+"""The same for tasks that return only some hundred rows: for them that is half of the work."""
 SUM_SPLIT_BYTES_MAX = 1 << 30
-"""The same of them: their memory does not grow with what they read."""
+"""The same for them: their memory does not grow with the bytes they read."""
 WALKED_BYTES_MAX = 4 << 30
-"""Larger logs are split at file borders only: following the chain costs the driver about 0.03 s for a million records."""
+"""Larger logs are split at file borders only: following the chain takes the driver about 0.03 s for a million records."""
 INCOMPLETE = "incomplete record at the end of the log"
 CLEANED = "removed by the broker's cleaning before it was read"
 
@@ -49,13 +48,11 @@ CLEANED = "removed by the broker's cleaning before it was read"
 class FileRange:
     """A part of one commit log file.
 
-    Args:
+    Attributes:
         store: Store directory, as given by the user.
-        path: The file.
-        base_offset: Physical offset of its first byte.
-        start: Position in the file where a record starts.
-        end: Position where to stop.
-        damage: Set if the range is known to hold no record: why. It is counted, not read.
+        base_offset: Physical offset of the file's first byte.
+        start: Position of a record in the file.
+        damage: Why the range holds no record; it is counted, not read.
     """
 
     store: str
@@ -67,7 +64,6 @@ class FileRange:
 
     @property
     def byte_count(self) -> int:
-        """Bytes covered."""
         return self.end - self.start
 
 
@@ -75,10 +71,7 @@ class FileRange:
 class ReadPlan:
     """All that a read covers, as groups of ranges: one group for each task.
 
-    Args:
-        tasks: The ranges.
-        files: Log files they are in.
-        passed_over: Log files that hold nothing of the time range.
+    ``passed_over`` are the log files wholly outside the time range.
     """
 
     tasks: tuple[tuple[FileRange, ...], ...] = ()
@@ -87,17 +80,15 @@ class ReadPlan:
 
     @property
     def byte_count(self) -> int:
-        """Bytes covered by all ranges."""
         return sum(part.byte_count for task in self.tasks for part in task)
 
     def to_json(self) -> str:
-        """Text form, as the data source takes it in its ``plan`` option."""
+        """Text for the ``plan`` option of the data source."""
         return json.dumps({"tasks": [[asdict(part) for part in task] for task in self.tasks], "files": self.files,
                            "passed_over": self.passed_over})  # fmt: skip
 
     @classmethod
     def from_json(cls, text: str) -> ReadPlan:
-        """Inverse of `to_json`."""
         data = json.loads(text)
         tasks = tuple(tuple(FileRange(**part) for part in task) for task in data["tasks"])
         return cls(tasks, tuple(data["files"]), tuple(data["passed_over"]))
@@ -118,11 +109,11 @@ def plan_read(
     Args:
         roots: Store directories.
         directories: All directories of the commit log of the only store, see `log_files`.
-        split_bytes: Bytes of one task, about.
-        cores: So many read; tasks of large logs are larger for it. None: not known.
+        split_bytes: Approximate bytes of one task.
+        cores: Cores that read; tasks of large logs are larger with fewer of them. None: unknown.
         from_ms: Log files that end before this store time (epoch milliseconds) are passed over; None: none.
-        to_ms: So are those that begin at or after this one.
-        for_sums: The reader makes sums, which takes little longer than to follow a log for its borders: completed files are
+        to_ms: Log files that begin at or after this one are passed over.
+        for_sums: The reader computes sums, which takes little longer than following a log for its borders: completed files are
             not followed, and tasks are few and large.
 
     Raises:
@@ -147,24 +138,24 @@ def plan_read(
         if for_sums and found:
             how = partial(_split_unfollowed, origin=found[0].base)
         ranges += _ranges_of(root, found, how, split_bytes=split_bytes, left_out=left_out[root])
-    # Borders lie some bytes behind where they were wanted.
+        # Borders lie some bytes after the wanted positions.
     return ReadPlan(tuple(grouped(ranges, split_bytes + split_bytes // 8)), tuple(files), tuple(passed_over))
 
 
 def split_for(byte_count: int, cores: int, *, for_sums: bool = False) -> int:
-    """Bytes of one task of a log of so many bytes that is read by so many cores."""
+    """Bytes of one task for a log of this size and so many cores."""
     tasks, largest = (SUM_TASKS_PER_CORE, SUM_SPLIT_BYTES_MAX) if for_sums else (TASKS_PER_CORE, SPLIT_BYTES_MAX)
     return max(SPLIT_BYTES, min(largest, -(-byte_count // (cores * tasks))))
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """What a store holds from a physical offset on.
+    """The records of a store from a physical offset on.
 
-    Args:
-        ranges: To be read, in order.
-        end: Where to go on.
-        tail: An incomplete record at the end, which may be whole the next time; None: there is none.
+    Attributes:
+        ranges: Ranges to read, in order.
+        end: Offset of the next read.
+        tail: An incomplete record at the end, which may be complete the next time; None: there is none.
     """
 
     ranges: tuple[FileRange, ...]
@@ -173,18 +164,15 @@ class Continued:
 
 
 def ranges_from(root: str | Path, start: int, *, directories: Sequence[Path] = (), split_bytes: int = SPLIT_BYTES) -> Continued:
-    """What a store holds from a physical offset on, for a reader that comes again.
+    """The records of a store from a physical offset on, for a repeated reader.
 
-    What was cleaned away before it was read is a damaged range.
+    Records that were deleted before they were read are a damaged range.
 
     Args:
         root: Store directory.
-        start: Physical offset of a record, or of the end that an earlier call gave.
+        start: Physical offset of a record, or of the end of an earlier call.
         directories: See `plan_read`.
-        split_bytes: Bytes of one range, about.
-
-    Raises:
-        ForeignStoreError, StorePermissionError, CorruptStoreError: As for `plan_read`.
+        split_bytes: Approximate bytes of one range.
     """
     files = log_files(Path(root), directories)
     ranges: list[FileRange] = []
@@ -236,7 +224,7 @@ def _last_used(files: Sequence[CommitLogFile]) -> int:
 
 
 def _walk_full(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
-    """Split a completed file; from the first broken place on it is left to one reader."""
+    """Split a completed file; the part after the first broken place is left to one reader."""
     with mapped(whole.path) as buffer:
         borders, end = follow(buffer, whole.base_offset, whole.start, whole.end, split_bytes)
         complete = end == whole.end or is_filler(buffer, end)
@@ -246,10 +234,10 @@ def _walk_full(whole: FileRange, split_bytes: int) -> Iterator[FileRange]:
 
 
 def _split_unfollowed(whole: FileRange, split_bytes: int, *, origin: int) -> Iterator[FileRange]:
-    """Split a completed file at the first records behind the multiples of ``split_bytes`` from the origin of the log on.
+    """Split a completed file at the first records after the multiples of ``split_bytes`` from the origin of the log on.
 
-    Behind the filler at its end there can be whole old records: no part begins where the last one does not hold `SPLIT_BYTES`,
-    which a filler never has.
+    After the filler at its end there can be old records. The last part therefore has at least `SPLIT_BYTES`, which a filler
+    never has.
     """
     first = (origin - whole.base_offset) % split_bytes
     with mapped(whole.path) as buffer:
@@ -288,7 +276,7 @@ def _between(borders: list[int], whole: FileRange) -> Iterator[FileRange]:
 
 
 def grouped(ranges: Iterable[FileRange], split_bytes: int = SPLIT_BYTES) -> Iterator[tuple[FileRange, ...]]:
-    """Put small ranges together, so that a log of many small files does not become as many tasks."""
+    """Merge small ranges, so that a log of many small files does not become as many tasks."""
     group: list[FileRange] = []
     filled = 0
     for part in ranges:

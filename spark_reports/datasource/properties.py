@@ -1,8 +1,8 @@
-"""Property strings of many records at once, taken apart with numpy.
+"""Property strings of many records at once, parsed with numpy.
 
 One pass over the bytes finds all items (``name 0x01 value``, separated by ``0x02``); names and values are then looked up
-or cut out for all records together. A record's repeated name counts with its last value; items without a name or a value
-are passed over.
+or cut out for all records together. The last value of a record's repeated name counts; items without a name or a value are
+ignored.
 
 Source: docs/spec/store.md §2.6.
 """
@@ -28,8 +28,8 @@ class PropertyColumns:
     """Items of the property strings of a run of records.
 
     Args:
-        data: The strings, one after the other, uint8.
-        offsets: n + 1 positions in ``data``: where each record's string starts, and the end of the last.
+        data: The strings, concatenated, uint8.
+        offsets: n + 1 positions in ``data``: the start of each record's string, and the end of the last.
     """
 
     def __init__(self, data: Bytes, offsets: Int64s) -> None:
@@ -39,9 +39,9 @@ class PropertyColumns:
         starts = np.zeros(len(data) + 1, dtype=bool)
         starts[1:] = ends
         starts[offsets[:-1]] = True
-        starts[-1] = False  # behind the last byte nothing starts, whether a separator or an empty string led there
+        starts[-1] = False  # no item starts after the last byte, even after a separator or an empty string
         self._starts: Int64s = np.flatnonzero(starts)
-        # One item follows on the other: each goes up to the next one's start, or to the separator before that.
+        # Each item ends at the next one's start, or at the separator before that.
         following = np.append(self._starts, len(data))[1:]
         self._stops: Int64s = following - ends[following - 1]
         items = np.diff(np.searchsorted(self._starts, offsets))
@@ -49,18 +49,15 @@ class PropertyColumns:
 
     @cached_property
     def _words(self) -> npt.NDArray[np.uint64]:
-        """First eight bytes of each item, whatever follows it."""
         padded = np.concatenate((self._data, np.zeros(_WORD_BYTES, dtype=np.uint8)))
         # Without meaning they are copied in a third of the time.
         words: npt.NDArray[np.uint64] = at_every_byte(padded, np.dtype((np.void, _WORD_BYTES)))[self._starts].view("<u8")
         return words
 
     def find(self, name: str, *, first: bool = False) -> tuple[Int64s, Int64s, Int64s]:
-        """Where a property's value stands.
+        """Positions of a property's values.
 
-        Args:
-            name: Of the property.
-            first: Of a repeated one take the first value, not the last, which counts.
+        Of a repeated property the last value counts; with ``first`` the first one is returned.
 
         Returns:
             Three arrays, ascending: record index, start and end of the value in the data. Only records that have it.
@@ -84,7 +81,7 @@ class PropertyColumns:
         return self._owners[hits], self._starts[hits] + len(needle), self._stops[hits]
 
     def column(self, name: str, *, first: bool = False) -> pa.Array:
-        """Values of one property as a string column, null where a record has none; ``first`` as in `find`."""
+        """Values of one property as a string column, null if a record has none; ``first`` as in `find`."""
         records, starts, stops = self.find(name, first=first)
         where = np.full(self._records, -1, dtype=np.int64)
         where[records] = np.arange(len(records))
@@ -108,7 +105,7 @@ class PropertyColumns:
 
 
 def _last_of_each(owners: Int64s, names: pa.Array) -> Int64s:
-    """Indexes that remain when of a record's repeated names only the last stays."""
+    """Indexes of the last of each record's repeated names."""
     codes = names.dictionary_encode().indices.to_numpy().astype(np.int64)
     identity = owners * (int(codes.max(initial=0)) + 1) + codes
     _, from_behind = np.unique(identity[::-1], return_index=True)

@@ -1,11 +1,11 @@
-"""Where the records of a topic lie, from its consume queues: so that a rare topic is not searched for in the whole log.
+"""Finds a topic's records by its consume queues, so that a rare topic is not searched in the whole log.
 
     a unit of 20 bytes      physical offset i64 | record bytes i32 | tags code i64, all big-endian
 
-A broker writes these files behind the log and in its order, so all queues together are complete up to the largest offset that
-any of them names; what lies behind it is read from the log. They are side files: where anything does not fit, None is the
-answer and the log is read as a whole. Batch queues and RocksDB queues are not read. Records of a topic that was deleted, or
-deleted and made anew, are still in the log but in no queue: who reads by queues sees what a consumer could.
+A broker writes these files after the log and in its order, so all queues together are complete up to the largest offset in any
+of them; later records are read from the log. If anything in the files is inconsistent, the result is None and the whole log is
+read. Batch queues and RocksDB queues are not read. Records of a topic that was deleted, or deleted and created again, are still
+in the log but in no queue: a read by queues sees what a consumer could.
 
 Source: docs/spec/store.md §4.1 to §4.4.
 """
@@ -25,26 +25,20 @@ _UNIT = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
 assert _UNIT.itemsize == 20
 _FOLDER = "consumequeue"
 _GAP_BYTES = 256 << 10
-"""Records that are not further apart are read in one go."""
+"""Records with smaller gaps are read together."""
 _WORTH_SHARE = 0.5
-"""Only where less than this share of the log remains does the detour pay."""
+"""The detour pays only if less than this share of the log remains."""
 _LMQ_PREFIX = "%LMQ%"
 _FILLING_BYTES = 0x7FFFFFFF
-"""Size in units that only keep the place of what a queue that begins later does not have."""
+"""Size in units that only fill the place before a queue's first message."""
 
 Places = npt.NDArray[np.int64]
 
 
 def narrowed(ranges: Sequence[FileRange], root: str, topics: Iterable[str]) -> list[FileRange] | None:
-    """The parts of some ranges of one store that can hold records of some topics.
+    """The parts of a store's ranges, in order of physical offset, that can hold records of some topics, as stored.
 
-    Args:
-        ranges: In order of physical offset.
-        root: Store directory.
-        topics: As stored.
-
-    Returns:
-        Ranges in the same order, damaged ones among them; None if the whole must be read.
+    Damaged ranges are among them; None if the whole must be read.
     """
     folder = Path(root) / _FOLDER
     try:
@@ -70,11 +64,7 @@ def _queues(folder: Path) -> Iterator[list[Path]]:
 
 
 def _units(path: Path) -> npt.NDArray[np.void]:
-    """Units in use of one file: those up to the first that is empty.
-
-    Raises:
-        ValueError: The file is none of whole units, or has an empty unit between others.
-    """
+    """Units in use of one file: those before the first empty one."""
     data = np.fromfile(path, dtype=_UNIT)
     if path.stat().st_size % _UNIT.itemsize:
         raise ValueError(f"{path} does not consist of units of {_UNIT.itemsize} bytes")
@@ -88,7 +78,7 @@ def _units(path: Path) -> npt.NDArray[np.void]:
 
 
 def _dispatched_end(folder: Path) -> int | None:
-    """Offset behind the last record that any queue names; None if there is no queue."""
+    """End of the last record in any queue; None if there is no queue."""
     ends = []
     for topic in folder.iterdir():
         if topic.name.startswith(_LMQ_PREFIX):
@@ -103,11 +93,7 @@ def _dispatched_end(folder: Path) -> int | None:
 
 
 def _places(folder: Path) -> Places:
-    """Offset and size of all records of a topic; none if it has no queue.
-
-    Raises:
-        ValueError: A unit names a place that cannot be, or a queue's offsets do not rise.
-    """
+    """Offset and size of all records of a topic; none if it has no queue."""
     if not folder.is_dir():
         return np.zeros((0, 2), np.int64)
     parts = [np.zeros((0, 2), np.int64)]
@@ -121,7 +107,7 @@ def _places(folder: Path) -> Places:
 
 
 def _cut(whole: FileRange, places: Places, known_end: int) -> Iterator[FileRange]:
-    """Parts of one range that hold any of the places, and what lies behind the end that the queues know."""
+    """Parts of one range that hold any of the places, and the part after the end of the queues."""
     if whole.damage is not None:
         yield whole
         return

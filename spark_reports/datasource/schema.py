@@ -25,10 +25,10 @@
     prepared_offset   bigint               physical offset of the half message of a committed transaction, else 0
     kind              string               normal, fifo, delivered (after a delay), committed, delay (waiting), half, op, retry,
                                            dead_letter, given_up, trace
-    retry_topic       string               topic a message given back by a consumer first came from; null if none
+    retry_topic       string               original topic of a message that a consumer sent back; null if none
     origin_id         string               id of the first copy of a retried message; null if none
     producer_group    string               of a transactional message; null if none
-    transaction_id    string               as the client gave it; null if none
+    transaction_id    string               as the client sent it; null if none
     check_times       int                  checks of a half message so far; null if none
     deliver_time      timestamp (UTC)      when a timer message is due; null if none
     ordering_key      string               key that ordered sends chose the queue by (5.x clients); null if none
@@ -40,18 +40,18 @@
     roll_times        int                  of a timer message due far ahead: how often it was written again; null: never
     body              binary               body as stored; read only when the column is asked for
 
-Three columns turn on accounting. When ``skipped_reason`` is among the columns asked for, everything that was looked at and
-left out comes as a row of its own, all other columns null:
+Three columns turn on accounting. If ``skipped_reason`` is among the columns of the read, everything that was read and left out
+is a row of its own, all other columns null:
 
     skipped_reason    string               why; null for messages
     skipped_rows      bigint               records left out; 1 for a damaged place, or for a broker or topic that is missing
-    skipped_bytes     bigint               their bytes; 0 where a cluster gave none
+    skipped_bytes     bigint               their bytes; 0 if unknown, for clusters
 
-so that messages + skipped rows add up to what the log holds. Without that column only messages come.
+Messages + skipped rows then add up to the records of the log. Without that column the read returns only messages.
 
-A read by sums (option ``sums_by``, a JSON list of ``minute``, ``host`` and some columns of the above) gives one row for each
-value of those that a task met: Spark gets some hundred rows of a task and not some hundred thousand. A value comes once a task,
-so: add them up. A schema of fewer of these columns makes no others.
+A read by sums (option ``sums_by``, a JSON list of ``minute``, ``host`` and some columns of the above) returns one row for each
+group of a task: some hundred rows of a task instead of some hundred thousand. Several tasks can return the same group, so the
+query adds them up. A schema of fewer of these columns computes no others.
 
     minute            timestamp (UTC)      store_time, its seconds cut
     host              string               born_host without its port
@@ -128,7 +128,7 @@ _COLUMNS: tuple[tuple[str, DataType], ...] = (
 )
 
 MESSAGES = StructType([StructField(name, data_type) for name, data_type in _COLUMNS])
-"""What a read without an own schema gives: all columns but the body and the accounting."""
+"""Columns of a read without a schema: all but the body and the accounting."""
 
 ALL_COLUMNS = StructType(
     [
@@ -141,11 +141,10 @@ ALL_COLUMNS = StructType(
 )
 
 ALL_ARROW: pa.Schema = arrow_schema(ALL_COLUMNS)
-"""The same as Arrow has them."""
 
 
 def columns(*names: str) -> StructType:
-    """Schema of just these columns, for ``spark.read.schema(...)``: the reader makes no others."""
+    """Schema of just these columns, for ``spark.read.schema(...)``; the reader computes no others."""
     return StructType([ALL_COLUMNS[name] for name in names])
 
 
@@ -162,9 +161,8 @@ SUMS = StructType(
         StructField("last_time", TimestampType()),
     ]
 )
-"""What a read by sums gives of each group."""
+"""Columns of each group in a read by sums."""
 SUM_KEYS = (MINUTE, "store", "topic", "real_topic", "queue_id", "tag", "kind", "producer_group", HOST)
-"""What can be summed by."""
 
 
 def sums(*keys: str) -> StructType:

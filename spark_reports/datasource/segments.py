@@ -1,7 +1,7 @@
-"""Which log files a time range can pass over, by the store time of their first records.
+"""Excludes log files by a time range and the store time of their first records.
 
-Store times rise along the log, but for a broker's clock that was set back; files within a margin of the range are read for that
-reason. A file whose first record cannot be read is never passed over, nor is the last one.
+Store times rise along the log, unless a broker's clock was set back; files within a margin of the range are read for that
+reason. A file whose first record cannot be read is never excluded, nor is the last one.
 """
 
 from __future__ import annotations
@@ -14,19 +14,13 @@ from broker_core.engine.store.layout import map_file, scan_records
 from spark_reports.datasource.log_files import CommitLogFile
 
 CLOCK_MARGIN_MS = 600_000
-"""How far a clock may have been set back without a record being missed."""
+"""Greatest setback of a clock at which no record is missed."""
 _FIRST_BYTES = 8 << 20
-"""How far into a file its first record ends: records have at most four MiB by default."""
+"""Greatest end of a file's first record: records have at most four MiB by default."""
 
 
 def outside(files: Sequence[CommitLogFile], from_ms: int | None, to_ms: int | None) -> frozenset[str]:
-    """Paths of the files that hold nothing of a range.
-
-    Args:
-        files: Oldest first; of one store.
-        from_ms: Store time, inclusive, epoch milliseconds; None: from the oldest.
-        to_ms: Exclusive; None: to the newest.
-    """
+    """Paths of one store's files, oldest first, that hold nothing of a range of store times, from ≤ time < to; None is open."""
     if from_ms is None and to_ms is None:
         return frozenset()
     begins = [_first_store_ms(file.path, file.base) for file in files]

@@ -1,5 +1,3 @@
-"""What a task looked at and left out, with reasons; as accounting rows."""
-
 from __future__ import annotations
 
 from collections import Counter
@@ -15,7 +13,7 @@ FILE_REMOVED = "file was removed by the broker's cleaning while it was read"
 
 
 class SkippedRows:
-    """What a task looked at and left out: places with damage one by one, records of each other reason as a sum."""
+    """Records that a task read and left out: damaged places one by one, records of each other reason as a sum."""
 
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
@@ -34,7 +32,7 @@ class SkippedRows:
         self.damage.append((part.store, part.base_offset + position, reason, byte_count))
 
     def add_unread(self, store: str | None, reason: str, messages: int) -> None:
-        """Count messages that did not come; whose bytes nobody knows."""
+        """Count messages that were not received; their bytes are unknown."""
         self.unread[store, reason] += messages
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:

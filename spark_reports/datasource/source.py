@@ -1,40 +1,25 @@
 """The ``rocketmq-store`` data source: commit-log files as a Spark table, without a broker.
 
-    spark.dataSource.register(RocketMQStoreDataSource)
-    spark.read.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
-
-Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``commit_log`` (directories of the log of one store,
-separated by commas, where it does not lie in the store's own ``commitlog``); ``from_ms`` and ``to_ms`` (store time, epoch
-milliseconds, from ≤ time < to); ``topics`` (JSON list) and ``topics_of`` (``stored``, or ``meant`` for the topic a waiting,
-half or retried message was first sent to); ``by_queues`` (``true``: find the records of ``topics`` or of ``where("topic =
-…")`` by the consume queues where that is cheaper, see `spark_reports.datasource.queue_files` for what that leaves out);
-``sums_by`` (JSON list: give sums by those and not records, with the schema that `spark_reports.datasource.schema.sums` makes);
-``plan`` (a `ReadPlan` made before, so that several reads see the same bytes). Log files wholly outside the time range are not
-opened. The row schema is described in `spark_reports.datasource.schema`; give the read a schema of just the columns it needs,
-the reader makes no others. It does not decompress bodies and does not check their checksums.
-
-Filters of ``where()`` reach the reader, see `spark_reports.datasource.filters`; a session of one's own has to allow that:
-``spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")``. Spark refuses the read without it.
-
-``spark.readStream`` follows stores that a broker writes to, see `spark_reports.datasource.stream`.
+Options: docs/reports.md, “The data source”; columns: `spark_reports.datasource.schema`. Log files wholly outside the time range
+are not opened. Bodies are not decompressed, and their checksums are not verified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.filters import one_of
 from spark_reports.datasource.log_files import directories_of
-from spark_reports.datasource.options import flag_of, roots_of, selection_of, sums_by_of, with_filters
+from spark_reports.datasource.options import BatchReader, flag_of, roots_of
 from spark_reports.datasource.plan import FileRange, ReadPlan, grouped, plan_read
 from spark_reports.datasource.queue_files import narrowed
-from spark_reports.datasource.schema import FORMAT, MESSAGES, SKIPPED_REASON
+from spark_reports.datasource.schema import FORMAT, MESSAGES
 from spark_reports.datasource.store_records import StorePartition, read_ranges, read_sums
 from spark_reports.datasource.stream import StoreStreamReader
 from spark_reports.pyspark_internals import arrow_schema
@@ -45,52 +30,27 @@ class RocketMQStoreDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Format name."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """Columns of a read that names none."""
+        """Default columns."""
         return MESSAGES
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reader for the columns of ``schema``."""
         return StoreSourceReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        """Reader that follows the stores, for the columns of ``schema``."""
         return StoreStreamReader(dict(self.options), schema)
 
 
-class StoreSourceReader(DataSourceReader):
-    """Plans the tasks and reads one; pickled to the workers.
-
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to make.
-
-    Raises:
-        UsageError: An option or a column is not known or does not fit.
-    """
+class StoreSourceReader(BatchReader):
+    """Plans the tasks and reads one; pickled to the workers."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._sums_by = sums_by_of(options, schema)
-        self._schema = schema
-        self._plan = options.get("plan")
+        super().__init__(options, schema)
         self._roots = roots_of(options)
         self._directories = directories_of(options.get("commit_log", ""), self._roots)
-        self._selection = selection_of(options)
         self._by_queues = flag_of(options, "by_queues")
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Take over what the reader can decide; what is left goes back to Spark.
-
-        Beside accounting rows Spark looks at all filters again: those rows have to pass them too. Of sums it looks alone.
-        """
-        if self._sums_by is not None:
-            yield from filters
-            return
-        self._selection, left = with_filters(self._selection, filters, accounted=SKIPPED_REASON in self._schema.names)
-        yield from left
 
     def partitions(self) -> Sequence[InputPartition]:
         """One partition for each group of file ranges."""
@@ -104,7 +64,7 @@ class StoreSourceReader(DataSourceReader):
             roots, directories=self._directories, from_ms=self._selection.earliest_ms(), to_ms=self._selection.end_ms()
         )
         topics = self._selection.stored_topics()
-        if not self._by_queues or topics is None or SKIPPED_REASON in self._schema.names:
+        if not self._by_queues or topics is None or self._is_accounted:
             return plan
         ranges = [part for task in plan.tasks for part in task]
         kept: list[FileRange] = []
@@ -119,7 +79,7 @@ class StoreSourceReader(DataSourceReader):
         return self.read_while(partition, lambda: True)
 
     def read_while(self, partition: InputPartition, is_wanted: Callable[[], bool]) -> Iterator[pa.RecordBatch]:
-        """The same; sums are of a part once nobody waits for them any more, see `read_sums`."""
+        """`read`, which for sums ends early when ``is_wanted`` returns false, see `read_sums`."""
         if not isinstance(partition, StorePartition):
             raise UsageError("this reader reads only the partitions it planned itself")
         schema = arrow_schema(self._schema)

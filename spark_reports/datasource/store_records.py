@@ -1,4 +1,4 @@
-"""Records of commit-log files as Arrow batches, and their sums: what one task of a read does."""
+"""Records of commit-log files as Arrow batches, and their sums: the work of one task of a read."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from spark_reports.datasource.task_sums import TaskSums
 
 SCAN_BYTES = 8 << 20
-"""Bytes taken apart at a time, which become one batch: columns stay small whatever a file's size."""
+"""Bytes of one scan, which becomes one batch: columns stay small whatever a file's size."""
 
 
 @dataclass(frozen=True)
 class StorePartition(InputPartition):
-    """What one task reads."""
+    """The input of one task."""
 
     ranges: tuple[FileRange, ...]
 
 
 def read_ranges(ranges: Sequence[FileRange], selection: Selection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` asks for them."""
+    """Arrow batches of the wanted records of some file ranges, then the accounting rows if ``schema`` has them."""
     skipped = SkippedRows()
     yield from batches_of(_wanted(ranges, selection, skipped), skipped, schema)
 
@@ -52,12 +52,12 @@ def read_sums(
     """One Arrow batch with the sums of the wanted records of some file ranges, then the accounting rows; see `schema.sums`.
 
     Args:
-        ranges: What is read.
-        selection: What of it counts.
-        keys: What is summed by.
+        ranges: What to read.
+        selection: The records that count.
+        keys: Group keys.
         schema: Columns.
-        is_wanted: Asked every `SCAN_BYTES`, also where nothing of them counts: whether anybody waits for this any more. If not,
-            the sums are of a part.
+        is_wanted: Called every `SCAN_BYTES`, even if none of them count. If it returns false, the read ends and the sums are
+            incomplete.
     """
     skipped = SkippedRows()
     sums = task_sums(keys, schema, selection, skipped)
@@ -67,7 +67,7 @@ def read_sums(
 
 
 def batches_of(wanted: Iterable[RecordColumns], skipped: SkippedRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of some records, then the accounting rows if ``schema`` asks for them."""
+    """Arrow batches of some records, then the accounting rows if ``schema`` has them."""
     for records in wanted:
         yield records.batch(schema)
     accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
@@ -76,11 +76,7 @@ def batches_of(wanted: Iterable[RecordColumns], skipped: SkippedRows, schema: pa
 
 
 def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skipped: SkippedRows) -> TaskSums:
-    """Sums that nothing was added to, see `TaskSums`.
-
-    Raises:
-        UsageError: This Python has no numba.
-    """
+    """Empty sums, see `TaskSums`; raises `UsageError` if this Python has no numba."""
     try:
         from spark_reports.datasource.task_sums import TaskSums  # noqa: PLC0415  numba, which other reads do not need
     except ModuleNotFoundError as error:
@@ -92,7 +88,7 @@ def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skip
 
 
 def sums_batches(sums: TaskSums, skipped: SkippedRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """One Arrow batch with the sums of a task, then the accounting rows if ``schema`` asks for them."""
+    """One Arrow batch with the sums of a task, then the accounting rows if ``schema`` has them."""
     for batch in (sums.batch(schema), skipped.batch(schema) if SKIPPED_REASON in schema.names else None):
         if batch is not None:
             yield batch
@@ -122,7 +118,7 @@ def _wanted(ranges: Sequence[FileRange], selection: Selection, skipped: SkippedR
 
 
 def select_records(records: RecordColumns, selection: Selection, skipped: SkippedRows) -> RecordColumns:
-    """The wanted ones of some records; of others what the range and the topics leave out is counted."""
+    """The wanted ones of some records; those that the range and the topics exclude are counted."""
     if selection.from_ms is not None or selection.to_ms is not None:
         inside = records.stored_between(selection.from_ms, selection.to_ms)
         outside = records.choose(~inside)
@@ -149,7 +145,7 @@ def _records(part: FileRange, skipped: SkippedRows) -> Iterator[RecordColumns]:
 
 
 def _opened(part: FileRange, skipped: SkippedRows) -> mmap.mmap | None:
-    """The file of a range; None where there is nothing to read, which is counted."""
+    """The file of a range; None if there is nothing to read, which is counted."""
     if part.damage is not None:
         skipped.add_damage(part, part.start, part.damage, part.byte_count)
         return None
@@ -173,7 +169,7 @@ def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator
             reach *= 2  # a record larger than a piece, or much damage
             continue
         for gap_start, gap_end in _gaps(heads, position):
-            if is_filler(buffer, gap_start):  # what lies behind it are old bytes, whatever they look like
+            if is_filler(buffer, gap_start):  # bytes after it are old, whatever they look like
                 heads = scan_records(buffer, part.base_offset, position, gap_start)
                 break
             skipped.add_damage(part, gap_start, damage_reason(buffer, gap_start), gap_end - gap_start)
@@ -183,6 +179,5 @@ def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator
 
 
 def _gaps(heads: RecordHeads, start: int) -> list[tuple[int, int]]:
-    """Places before and between records that hold none: start and end."""
     ends = np.concatenate(([start], heads.position[:-1] + heads.size[:-1]))
     return [(int(ends[index]), int(heads.position[index])) for index in np.flatnonzero(heads.position > ends)]

@@ -1,11 +1,9 @@
 """Following stores that a broker writes to: the streaming side of ``rocketmq-store``.
 
-    spark.readStream.format("rocketmq-store").schema(columns("topic", "store_time")).load("/data/store")
-
-Options are those of the batch read (without ``plan``), and ``begin``: ``oldest`` (the default) or ``newest``, which leaves out
-what is stored when the query starts for the first time. Offsets are exact: physical offsets by store, kept in Spark's
-checkpoint; the same offsets give the same rows again. Damaged places and what was cleaned away unread are passed over; they are
-accounting rows where the columns for those are asked for.
+Options are those of the batch read (without ``plan``), and ``begin``: ``oldest`` (the default) or ``newest``, which skips
+messages stored before the first start of the query. Offsets are exact: physical offsets by store, in Spark's checkpoint; the
+same offsets give the same rows again. Damaged places and records deleted before they were read are skipped; they are accounting
+rows if the schema has those columns.
 """
 
 from __future__ import annotations
@@ -28,15 +26,7 @@ from spark_reports.pyspark_internals import arrow_schema
 
 
 class StoreStreamReader(DataSourceStreamReader):
-    """Finds what is new and reads it; pickled to the workers.
-
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to make.
-
-    Raises:
-        UsageError: An option or a column is not known or does not fit.
-    """
+    """Finds new records and reads them; pickled to the workers. Raises `UsageError` if an option or a column is invalid."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         if "sums_by" in options:
@@ -49,7 +39,7 @@ class StoreStreamReader(DataSourceStreamReader):
         self._selection = selection_of(options)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
-        """Where a new query begins, by store."""
+        """Start offsets of a new query, by store."""
         first = {root: first_offset(root, self._directories) for root in self._roots}
         return {root: self._end(root, start) for root, start in first.items()} if self._from_newest else first
 
@@ -57,11 +47,11 @@ class StoreStreamReader(DataSourceStreamReader):
         return ranges_from(root, start, directories=self._directories).end
 
     def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
-        """Where the last whole record of each store ends now."""
+        """End of the last whole record of each store."""
         return {root: self._end(root, offset) for root, offset in start.items()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """One partition for each range between the two."""
+        """One partition for each range between two offsets."""
         parts = [part for root, offset in start.items() for part in ranges_between(root, offset, end[root], self._directories)]
         return [StorePartition((part,)) for part in parts]
 
@@ -72,7 +62,7 @@ class StoreStreamReader(DataSourceStreamReader):
 
 
 def ranges_between(root: str, start: int, end: int, directories: Sequence[Path] = ()) -> list[FileRange]:
-    """What a store holds between two offsets that it was followed to; the same at every call."""
+    """The ranges of a store between two offsets of a stream; the same at every call."""
     ranges = ranges_from(root, start, directories=directories).ranges
     before = [part for part in ranges if part.base_offset + part.start < end]
     return [replace(part, end=min(part.end, end - part.base_offset)) for part in before]

@@ -1,11 +1,11 @@
-"""Sums that the reader makes itself: what a task read, grouped, before a row of it goes to Spark.
+"""Sums that the reader computes: a task's records, grouped before a row of it is sent to Spark.
 
-Most of what a grouping costs in Spark is bringing each record there. Here each record is looked at once, by compiled code that
-adds it to the sums of its group (`spark_reports.datasource.kernels`); Spark adds up those of the tasks. Sums, counts, least and
-largest values come out the same whatever the parts, so nothing depends on how a log was split.
+Most of the cost of a grouping in Spark is sending each record there. Here compiled code adds each record to the sums of its
+group (`spark_reports.datasource.kernels`), and Spark adds up the sums of the tasks. Sums, counts, least and largest values do
+not depend on how a log was split.
 
-Records are grouped by what lies in them: minute, queue, and the bytes of the topic and of some properties. The columns that are
-asked for are made of these groups, some hundred of a task, and groups that are the same then are added up once more.
+Records are grouped by bytes in them: minute, queue, topic and some properties. The wanted columns are computed from these
+groups, some hundred of a task, and equal groups are then added up again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, Skipped
 from spark_reports.datasource.texts import cut, text_array
 
 GROUPS_MAX = 1 << 14
-"""Groups that are kept at a time: their table stays small; where there are more, they are added up in parts."""
+"""Groups of one table, which stays small; more are added up in parts."""
 _POOL_BYTES = 1 << 20
 """Of their texts; those of one record are less than 128 KiB."""
 _NO_PLACES: Int64s = np.zeros(0, dtype=np.int64)
@@ -37,13 +37,13 @@ _PARTS = {
     "real_topic": kernels.BY_TOPIC, "kind": kernels.BY_TOPIC | kernels.BY_COMMITTED,
     HOST: kernels.BY_HOST,
 }  # fmt: skip
-"""What a key takes beside properties."""
+"""Parts of the group key besides properties."""
 _PROPERTIES = {
     "tag": ("TAGS",), "real_topic": ("REAL_TOPIC",), "producer_group": ("PGROUP",), "kind": ("REAL_TOPIC", "__SHARDINGKEY"),
 }  # fmt: skip
 _MEANT_BY = ("RETRY_TOPIC", "REAL_TOPIC")
 _ONLY_WHETHER = frozenset({"__SHARDINGKEY"})
-"""Properties of which only counts that they are there: each message may have its own value."""
+"""Properties of which only the presence counts: each message may have its own value."""
 _COLUMNS = {
     "messages": kernels.MESSAGES, "body_bytes": kernels.BODY, "store_bytes": kernels.STORED, "body_bytes_max": kernels.BODY_MAX,
     "store_bytes_max": kernels.STORED_MAX, "first_time": kernels.FIRST, "last_time": kernels.LAST,
@@ -52,9 +52,9 @@ _OF_SUMS = {
     "messages": "sum", "body_bytes": "sum", "store_bytes": "sum", "body_bytes_max": "max", "store_bytes_max": "max",
     "first_time": "min", "last_time": "max",
 }  # fmt: skip
-"""How the sums of several parts become one."""
+"""How the sums of several parts are combined."""
 _PARTS_ROWS_MAX = 1 << 18
-"""Rows of batches that wait to be summed once more: where nearly every record has a group of its own they are many."""
+"""Rows of batches before they are summed again: they are many if nearly every record has a group of its own."""
 
 
 class TaskSums:
@@ -62,8 +62,8 @@ class TaskSums:
 
     Args:
         keys: Of `SUM_KEYS`.
-        wanted: Names of the columns to make; others are left out.
-        selection: Which records of `add_log` count; it has no comparisons, which Spark makes of sums itself.
+        wanted: Names of the columns to compute.
+        selection: The records of `add_log` that count; without comparisons, which Spark evaluates on sums.
         skipped: Counts the others.
     """
 
@@ -90,22 +90,22 @@ class TaskSums:
         self._of_record = tuple(np.zeros(size, dtype=np.int64) for size in (kernels.KEYS, _spans_of(len(self._properties))))
 
     def add_log(self, data: Bytes, base_offset: int, start: int, stop: int, store: str) -> int:
-        """Add records that lie one behind the other.
+        """Add consecutive records.
 
         Args:
-            data: The file up to where records end at most.
+            data: The file up to the greatest end of a record.
             base_offset: Physical offset of its first byte.
-            start: Where the first record begins.
+            start: Start of the first record.
             stop: Records that begin from here on are left out.
             store: Of the file.
 
         Returns:
-            Where the last one ends; ``start`` where there is none.
+            End of the last record; ``start`` if there is none.
         """
         return self._add(data, base_offset, start, stop, None, store)
 
     def add(self, records: RecordColumns) -> None:
-        """Add some records that count, wherever they lie."""
+        """Add some records that all count."""
         places = records.head("position")
         added = self._add(records.data, kernels.NO_NAME, 0, len(places), places, records.store)
         assert added == len(places)  # heads are made of whole records only
@@ -127,7 +127,6 @@ class TaskSums:
             self._close_part()
 
     def _close_part(self) -> None:
-        """Make a table of the groups so far, and begin anew."""
         counters, groups = self._counters, self._groups[: self._counters[kernels.GROUPS]]
         self._skipped.add(OUTSIDE_RANGE, int(counters[kernels.OUTSIDE_ROWS]), int(counters[kernels.OUTSIDE_BYTES]))
         if len(groups):
@@ -139,7 +138,7 @@ class TaskSums:
         counters.fill(0)
 
     def _of_topics(self, groups: Int64s) -> Int64s:
-        """The groups of the topics that count; the records of others are counted."""
+        """The groups of the wanted topics; the records of others are counted."""
         if not self._selection.topics:
             return groups
         topic = self._topic(groups)
@@ -198,7 +197,7 @@ class TaskSums:
             self._rows_max = max(_PARTS_ROWS_MAX, 2 * self._rows)
 
     def batch(self, schema: pa.Schema) -> pa.RecordBatch | None:
-        """The sums in the columns of a schema, to be asked for once; None if there is nothing. Accounting columns are null."""
+        """The sums in the columns of a schema, called once; None if there are none. Accounting columns are null."""
         self._close_part()
         if not self._parts:
             return None
@@ -217,12 +216,10 @@ class TaskSums:
 
 
 def _columns_of(properties: int) -> int:
-    """Columns of the table of groups, for so many properties that are grouped by."""
     return kernels.TEXTS + _spans_of(properties)
 
 
 def _spans_of(properties: int) -> int:
-    """Numbers that tell where the texts of a record are."""
     return 2 * (kernels.PROPERTY_TEXT + properties)
 
 
@@ -232,7 +229,6 @@ def _measure(name: str, groups: Int64s) -> pa.Array:
 
 
 def _sought(properties: Sequence[str]) -> tuple[Bytes, Int64s]:
-    """Names of properties as the compiled code takes them."""
     names = [name.encode() + b"\x01" for name in properties]
     stops = np.cumsum([len(name) for name in names], dtype=np.int64)
     starts = stops - [len(name) for name in names]

@@ -1,7 +1,7 @@
-"""Short texts that lie in a buffer, numbered: equal ones have one number, and each is looked at as a few words of 8 bytes.
+"""Short texts in a buffer, numbered: equal ones have one number, and each is compared as a few words of 8 bytes.
 
-A log has millions of topics and some hundred different ones. To cut each out and to compare them as texts takes four
-times as long.
+A log has millions of topics and some hundred different ones. Cutting out each and comparing them as texts takes four times as
+long.
 """
 
 from __future__ import annotations
@@ -24,29 +24,17 @@ _FOLD = np.uint64(29)
 
 
 class Numbered(NamedTuple):
-    """A column by numbers.
-
-    Attributes:
-        numbers: One a row.
-        values: By number.
-    """
+    """A column as one number a row, and the values by number."""
 
     numbers: Int64s
     values: pa.Array
 
     def rows(self) -> pa.Array:
-        """The column itself."""
         return self.values.take(pa.array(self.numbers))
 
 
 def numbered(data: Bytes, starts: Int64s, lengths: Int64s) -> Numbered:
-    """Numbers of texts, in the order in which each comes first; values are binary.
-
-    Args:
-        data: Under 2 GiB.
-        starts: Ascending; texts do not overlap.
-        lengths: Bytes of each text.
-    """
+    """Numbers of texts in the order of first occurrence; ``starts`` ascend, texts do not overlap, ``data`` is under 2 GiB."""
     ends = starts + lengths
     if not len(starts) or int(lengths.max()) > _TEXT_BYTES_MAX or int(ends[0]) < _WORD_BYTES:
         return _compared(data, starts, ends)
@@ -58,7 +46,7 @@ def numbered(data: Bytes, starts: Int64s, lengths: Int64s) -> Numbered:
     coded = pa.array(key.view(np.int64)).dictionary_encode()
     numbers = coded.indices.to_numpy()
     first = np.empty(len(coded.dictionary), dtype=np.int64)
-    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of several rows the last one that is written stays
+    first[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # the last write of several rows stays
     if not all(bool((column == column[first][numbers]).all()) for column in columns):
         return _compared(data, starts, ends)  # two texts have one key
     return Numbered(numbers, cut(data, starts[first], ends[first]))
@@ -70,8 +58,8 @@ def _compared(data: Bytes, starts: Int64s, ends: Int64s) -> Numbered:
 
 
 def _words(data: Bytes, starts: Int64s, ends: Int64s, lengths: Int64s) -> list[Words]:
-    """Texts as words, from their ends on; those of a text say, together with its length, what it is."""
-    every_word = at_every_byte(data, np.dtype("V8"))  # without meaning they are copied in a third of the time
+    """Texts as words, from their ends on; a text is identified by its words and its length."""
+    every_word = at_every_byte(data, np.dtype("V8"))  # the void type is copied in a third of the time
     shortest, longest = int(lengths.min()), int(lengths.max())
     found = []
     for behind in range(0, longest, _WORD_BYTES):
@@ -88,13 +76,7 @@ def _words(data: Bytes, starts: Int64s, ends: Int64s, lengths: Int64s) -> list[W
 
 
 def cut(data: Bytes, starts: Int64s, stops: Int64s) -> pa.Array:
-    """Pieces of a buffer as a binary column, copied once.
-
-    Args:
-        data: Under 2 GiB, uint8.
-        starts: Ascending; pieces do not overlap.
-        stops: Where each piece ends.
-    """
+    """Pieces of a buffer as a binary column, copied once; ``starts`` ascend, pieces do not overlap, ``data`` is under 2 GiB."""
     count = len(starts)
     if not count:
         return pa.array([], type=pa.binary())
@@ -108,7 +90,7 @@ def cut(data: Bytes, starts: Int64s, stops: Int64s) -> pa.Array:
 
 
 def text_array(values: pa.Array) -> pa.Array:
-    """Binary column as text; bytes that are no UTF-8 become replacement characters, as Java reads them."""
+    """Binary column as text; invalid UTF-8 becomes replacement characters, as in Java."""
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""The folder of one result: written beside its place under another name and moved there when it is whole."""
+"""The folder of one result: written next to its place under another name and moved there when complete."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CHARTS = "charts.json"
 
 
 def check_target(out: Path) -> None:
-    """Refuse a place where the result cannot or must not go, before any work is done.
+    """Check that the result can be written, before any work is done.
 
     Raises:
-        UsageError: Something else is there already.
+        UsageError: Something else exists there.
         ReportError: This user cannot write there.
     """
     if out.exists() and not _is_result(out):
@@ -45,11 +45,7 @@ def _is_result(out: Path) -> bool:
 
 @contextlib.contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """A folder to write to; becomes ``out`` when the block ends well and vanishes when it does not.
-
-    Raises:
-        ReportError: The disk is full or cannot be written.
-    """
+    """A folder to write to, renamed to ``out`` when the block ends well, else removed. `ReportError` if the disk is full."""
     target = out.absolute()
     partial = target.parent / f".{target.name}.partial-{os.getpid()}"
     try:
@@ -68,7 +64,7 @@ def result_folder(out: Path) -> Iterator[Path]:
 
 
 def _replace(target: Path, partial: Path) -> None:
-    """Put the new result in place; an earlier one is removed only after that."""
+    """Rename the new result to its place; an earlier one is removed only after that."""
     if not target.exists():
         partial.rename(target)
         return

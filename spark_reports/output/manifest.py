@@ -1,10 +1,10 @@
-"""The manifest of a result: what was asked, what was read, what was left out and why, by what, in which time.
+"""The manifest of a result: the request, what was read, what was left out and why, the programs and the times.
 
 format              1
 report, title       name and title of the catalogue
 state               "complete", or "partial" if something that belongs in the report could not be read
 created_at          ISO 8601, UTC
-parameters          topics and times as asked for; values: the report's own parameters
+parameters          topics and times as requested; values: the report's own parameters
 source              stores (or cluster://NAME_SERVERS), log files, bytes covered by the plan; passed_over: log files wholly
                     outside the time range; of a cluster name_servers (empty: stores were read), brokers, queues and
                     messages of the plan, and bytes is -1
@@ -14,12 +14,12 @@ rows_are            "messages" or "samples"
 skipped             reason, rows, bytes, damaged, store, first_offset
 headlines, findings as on the page; findings_zh: these in Chinese; notes: what one must know to read them rightly
 tables              name, title, rows, files; columns: name, title, unit of each
-masked              null, or what is not shown: rules (their file; empty: originals were asked for), values (column → how many
-                    different ones are hidden), columns (of messages, masked before a query saw them), parameters (shown masked)
-page                file name of the HTML page; workbook, pdf: of those, if they were asked for
-charts              file name of the figures behind the charts; left out if there are none
+masked              null, or the masks: rules (their file; empty: originals were requested), values (column → number of
+                    different masked ones), columns (of messages, masked before a query saw them), parameters (masked ones)
+page                file name of the HTML page; workbook, pdf: of those, if they were requested
+charts              file name of the figures of the charts; left out if there are none
 stages, seconds     time by stage, and of the whole run up to the writing of this file
-versions, master    of what made the result
+versions, master    of the programs that made the result
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from datetime import UTC, datetime
 
 from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import ReportSpec
-from spark_reports.chinese_words import all_in_chinese
+from spark_reports.chinese_words import in_chinese
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE
@@ -46,14 +46,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was read, and by what.
-
-    Args:
-        stores: Store directories as named by the user.
-        plan: What the read covered.
-        master: Spark master.
-        java_version: Of the machine that ran Spark.
-    """
+    """What was read, and by what; ``stores`` as named by the user."""
 
     stores: Sequence[str]
     plan: ReadPlan | ClusterPlan
@@ -70,15 +63,9 @@ def manifest(
     now: datetime,
     masked: dict[str, object] | None = None,
 ) -> dict[str, object]:
-    """The manifest without times and files, see `with_files` and `with_times`.
+    """The manifest without times and files, see `with_files` and `with_times`; the parameters are masked.
 
-    Args:
-        spec: Of the report.
-        parameters: As they may be shown.
-        source: What was read.
-        result: What was found.
-        now: When.
-        masked: What is hidden in it; None: nobody asked for masks.
+    Without ``masked`` no masks were requested.
     """
     damaged = [skip for skip in result.skipped if skip.damaged]
     return {
@@ -115,7 +102,7 @@ def manifest(
         "skipped": [asdict(skip) for skip in result.skipped],
         "headlines": [_headline(headline) for headline in result.headlines],
         "findings": list(result.findings),
-        "findings_zh": all_in_chinese(result.findings),
+        "findings_zh": [in_chinese(sentence) for sentence in result.findings],
         "notes": list(result.notes),
         "masked": masked,
         "page": PAGE,
@@ -152,7 +139,7 @@ def with_times(data: dict[str, object], stages: Sequence[StageTime], seconds: fl
 
 
 def versions(java_version: str) -> dict[str, str]:
-    """Versions of the programs behind a result."""
+    """Versions of the programs that made a result."""
     found = {"orbit": ORBIT_VERSION, "python": platform.python_version(), "java": java_version}
     for package in ("pyspark", "pyarrow", "plotly"):
         try:
@@ -163,7 +150,7 @@ def versions(java_version: str) -> dict[str, str]:
 
 
 def _headline(headline: KeyFigure) -> dict[str, object]:
-    """JSON has no number for what is not known."""
+    """JSON has no NaN, so an unknown value is null."""
     fields = asdict(headline)
     return fields | {"value": headline.value if math.isfinite(headline.value) else None}
 

@@ -1,6 +1,6 @@
-"""The HTML page of a result: one file with everything in it, which asks no network for anything.
+"""The HTML page of a result: one self-contained file that loads nothing from a network.
 
-The template lies in ``resources/report_templates``; the page carries the plotly program once. It follows the reader's light
+The template is in ``resources/report_templates``; the page contains the plotly program once. It follows the reader's light
 or dark setting, and prints in light colours.
 """
 
@@ -32,13 +32,9 @@ _BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def render_page(result: ReportResult, manifest: Mapping[str, object], question: str, language: str = "en") -> str:
-    """The page as text.
+    """The page as text, in English (``en``) or Chinese (``zh``); names, keys and texts of messages are not translated.
 
-    Args:
-        result: What to show.
-        manifest: The run's manifest, shown at the end and used for title and state.
-        question: The question the report answers.
-        language: ``en`` or ``zh``; names, keys and texts of messages stay as they are.
+    The manifest is shown at the end and used for title and state.
     """
     is_chinese = language == "zh"
     translate = word_in_chinese if is_chinese else word_in_english
@@ -64,7 +60,7 @@ def render_page(result: ReportResult, manifest: Mapping[str, object], question: 
 
 
 def _shown(table: ReportTable, *, is_free: bool) -> dict[str, object]:
-    """A table as the page has it: without the store where there is one only, whose name stands in the heading."""
+    """A table for the page: without the column of a single store, whose name is in the heading."""
     names_one_store = not is_free and "store" in table.units and pc.count_distinct(table.data["store"]).as_py() <= 1
     columns = [name for name in table.units if name != "store" or not names_one_store]
     rows = [[row[column] for column in columns] for row in table.data.slice(0, ROWS_MAX).to_pylist()]
@@ -74,16 +70,14 @@ def _shown(table: ReportTable, *, is_free: bool) -> dict[str, object]:
 
 
 def charts_text(result: ReportResult) -> str:
-    """The charts of a result as JSON, for programs that draw them themselves; null is not known."""
+    """The charts of a result as JSON, for programs that draw them themselves; null is unknown."""
     return json.dumps({"charts": [_drawn(chart) for chart in result.charts]}, ensure_ascii=False)
 
 
 def _drawn(chart: ReportChart, label: Callable[[str, bool], str] | None = None) -> dict[str, Any]:
-    """A chart as JSON has it; what is not known is null, which is drawn as nothing.
+    """A chart as JSON; unknown values are null, which draws nothing.
 
-    Args:
-        chart: The chart.
-        label: Translates a label, told whether it is of the report's own words.
+    ``label`` translates a label; its second argument is whether it is one of the report's own words.
     """
     drawn = asdict(chart)
     for one in drawn["series"]:
@@ -95,7 +89,7 @@ def _drawn(chart: ReportChart, label: Callable[[str, bool], str] | None = None) 
 
 
 def _written(chart: ReportChart, *, is_chinese: bool) -> dict[str, object]:
-    """A chart as the page has it: beside bars stand their values, as in the tables."""
+    """A chart for the page: bars are labelled with their values, formatted as in the tables."""
     drawn = _drawn(chart, label_in_chinese if is_chinese else None)
     if chart.kind == "bars":
         write = _value_in_chinese if is_chinese else format_value
@@ -110,7 +104,7 @@ def _value_in_chinese(value: object, unit: ValueUnit) -> str:
 
 
 def format_value(value: object, unit: ValueUnit) -> str:
-    """A value as people read it."""
+    """A value for readers."""
     match value:
         case None:
             return "—"
@@ -157,12 +151,11 @@ def _format_bytes(value: float) -> str:
 
 
 def exact_value(value: object) -> str:
-    """A value as programs sort it."""
+    """A value for sorting by programs."""
     return value.isoformat() if isinstance(value, datetime) else "" if value is None else str(value)
 
 
 def _script_json(data: object) -> Markup:
-    """JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -22,11 +22,7 @@ _APPLICATIONS = (
 
 
 def find_browser() -> Path:
-    """The browser that prints.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The browser that prints; raises `UsageError` if there is none."""
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     found = found or next((name for name in _APPLICATIONS if sys.platform == "darwin" and Path(name).is_file()), None)
     if found is None:
@@ -38,11 +34,7 @@ def find_browser() -> Path:
 
 
 def print_page(page: Path, browser: Path) -> str:
-    """Print a page beside itself; return the name of the file.
-
-    Raises:
-        ReportError: The browser failed.
-    """
+    """Print a page next to itself; return the name of the file. Raises `ReportError` if the browser failed."""
     target = page.with_name(PDF)
     with tempfile.TemporaryDirectory(prefix="orbit-pdf-") as profile:
         command = [str(browser), "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions",
@@ -62,5 +54,5 @@ def print_page(page: Path, browser: Path) -> str:
 
 
 def _sandbox() -> list[str]:
-    """The browser refuses its sandbox to the superuser; what it opens is a page of our own without network."""
+    """The browser refuses its sandbox to the superuser; it opens only our own page, without a network."""
     return ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []

@@ -1,8 +1,8 @@
 """Result tables as files: Parquet and CSV always, JSON Lines and XLSX on demand.
 
-CSV: as docs/csv.md says, with a header; times as ISO 8601 in UTC. JSON Lines: one object a row, times as in CSV. XLSX: one
-workbook, a sheet for each table; times as dates in UTC, texts never as formulas or links, and its last row says what a sheet
-cannot hold. Lists and maps are JSON where the form has none, bytes are hexadecimal digits everywhere but in Parquet.
+CSV: as in docs/csv.md, with a header; times as ISO 8601 in UTC. JSON Lines: one object a row, times as in CSV. XLSX: one
+workbook, a sheet for each table; times as dates in UTC, texts never as formulas or links; the last row lists what a sheet
+cannot hold. Lists and maps are JSON if the form has none, bytes are hexadecimal digits except in Parquet.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
 
 
 def csv_text(table: ReportTable, rows: int) -> str:
-    """The heading and the first ``rows`` rows of a table, as its CSV has them."""
+    """The heading and the first ``rows`` rows of a table, as in its CSV."""
     return text_of_rows(_csv_rows(table.data.slice(0, rows)))
 
 
@@ -68,8 +68,8 @@ def _csv_rows(data: pa.Table) -> Iterator[Iterable[str | None]]:
 
 
 def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ...]:
-    """Write all tables as one workbook, `WORKBOOK`; return notes on what its cells cannot hold."""
-    import xlsxwriter  # noqa: PLC0415  only who asks for it waits for it
+    """Write all tables as one workbook, `WORKBOOK`; return notes on cut texts."""
+    import xlsxwriter  # noqa: PLC0415  slow to import, rarely requested
 
     options = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", "strings_to_formulas": False,
                "strings_to_urls": False, "remove_timezone": True}  # fmt: skip
@@ -94,13 +94,12 @@ def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ..
 
 
 def _lacks(more: int, cut: int) -> str:
-    """What a sheet does not hold of its table."""
     texts = f"{number(cut, 'cell')} cut after {CELL_CHARACTERS_MAX:,} characters, whole" if cut else ""
     return "; ".join(filter(None, (number(more, "more row") if more else "", texts)))
 
 
 def _fill(sheet: Any, data: pa.Table) -> int:  # noqa: ANN401  the library has no types
-    """Write rows below the heading; return how many texts were too long for a cell."""
+    """Write rows below the heading; return the number of texts that were too long for a cell."""
     cut = 0
     for index, row in enumerate(data.to_pylist(), start=1):
         for place, value in enumerate(row.values()):
@@ -117,7 +116,7 @@ def _fill(sheet: Any, data: pa.Table) -> int:  # noqa: ANN401  the library has n
 
 
 def _fitting(text: str) -> str:
-    """As much of a text as a cell holds, which counts units of UTF-16; a cut text ends in an ellipsis."""
+    """A text cut to the limit of a cell, which counts units of UTF-16; a cut text ends in an ellipsis."""
     if len(text) * 2 <= CELL_CHARACTERS_MAX:
         return text
     units = text.encode("utf-16-le", "surrogatepass")
@@ -140,7 +139,7 @@ def _nested_as_text(data: pa.Table) -> pa.Table:
 
 
 def _without_unknown(data: pa.Table) -> pa.Table:
-    """Null for floats that are no numbers, for which JSON has no word."""
+    """Null for NaN and infinities, which JSON does not have."""
     for index, field in enumerate(data.schema):
         if pa.types.is_floating(field.type):
             column = data.column(index)

@@ -1,4 +1,4 @@
-"""Continuing a folder of prepared messages: what the logs hold behind its end is read and added."""
+"""Continues a folder of prepared messages: reads the logs after its end and adds the messages."""
 
 from __future__ import annotations
 
@@ -33,13 +33,7 @@ BODY = "body"
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What a folder gets.
-
-    Args:
-        stores: Store directories.
-        directories: All directories of the commit log of the only store; by default its own.
-        bodies: Bodies too; None: as the folder has it.
-    """
+    """The source of an addition; without ``bodies`` as the folder has it."""
 
     stores: Sequence[str]
     directories: Sequence[Path] = ()
@@ -49,18 +43,14 @@ class Addition:
 def advance(
     spark: SparkSession, path: Path, addition: Addition, began: Callable[[int], None] = lambda _tasks: None
 ) -> PreparedFolder:
-    """Add what is new; return what the folder holds then.
+    """Add new messages; return the folder's new content. A missing folder is created.
 
-    Args:
-        spark: Session.
-        path: The folder; made if it is not there.
-        addition: Where from.
-        began: Told how many tasks there are before they run.
+    ``began`` is called with the number of tasks before they run.
 
     Raises:
         ForeignStoreError: The folder belongs to other stores, or a store's log is not the one that was read before.
         CorruptStoreError: The folder is damaged.
-        UsageError: Another run continues it; or it was begun with bodies and not now, or the other way round.
+        UsageError: Another run continues it; or it has bodies and the addition has none, or the other way round.
         ReportError: It cannot be written.
     """
     with held(path):
@@ -79,9 +69,9 @@ def advance(
 
 
 def _with_all_columns(folder: PreparedFolder, addition: Addition) -> PreparedFolder:
-    """A folder that an older Orbit prepared without a column of today, as if it were empty: all is read again.
+    """An empty folder in place of one that an older Orbit prepared without a column of today, so that all is read again.
 
-    As it was, where a log does not hold any more what was read of it: better without a column than without messages.
+    The folder stays if a log has lost some of its messages: better without a column than without messages.
     """
     columns = (*MESSAGES.names, *([BODY] if BODY in folder.columns else []))
     if set(columns) <= {*folder.columns, *DERIVED}:
@@ -130,11 +120,7 @@ def _new(known: PreparedStore | None, store: str, addition: Addition) -> Continu
 
 
 def _check_same(known: PreparedStore, directories: Sequence[Path]) -> None:
-    """Refuse a log that is not the one that was read before.
-
-    Raises:
-        ForeignStoreError: It ends too early, or the last record that was read is another one now.
-    """
+    """Refuse a log that is not the one that was read before: it ends too early, or its last record has changed."""
     files = log_files(Path(known.store), directories)
     end = files[-1].base + files[-1].size if files else 0
     if end < known.end:
@@ -158,7 +144,6 @@ def _check_same(known: PreparedStore, directories: Sequence[Path]) -> None:
 def _written(
     spark: SparkSession, folder: PreparedFolder, tasks: Sequence[tuple[FileRange, ...]]
 ) -> list[tuple[PreparedPart | None, LastRecord | None, list[PreparedDamage], str]]:
-    """What each task wrote, in the order of the tasks; and the store that it read."""
     if not tasks:
         return []
     spark.dataSource.register(ParquetPartsDataSource)

@@ -1,4 +1,4 @@
-"""Which of the prepared messages a read covers. Imports no Spark."""
+"""Selects the prepared messages of a read. Imports no Spark."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from spark_reports.parquet.folder import PreparedFolder
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Which messages: store times in epoch milliseconds, from ≤ time < to; no topics means all.
+    """Bounds of messages: store times in epoch milliseconds, from ≤ time < to; no topics means all.
 
-    Args:
-        from_ms: Stored at or after.
-        to_ms: Stored before.
-        topics: Of these topics.
-        meant: Topics are those that producers named, see `spark_reports.datasource.source`.
+    With ``meant`` topics are the original ones, see `spark_reports.datasource.source`.
     """
 
     from_ms: int | None = None
@@ -25,12 +21,12 @@ class Bounds:
     meant: bool = False
 
     def outside(self, first_ms: int, last_ms: int) -> bool:
-        """Whether nothing between two times is wanted."""
+        """Whether an interval of times has nothing within the bounds."""
         return (self.from_ms is not None and last_ms < self.from_ms) or (self.to_ms is not None and first_ms >= self.to_ms)
 
 
 def plan_of(folder: PreparedFolder, bounds: Bounds) -> ReadPlan:
-    """The parts that a read covers, one task each."""
+    """The parts of a read, one task each."""
     wanted = [part for part in folder.parts if not bounds.outside(part.first_ms, part.last_ms)]
     tasks = tuple((FileRange(part.store, str(folder.file(part)), 0, 0, part.bytes),) for part in wanted)
     left_out = [str(folder.file(part)) for part in folder.parts if part not in wanted]

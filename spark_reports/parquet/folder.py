@@ -1,18 +1,18 @@
-"""A folder of messages as Parquet, which is continued by reading only what is new.
+"""A folder of messages as Parquet, which is continued by reading only new messages.
 
-    DIR/orbit-parquet.json        what is in it, see below; replaced as a whole when all new parts are on the disk
+    DIR/orbit-parquet.json        the manifest, see below; replaced atomically after all new parts are on the disk
     DIR/orbit-parquet.lock        held by the run that continues it
     DIR/parts/….parquet           parts of the logs, in the columns of `spark_reports.datasource.schema`
 
     format        1
-    columns       names of the columns; the body among them only if that was asked for at the beginning
+    columns       names of the columns; the body among them only if that was requested at the beginning
     stores        of each store: its directory; begin and end, physical offsets between which it was read; last, the last record
-                  read (offset, bytes, store_ms, body_crc), by which a log is known again; damage (offset, reason, bytes);
+                  read (offset, bytes, store_ms, body_crc), which identifies the log; damage (offset, reason, bytes);
                   tail_bytes of an incomplete record at the end, 0: none
     parts         file, store, bytes, rows, store_bytes, first_ms and last_ms (store times)
 
-A part that the manifest does not name is left over from a run that was cancelled, and removed by the next one. A folder of an
-older Orbit that lacks a column of today is written anew when it is continued, where the logs still hold all that is in it.
+A part that is not in the manifest is left from a cancelled run, and the next run removes it. A folder of an older Orbit that
+lacks a column of today is prepared again when it is continued, if the logs still hold all its messages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PARTS = "parts"
 
 @dataclass(frozen=True, slots=True)
 class LastRecord:
-    """The last record that was read of a log, by which it is known again."""
+    """The last record that was read of a log; it identifies the log."""
 
     offset: int
     bytes: int
@@ -55,7 +55,7 @@ class PreparedDamage:
 
 @dataclass(frozen=True, slots=True)
 class PreparedStore:
-    """How far one store was read."""
+    """The part of one store that was read."""
 
     store: str
     begin: int
@@ -80,14 +80,7 @@ class PreparedPart:
 
 @dataclass(frozen=True, slots=True)
 class PreparedFolder:
-    """What a folder holds.
-
-    Args:
-        path: The folder.
-        columns: Names of the columns.
-        stores: How far each was read.
-        parts: In the order of the logs.
-    """
+    """Content of a folder; ``parts`` in the order of the logs."""
 
     path: Path
     columns: tuple[str, ...]
@@ -95,19 +88,14 @@ class PreparedFolder:
     parts: tuple[PreparedPart, ...] = field(default=())
 
     def file(self, part: PreparedPart) -> Path:
-        """Path of a part."""
         return self.path / PARTS / part.file
 
     def store(self, name: str) -> PreparedStore | None:
-        """How far a store was read, None if it was not."""
+        """The part of a store that was read, None if it was not."""
         return next((one for one in self.stores if one.store == name), None)
 
     def save(self) -> None:
-        """Write the manifest.
-
-        Raises:
-            ReportError: It cannot be written.
-        """
+        """Write the manifest; raises `ReportError` if that fails."""
         data = {"format": FORMAT, "columns": self.columns, "stores": [asdict(one) for one in self.stores],
                 "parts": [asdict(one) for one in self.parts]}  # fmt: skip
         text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
@@ -135,7 +123,7 @@ def _sync(folder: Path) -> None:
 
 
 def open_folder(path: Path) -> PreparedFolder:
-    """What a folder holds; its parts are there and as long as they should be.
+    """Content of a folder, after checking that its parts have the right sizes.
 
     Raises:
         ForeignStoreError: It is no folder of prepared messages, or one of another Orbit.
@@ -191,11 +179,11 @@ def _read(path: Path, data: Mapping[str, Any]) -> PreparedFolder:
 
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Keep others from continuing a folder while the block runs; makes the folder.
+    """Lock a folder against other runs for the duration of the block; creates the folder.
 
     Raises:
-        UsageError: Another run does, or something else lies there.
-        ReportError: The folder cannot be made.
+        UsageError: Another run continues it, or it has other content.
+        ReportError: The folder cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -217,7 +205,7 @@ def held(path: Path) -> Iterator[None]:
 
 
 def clean(folder: PreparedFolder) -> None:
-    """Remove parts that the manifest does not name."""
+    """Remove parts that are not in the manifest."""
     named = {part.file for part in folder.parts}
     for file in (folder.path / PARTS).iterdir():
         if file.name not in named:

@@ -1,7 +1,7 @@
-"""Writing parts: a data source whose tasks read ranges of a log, write them to Parquet, and give one row about that.
+"""Writes parts: a data source whose tasks read ranges of a log, write them to Parquet, and return one row about that.
 
-So Spark spreads the work over its tasks, on one machine or many, and no message passes through Java. A task that is tried again
-writes another file; the manifest names the one that was told.
+Spark thus spreads the work over its tasks, on one machine or many, and no message passes through Java. A repeated task writes
+another file; the manifest names the file of the returned row.
 """
 
 from __future__ import annotations
@@ -32,26 +32,23 @@ LAST_COLUMNS = ("physical_offset", "store_bytes", "store_time", "body_crc")
 
 
 class ParquetPartsDataSource(DataSource):
-    """Options: ``plan``, ``folder`` (where the files go) and ``columns`` (JSON list)."""
+    """Options: ``plan``, ``folder`` (of the files) and ``columns`` (JSON list)."""
 
     @classmethod
     def name(cls) -> str:
-        """Format name."""
         return PARTS_FORMAT
 
     def schema(self) -> StructType:
-        """One row for each task."""
         texts = [StructField(name, StringType()) for name in ("part", "last", "damage")]
         return StructType([StructField("task", IntegerType()), *texts])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Writer of the parts."""
         return PartsWriter(dict(self.options), schema)
 
 
 @dataclass(frozen=True)
 class PartTask(InputPartition):
-    """What one task writes, and its place among the tasks."""
+    """The input of one task, and its number."""
 
     number: int
     ranges: tuple[FileRange, ...]
@@ -67,11 +64,10 @@ class PartsWriter(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each task of the plan."""
         return [PartTask(number, task) for number, task in enumerate(ReadPlan.from_json(self._plan).tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Write one part, tell what it holds."""
+        """Write one part; return its description."""
         assert isinstance(partition, PartTask)
         part, last, damage = write_part(partition.ranges, self._columns, Path(self._folder))
         row = {
@@ -89,7 +85,7 @@ def write_part(
     """Write the records of some ranges of one store.
 
     Returns:
-        The part and its last record, None without records; and what could not be read.
+        The part and its last record, None without records; and the damaged places.
     """
     whole = arrow_schema(columns(*names, *SKIPPED_COLUMNS))
     schema = pa.schema([field for field in whole if field.name not in SKIPPED_COLUMNS])
@@ -116,8 +112,6 @@ def write_part(
 
 
 class _Summary:
-    """What a part's description says of its records."""
-
     def __init__(self) -> None:
         self.rows = self.store_bytes = self.first_ms = self.last_ms = 0
         self.last: LastRecord | None = None

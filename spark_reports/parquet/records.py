@@ -1,4 +1,4 @@
-"""Prepared messages as the rows that a report reads: the same columns, the same selection, the same accounting."""
+"""Prepared messages as rows of a report: the same columns, the same selection, the same accounting."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ DERIVED = {
     "real_queue_id": "coalesce(if(properties['REAL_TOPIC'] is null, null, try_cast(properties['REAL_QID'] as int)), queue_id)",
     "roll_times": "try_cast(properties['TIMER_ROLL_TIMES'] as int)",
 }
-"""Columns that folders of an older Orbit lack and that others tell, as SQL."""
+"""Columns that folders of an older Orbit lack, as SQL over other columns."""
 _DERIVED_FROM = ("properties", "queue_id")
 
 
 def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], bounds: Bounds) -> DataFrame:
     """Rows of the messages within bounds, with accounting rows if their columns are among ``names``.
 
-    Raises:
-        UsageError: A column was not prepared.
+    Raises `UsageError` if a column was not prepared.
     """
     wanted = [name for name in names if name not in SKIPPED_COLUMNS]
     derived = [name for name in wanted if name not in folder.columns and name in DERIVED]

@@ -1,7 +1,7 @@
-"""Report ``calendar``: weekday by hour, growth by day, and what retention will hold.
+"""Report ``calendar``: weekday by hour, growth by day, and the size at the retention limit.
 
-Growth is the slope of a line through the whole days of the range, its first and last day left away because they are cut. A day
-between others on which nothing was stored counts as such; an hour of the week that the log does not reach is not known.
+Growth is the slope of a line through the whole days of the range, without its first and last day, which are partial. A day
+between others without messages counts; an hour of the week outside of the log is unknown.
 """
 
 from __future__ import annotations
@@ -29,19 +29,16 @@ DAYS_MAX = 3_660
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Messages and bytes by hour."""
     source = read(reading, "store_bytes")
     return {ACCOUNTING: source.accounting, "hours": by_hour(source.messages, reading.parameters.text("zone"))}
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Messages and bytes by day."""
     days = _every_day(ordered(_summed(found["hours"], "day"), "day"))
     return table("by_day", "By day", days, totals=("messages", "store_bytes"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Heat map, days, growth and forecast."""
     hours = found["hours"]
     grid = ordered(_summed(hours, "weekday", "hour"), "weekday", "hour")
     busy = ordered(_summed(hours, "day"), "day")
@@ -79,7 +76,6 @@ def _summed(hours: pa.Table, *keys: str) -> pa.Table:
 
 
 def _every_day(days: pa.Table) -> pa.Table:
-    """The days with those between them on which nothing was stored."""
     known = {date.fromisoformat(row["day"]): row for row in rows_of(days)}
     if not known:
         return days
@@ -112,7 +108,7 @@ class _Growth:
     is_whole: bool
 
     def kept(self, keep_days: float, ahead_days: int) -> float:
-        """Bytes that retention holds so many days behind the end of the range, if the line goes on."""
+        """Bytes of the retention period so many days after the end of the range, if the line continues."""
         middle = self.days - 1 + ahead_days - (keep_days - 1) / 2
         return max(0.0, self.mean + self.slope * (middle - (self.days - 1) / 2)) * keep_days
 

@@ -1,13 +1,13 @@
-"""What reports share: from the rows that Spark found to a result whose manifest adds up.
+"""Shared code of reports: from the rows of Spark's queries to a result whose manifest adds up.
 
 A report is a module of `spark_reports.reports` with three functions:
 
-    queries(reading)  what Spark computes, as named data frames; one of them ``accounting``
-    first(found)      the table that is told before the rest is there, made of what the queries named in ``FIRST`` gave: one of
-                      the result's, or rows of one under a title of their own
-    result(found)     tables, charts and findings of what the queries gave
+    queries(reading)  the queries, as named data frames; one of them ``accounting``
+    first(found)      the table that is sent before the rest is ready, made of the results of the queries in ``FIRST``: one of
+                      the result's, or rows of one under its own title
+    result(found)     tables, charts and findings of the results of the queries
 
-A report of a single query (`throughput`) does without ``first``: nothing is there before the rest.
+A report of a single query (`throughput`) has no ``first``, because nothing is ready before the rest.
 """
 
 from __future__ import annotations
@@ -39,23 +39,19 @@ CHART_BARS_MAX = 15
 CHART_POINTS_MAX = 400
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 ACCOUNTING = "accounting"
+NO_TAG = "(no tag)"
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The messages of a report and their accounting.
-
-    Args:
-        messages: Without the accounting rows.
-        accounting: See `spark_reports.transforms.accounting`.
-    """
+    """The messages of a report and their accounting (`spark_reports.transforms.accounting`)."""
 
     messages: DataFrame
     accounting: DataFrame
 
 
 def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", from_ms: int | None = None) -> Read:
-    """Read columns for a report of several queries: the bytes are taken apart once and kept while it runs."""
+    """Read columns for a report of several queries: the bytes are parsed once and cached while it runs."""
     names = list(dict.fromkeys((*columns, *ACCOUNTED)))
     rows = reading.records(names, topics_of=topics_of, from_ms=from_ms)
     if reading.driver_messages is None:
@@ -65,20 +61,14 @@ def read(reading: ReportInput, *columns: str, topics_of: TopicsOf = "stored", fr
 
 @dataclass(frozen=True, slots=True)
 class QueryResults:
-    """What the queries of a report gave.
-
-    Args:
-        tables: Name of the query → its rows.
-        parameters: What the report was told.
-        shown: What may be shown of a text that a person named messages by.
-    """
+    """Results of a report's queries, by name; ``shown`` masks a text in which the user named messages."""
 
     tables: Mapping[str, pa.Table]
     parameters: ReportParameters
     shown: Callable[[str], str] = str
 
     def masked(self, mask: ReportMask | None, report: ModuleType) -> QueryResults:
-        """What may be shown of it."""
+        """The results with masked values."""
         if not mask:
             return self
         return replace(self, tables=mask.tables(self.tables, self.parameters, report), shown=mask.text)
@@ -88,10 +78,11 @@ class QueryResults:
 
     @property
     def messages(self) -> int:
-        """Messages read."""
-        return total(self._read_rows(), "messages")
+        return total(self.read_rows, "messages")
 
-    def _read_rows(self) -> pa.Table:
+    @property
+    def read_rows(self) -> pa.Table:
+        """The accounting rows of the messages read."""
         rows = self.tables[ACCOUNTING]
         return rows.filter(pc.is_null(rows["skipped_reason"]))
 
@@ -105,27 +96,27 @@ class QueryResults:
         notes: Sequence[str] = (),
         nothing: str = NOTHING,
     ) -> ReportResult:
-        """The report; what was read and left out is taken from the accounting rows. Without any row ``nothing`` is found.
+        """The report, with the read and skipped records of the accounting rows. Without any row its finding is ``nothing``.
 
         A chart without a point is left out.
         """
-        rows = self._read_rows()
-        skipped = skips(self.tables[ACCOUNTING])
+        rows = self.read_rows
+        skipped = _skips(self.tables[ACCOUNTING])
         return ReportResult(
             rows=self.messages,
-            found_from_ms=milliseconds(pc.min(rows["first_time"])),
-            found_to_ms=milliseconds(pc.max(rows["last_time"])),
+            found_from_ms=_milliseconds(pc.min(rows["first_time"])),
+            found_to_ms=_milliseconds(pc.max(rows["last_time"])),
             skipped=skipped,
             headlines=tuple(headlines),
-            findings=tuple(findings) if self.messages else (nothing_found(skipped, nothing),),
+            findings=tuple(findings) if self.messages else (UNREAD if any(skip.damaged for skip in skipped) else nothing,),
             charts=tuple(chart for chart in charts if any(one.y for one in chart.series)) if self.messages else (),
             tables=tuple(tables),
             notes=tuple(notes),
         )
 
 
-def skips(rows: pa.Table) -> tuple[Skip, ...]:
-    """What was left out, from rows with the columns that `accounting` gives."""
+def _skips(rows: pa.Table) -> tuple[Skip, ...]:
+    """Skipped records, from rows with the columns of `accounting`."""
     skipped = rows.filter(pc.is_valid(rows["skipped_reason"])).sort_by(
         [("skipped_reason", "ascending"), ("skipped_store", "ascending")]
     )
@@ -142,23 +133,13 @@ def skips(rows: pa.Table) -> tuple[Skip, ...]:
     )
 
 
-def nothing_found(skipped: Sequence[Skip], nothing: str = NOTHING) -> str:
-    """What is said without any message: that there is none is not known where something was not read."""
-    return UNREAD if any(skip.damaged for skip in skipped) else nothing
-
-
 # ---- tables and charts -------------------------------------------------------------------------------------------------
 
 
 def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), note: str = "") -> ReportTable:
-    """A result table whose headings and units are those of the vocabulary.
+    """A result table with the headings and units of the vocabulary; for the arguments see `ReportTable`.
 
-    Args:
-        name: File name without ending.
-        title: Heading.
-        data: The rows, in the order they are shown.
-        totals: Columns whose sum stands under the table.
-        note: Sentence under the table.
+    The rows are in display order; ``totals`` are columns whose sum is shown.
     """
     names = data.column_names
     sums = {column: float(total(data, column)) for column in totals}
@@ -168,7 +149,7 @@ def table(name: str, title: str, data: pa.Table, *, totals: Sequence[str] = (), 
 
 
 def ordered(data: pa.Table, *keys: str) -> pa.Table:
-    """Rows in the order of some columns; a minus before a name turns it round. Equal in all of them: as they came."""
+    """Rows sorted by some columns; a minus before a name means descending. The sort is stable."""
     order = [(key.lstrip("-"), "descending" if key.startswith("-") else "ascending") for key in keys]
     return data.combine_chunks().sort_by(order)
 
@@ -177,6 +158,11 @@ def with_share(data: pa.Table, column: str = "messages") -> pa.Table:
     """The rows with their share of a column's sum."""
     whole = float(total(data, column)) or 1.0
     return data.append_column("share", pc.divide(data[column].cast(pa.float64()), whole))
+
+
+def topic_tag_labels(rows: pa.Table) -> list[object]:
+    """Labels of rows with a topic and a tag."""
+    return [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in rows_of(rows)]
 
 
 def bars(
@@ -192,6 +178,14 @@ def bars(
     note = first_of(min(len(labels), CHART_BARS_MAX), len(labels))
     series = ReportSeries(title, list(labels[:CHART_BARS_MAX]), [float(value) for value in values[:CHART_BARS_MAX]])
     return ReportChart(name, title, "bars", unit, (series,), note, words)
+
+
+def bars_of(  # noqa: PLR0917  as `bars`, with the columns in place of the lists
+    name: str, title: str, data: pa.Table, label: str, value: str, unit: ValueUnit = ValueUnit.COUNT, *, words: bool = False
+) -> ReportChart:
+    """Horizontal bars of two columns of a table, see `bars`."""
+    labels, values = data[label].to_pylist(), data[value].to_pylist()
+    return bars(name, title, labels, [math.nan if one is None else one for one in values], unit, words=words)
 
 
 def lines(
@@ -211,11 +205,11 @@ def lines(
     Args:
         name: Key of the chart.
         title: Heading.
-        data: With the column bucket_ms, in its order; column step_ms, where it is there, is the time that a row stands for.
+        data: With the column bucket_ms, sorted by it; the optional column step_ms is the time that a row covers.
         by: Column with the names of the lines.
         value: Column with the values.
         unit: Of the values.
-        width_ms: Time from one point to the next; where there is none for longer, nothing is known, and the line has a gap.
+        width_ms: Time from one point to the next; a longer time without one is a gap of the line.
         note: Sentence under the chart.
         words: See `ReportChart`.
     """
@@ -236,9 +230,7 @@ def lines(
 def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:
     """Width of the points of a chart over the range of a report, in whole minutes.
 
-    Args:
-        parameters: The range; its end is when the report was asked for, if it has none.
-        span_ms: Length of the range if it has no beginning.
+    Without an end the range ends at the request; ``span_ms`` is the length of one without a beginning.
     """
     if parameters.from_ms is not None:
         span_ms = (parameters.now_ms if parameters.to_ms is None else parameters.to_ms) - parameters.from_ms
@@ -249,7 +241,6 @@ def bucket_ms(parameters: ReportParameters, span_ms: int = DAY_MS) -> int:
 
 
 def rows_of(data: pa.Table) -> list[dict[str, Any]]:
-    """Rows as dictionaries."""
     rows: list[dict[str, Any]] = data.to_pylist()
     return rows
 
@@ -260,11 +251,10 @@ def total(data: pa.Table, column: str) -> int:
 
 
 def per(some: float, whole: float) -> float:
-    """A mean or a share; of nothing it is not known, which is NaN."""
+    """A mean or a share; NaN if the whole is 0."""
     return some / whole if whole else math.nan
 
 
-def milliseconds(moment: pa.Scalar) -> int | None:
-    """Epoch milliseconds of a timestamp; None of a null."""
+def _milliseconds(moment: pa.Scalar) -> int | None:
     value = moment.as_py()
     return None if value is None else round(value.timestamp() * 1000)

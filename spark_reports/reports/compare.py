@@ -9,7 +9,18 @@ from pyspark.sql import DataFrame
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, per, read, rows_of, table, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    QueryResults,
+    bars,
+    ordered,
+    per,
+    read,
+    rows_of,
+    table,
+    topic_tag_labels,
+    total,
+)
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, duration_text, number
 from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
@@ -20,17 +31,12 @@ DAY_MS = 86_400_000
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse a comparison of nothing.
-
-    Raises:
-        UsageError: The period has no beginning.
-    """
+    """Refuse parameters without a beginning of the period by a `UsageError`."""
     if parameters.from_ms is None:
         raise UsageError("compare needs a period: say where it begins with --from (and where it ends with --to; else now).")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sums by topic and tag in both periods."""
     from_ms, to_ms, earlier_ms = _period(reading.parameters)
     source = read(reading, *COMPARE_COLUMNS, from_ms=from_ms - earlier_ms)
     changes = by_period(source.messages, from_ms=from_ms, to_ms=to_ms, earlier_ms=earlier_ms)
@@ -38,7 +44,6 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Changes, the largest first."""
     size = pc.abs(found["changes"]["messages_change"])
     changes = ordered(found["changes"].append_column("order", size), "-order", "topic", "tag").drop_columns("order")
     sums = ("messages", "messages_before", "messages_change", "store_bytes", "store_bytes_before")
@@ -46,7 +51,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Changes and what they come to."""
     from_ms, to_ms, earlier_ms = _period(found.parameters)
     by_topic_tag = first(found)
     changes = by_topic_tag.data
@@ -62,15 +66,14 @@ def result(found: QueryResults) -> ReportResult:
             bars(
                 "changes",
                 "Change in messages by topic and tag",
-                [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(changes)],
+                topic_tag_labels(changes),
                 changes["messages_change"].to_pylist(),
             ),
         ),
         tables=(by_topic_tag,),
         notes=(
             f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at "
-            f"{time_text(from_ms - earlier_ms)}. "
-            f"Rows read are those of both and of the time between."
+            f"{time_text(from_ms - earlier_ms)}. Rows read are those of both and of the time between."
             + (" They overlap." if to_ms - from_ms > earlier_ms else ""),
             "Compare the same weekdays; and remember that retention may have cut the earlier period.",
         ),

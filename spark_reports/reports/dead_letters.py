@@ -1,4 +1,4 @@
-"""Report ``dead-letters``: how old they are, where they came from, what they have in common."""
+"""Report ``dead-letters``: their ages, origins, and common properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ CAUSES_MAX = 500
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Dead letters by age, by origin, and by property value."""
     source = read(reading, *DEAD_COLUMNS, topics_of="meant")
     dead = dead_letters(source.messages, reading.parameters.now_ms).persist()
     return {
@@ -32,13 +31,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Dead letters by origin."""
     origins = ordered(found["origins"], "-dead", "group", "topic", "tag")
     return table("by_origin", "By group, topic and tag", origins, totals=("dead", "store_bytes"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Ages, origins, common values."""
     ages = ordered(found["ages"], "group", "age")
     by_origin = first(found)
     origins = by_origin.data

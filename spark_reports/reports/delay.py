@@ -1,8 +1,7 @@
-"""Report ``delay``: planned against real delivery, by level and for timers."""
+"""Report ``delay``: planned and real delivery, by level and for timers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from spark_reports.parameters import durations_ms
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part, verb
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
@@ -22,7 +21,6 @@ _SUMS = ("messages", "delivered", "waiting", "cancelled", "early", "late")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Waits by level, and by level and topic."""
     parameters = reading.parameters
     source = read(reading, *DELAY_COLUMNS, topics_of="meant")
     waits = deliveries(source.messages, durations_ms(parameters.text("levels"))).persist()
@@ -35,12 +33,10 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Lateness by level."""
     return table("by_level", "By level", _named(found["levels"], found.parameters.text("levels").split()), totals=_SUMS)
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Lateness by level and topic."""
     of_levels = first(found)
     levels = of_levels.data
     topics = _named(found["topics"], found.parameters.text("levels").split(), "topic")
@@ -59,16 +55,7 @@ def result(found: QueryResults) -> ReportResult:
             ),
         ),
         findings=_findings(sums, rows_of(levels), late_ms),
-        charts=(
-            bars(
-                "late",
-                "99 % of lateness by level",
-                levels["level"].to_pylist(),
-                _known(levels["p99_ms"]),
-                ValueUnit.DURATION,
-                words=True,
-            ),
-        ),
+        charts=(bars_of("late", "99 % of lateness by level", levels, "level", "p99_ms", ValueUnit.DURATION, words=True),),
         tables=(
             of_levels,
             table("by_level_topic", "By level and topic", topics, totals=_SUMS),
@@ -76,14 +63,12 @@ def result(found: QueryResults) -> ReportResult:
         notes=(
             (
                 "The plan of a level is the store time of the waiting record plus the level's duration as "
-                "given; a broker whose "
-                "levels were changed needs the levels of that time."
+                "given; a broker whose levels were changed needs the levels of that time."
             ),
             "A timer's plan is TIMER_OUT_MS, which the broker rounds down to whole seconds.",
             (
                 "A wait whose delivery lies outside the range counts as not delivered. What Orbit's own "
-                "window cancelled is not in "
-                "the log and counts so too."
+                "window cancelled is not in the log and counts so too."
             ),
             "Messages without a unique key cannot be paired and are left out.",
         ),
@@ -115,7 +100,3 @@ def _named(levels: pa.Table, durations: list[str], *more: str) -> pa.Table:
     order = pa.array([int(text) if text.isdigit() else 10_000 for text in texts], pa.int64())
     named = levels.set_column(0, "level", pa.array(names, pa.string())).append_column("order", order)
     return ordered(named, "order", *more).drop_columns("order")
-
-
-def _known(values: pa.ChunkedArray) -> list[float]:
-    return [float(value) if value is not None else math.nan for value in values.to_pylist()]

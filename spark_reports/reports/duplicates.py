@@ -19,7 +19,6 @@ SAMENESS = (UNIQUE_KEY, BUSINESS_KEY, BODY)
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sums by sameness and topic, first those of unique keys, and the first cases."""
     source = read(reading, *DUPLICATE_COLUMNS, topics_of="meant")
     by_kind = by_sameness(source.messages, reading.parameters.number("within-s") * 1000)
     by_kind[UNIQUE_KEY] = by_kind[UNIQUE_KEY].persist()
@@ -29,12 +28,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Sums of unique keys by topic, which are there before keys and bodies are compared."""
+    """Sums of unique keys by topic, which are ready before keys and bodies are compared."""
     return _by_topic(found[FIRST[0]], "Same unique key, by topic")
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Sums and cases."""
     by_topic = _by_topic(found["sums"], "By sameness and topic")
     totals = by_topic.data
     repeats = {name: sum(row["repeats"] for row in rows_of(totals) if row["sameness"] == name) for name in SAMENESS}
@@ -75,7 +73,6 @@ def _by_topic(rows: pa.Table, title: str) -> ReportTable:
 
 
 def _named(cases: pa.Table) -> pa.Table:
-    """Cases by what they have in common, a key or a body."""
     key = pc.coalesce(cases["key"], cases["digest"])
     return cases.set_column(cases.column_names.index("key"), "key", key).drop_columns("digest")
 
@@ -88,8 +85,7 @@ def _findings(totals: pa.Table, repeats: dict[str, int]) -> list[str]:
     sentences = [
         (
             f"{number(repeats[UNIQUE_KEY], 'message')} {'was' if repeats[UNIQUE_KEY] == 1 else 'were'} "
-            "stored again under the same unique key: "
-            "a producer sent again what had arrived."
+            "stored again under the same unique key: a producer sent again what had arrived."
         ),
         (
             f"{number(repeats[BUSINESS_KEY], 'message')} repeat a business key under another unique key, "

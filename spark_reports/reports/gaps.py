@@ -1,4 +1,4 @@
-"""Times without samples, which every report on samples states."""
+"""Times without samples, for every report on samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEMA = pa.schema(
 
 
 def gap_rows(runs: pa.Table) -> pa.Table:
-    """Times between the stretches with samples of each store: first_time, last_time, length_ms."""
+    """Times between the intervals with samples of each store: first_time, last_time, length_ms."""
     rows = rows_of(ordered(runs, "store", "from_time"))
     found = [
         {"store": one["store"], "first_time": one["to_time"], "last_time": other["from_time"],

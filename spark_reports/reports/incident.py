@@ -12,7 +12,18 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 from broker_core.errors import UsageError
 from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, MINUTE_MS, QueryResults, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    MINUTE_MS,
+    QueryResults,
+    bars_of,
+    lines,
+    ordered,
+    read,
+    rows_of,
+    table,
+    total,
+)
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, clock, duration_text, number, say
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
@@ -28,11 +39,7 @@ _FAILURES = ("retried", "dead", "given_up")
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse what is no window.
-
-    Raises:
-        UsageError: It has no beginning, or is longer than a day.
-    """
+    """Refuse a window without a beginning, or longer than a day, by a `UsageError`."""
     if parameters.from_ms is None:
         raise UsageError("incident needs a window: say when it began with --from (and when it ended with --to; else now).")
     length_ms = _end_ms(parameters) - parameters.from_ms
@@ -88,14 +95,12 @@ def _sampled(reading: ReportInput, begin_ms: int, from_ms: int) -> dict[str, Dat
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The window by topic, beside the time before it."""
     return table(
         "by_topic", "By topic", _with_change(found["topics"], found), totals=("messages", "messages_before", "store_bytes")
     )
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The page: what was different, and what happened."""
     parameters = found.parameters
     from_ms = parameters.from_ms
     assert from_ms is not None
@@ -137,7 +142,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _with_change(topics: pa.Table, found: QueryResults) -> pa.Table:
-    """Change against the time before, both by minute: the two are not equally long."""
+    """Change against the time before, both per minute, because the two differ in length."""
     parameters = found.parameters
     assert parameters.from_ms is not None
     minutes = (_end_ms(parameters) - parameters.from_ms) / MINUTE_MS
@@ -153,7 +158,7 @@ def _bucket(minutes: pa.Table) -> pa.ChunkedArray:
 
 
 def _every_minute(minutes: pa.Table, parameters: ReportParameters) -> pa.Table:
-    """The minutes as bucket_ms with those on which nothing was stored, which are none in the table; of these p99_ms is null."""
+    """The minutes as bucket_ms, also those without messages, which the table lacks; their p99_ms is null."""
     assert parameters.from_ms is not None
     known = dict(zip(_bucket(minutes).to_pylist(), rows_of(minutes), strict=True))
     begin_ms = parameters.from_ms - parameters.number("before-min") * MINUTE_MS
@@ -179,7 +184,7 @@ def _charts(minutes: pa.Table, topics: pa.Table) -> list[ReportChart]:
               width_ms=MINUTE_MS, words=True),
         lines("latency", "Born to store, 99 %", named, by="p99_ms_of", value="p99_ms", unit=ValueUnit.DURATION,
               width_ms=MINUTE_MS, words=True),
-        bars("topics", "Messages of the window by topic", topics["topic"].to_pylist(), topics["messages"].to_pylist()),
+        bars_of("topics", "Messages of the window by topic", topics, "topic", "messages"),
     ]  # fmt: skip
     if failures:
         together = pa.concat_tables(failures)

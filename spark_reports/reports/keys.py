@@ -20,7 +20,6 @@ _SORTS = (("keys", "business key"), ("ordering_key", "ordering key"))
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """The first keys of each sort, and the evenness of each topic."""
     source = read(reading, *KEY_COLUMNS, topics_of="meant")
     top = reading.parameters.number("top")
     made = {ACCOUNTING: source.accounting}
@@ -32,13 +31,12 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The first business keys; how many more there are is not known yet."""
+    """The first business keys; the number of further ones is unknown at this point."""
     column, noun = _SORTS[0]
     return _ranking(column, noun, _ranked(found, column))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Rankings and evenness."""
     ranking = {column: _ranked(found, column) for column, _ in _SORTS}
     even = {column: ordered(found[f"{column}_evenness"], "-gini", "topic") for column, _ in _SORTS}
     hot = rows_of(ranking["ordering_key"].slice(0, 1)) or rows_of(ranking["keys"].slice(0, 1))
@@ -66,8 +64,7 @@ def result(found: QueryResults) -> ReportResult:
             "Keys are separated by spaces; a message counts for each of its keys.",
             (
                 "Ordering keys are known of clients that store them (5.x message groups); older ordered "
-                "sends leave no trace but the "
-                "queue. Gini: 0 even, near 1 one key has all."
+                "sends leave no trace but the queue. Gini: 0 even, near 1 one key has all."
             ),
             "Counted exactly, over messages as they were sent; copies of the broker are left out.",
         ),

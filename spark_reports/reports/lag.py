@@ -12,7 +12,7 @@ from spark_reports.reports.common import (
     MINUTE_MS,
     NO_SAMPLE,
     QueryResults,
-    bars,
+    bars_of,
     bucket_ms,
     lines,
     ordered,
@@ -32,7 +32,6 @@ CHART_GROUPS_MAX = 5
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sums by group, by hour, episodes, and the lines of the largest."""
     parameters = reading.parameters
     samples = reading.samples("lag", step_ms=MINUTE_MS)
     if parameters.text("group"):
@@ -57,7 +56,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Service levels, the worst hours, the episodes."""
     of_groups = first(found)
     groups = of_groups.data
     hours = ordered(found["hours"], "-late_ms", "-lag_max", "hour_time", "group", "store")
@@ -78,7 +76,7 @@ def result(found: QueryResults) -> ReportResult:
             lines("lag", "Largest lag over time", ordered(found["lines"], "bucket_ms"), by="group", value="lag_max",
                   unit=ValueUnit.COUNT, width_ms=bucket_ms(found.parameters),
                   note=f"The {CHART_GROUPS_MAX} groups with the largest lag."),
-            bars("late", "Time late by group", groups["group"].to_pylist(), groups["late_ms"].to_pylist(), ValueUnit.DURATION),
+            bars_of("late", "Time late by group", groups, "group", "late_ms", ValueUnit.DURATION),
         ),
         tables=(
             of_groups,

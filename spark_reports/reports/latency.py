@@ -1,7 +1,7 @@
-"""Report ``latency``: from the producer's clock to the broker's, by host, with clocks that run ahead apart.
+"""Report ``latency``: from the producer's clock to the broker's, by host, separately for clocks that run ahead.
 
-Negative values are clocks, not speed; they are counted and shown by themselves and are in no percentile. Messages that tell no
-time of birth are counted.
+Negative values are wrong clocks; they are counted and shown separately and are in no percentile. Messages without a time of
+birth are counted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, UNBORN, latency_by, with_latency
@@ -22,7 +22,6 @@ HOUR_MS = 3_600_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Latencies by host, over all, and by hour."""
     source = read(reading, *LATENCY_COLUMNS, topics_of="meant")
     latencies = with_latency(source.messages)
     return {
@@ -34,12 +33,10 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Percentiles by host, of clocks that are not ahead."""
     return table("by_host", "By host", _with_skew(ordered(found["hosts"], "-p99_ms", "host"), PLAUSIBLE), totals=("messages",))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Percentiles by host; hosts whose clock is ahead."""
     hosts = ordered(found["hosts"], "-p99_ms", "host")
     by_host = first(found)
     plausible, ahead = by_host.data, _with_skew(hosts, AHEAD)
@@ -54,7 +51,7 @@ def result(found: QueryResults) -> ReportResult:
         findings=_findings(hosts, sent, overall["p99_ms"] if overall else None),
         charts=(
             _over_time(found["hours"]),
-            bars("hosts", "99 % by host", plausible["host"].to_pylist(), plausible["p99_ms"].to_pylist(), ValueUnit.DURATION),
+            bars_of("hosts", "99 % by host", plausible, "host", "p99_ms", ValueUnit.DURATION),
         ),
         tables=(
             by_host,

@@ -1,4 +1,4 @@
-"""Report ``operations``: what people did from the console, and what happened to the broker."""
+"""Report ``operations``: users' actions in the console, and events of the broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, number, part, say
 from spark_reports.transforms.accounting import sample_accounting
@@ -20,7 +20,6 @@ NOTHING_RECORDED = say("No action and no event was recorded in this range.")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Actions and events, as they were recorded."""
     acted = reading.samples("actions")
     happened = reading.samples("events") if reading.has_history else acted.limit(0).select(
         "store", "time", F.col("action").alias("kind"), "subject", F.col("details").alias("text")
@@ -33,12 +32,10 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Actions by kind."""
     return table("by_action", "By action", _by_action(ordered(found["actions"], "time", "store")), totals=("times", "failed"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """By kind of action and of event; and all of them in time."""
     acted = ordered(found["actions"], "time", "store")
     happened = ordered(found["events"], "time", "store")
     of_actions = first(found)
@@ -51,8 +48,8 @@ def result(found: QueryResults) -> ReportResult:
         ),
         findings=_findings(by_action, acted, by_kind),
         charts=(
-            bars("actions", "Recorded actions", by_action["action"].to_pylist(), by_action["times"].to_pylist()),
-            bars("events", "Events", by_kind["kind"].to_pylist(), by_kind["times"].to_pylist()),
+            bars_of("actions", "Recorded actions", by_action, "action", "times"),
+            bars_of("events", "Events", by_kind, "kind", "times"),
         ),
         tables=(
             of_actions,
@@ -70,7 +67,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _by_action(acted: pa.Table) -> pa.Table:
-    """Actions by kind; a line that tells of a failure belongs to the action before it."""
+    """Actions by kind; a line of a failure belongs to the action before it."""
     failed = pc.ends_with(acted["action"], FAILED)
     names = pc.replace_substring_regex(acted["action"], pattern=r"\.failed$", replacement="")
     rows = pa.table({"action": names, "asked": pc.invert(failed).cast(pa.int64()), "failed": failed.cast(pa.int64()),

@@ -1,4 +1,4 @@
-"""Report ``ownership``: which client had which queue when, how often queues moved, and how long they had nobody."""
+"""Report ``ownership``: owners of queues over time, how often queues moved, and how long they had no owner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, bars, ordered, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, NO_SAMPLE, QueryResults, bars_of, ordered, rows_of, table, total
 from spark_reports.reports.gaps import gap_findings, gap_rows
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, first_of, number, say
@@ -19,7 +19,6 @@ CHANGES_MAX = 10_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Queues, changes and rebalances."""
     stretches = reading.samples("ownership")
     if reading.parameters.text("group"):
         stretches = stretches.where(stretches["group"] == reading.parameters.text("group"))
@@ -35,13 +34,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Changes by queue."""
     queues = ordered(found["queues"], "-changes", "-unowned_ms", "group", "topic", "queue_id", "store")
     return table("by_queue", "By queue", queues, totals=("changes", "sampled_ms", "unowned_ms"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Changes by queue and in time."""
     of_queues = first(found)
     queues = of_queues.data
     moves = ordered(found["rebalances"], "-changes", "first_time", "group", "store")
@@ -56,7 +53,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(total(queues, "unowned_ms"), ValueUnit.DURATION, "without owner", "all queues together"),
         ),
         findings=[*_findings(queues, groups, moves), *gap_findings(gaps)],
-        charts=(bars("groups", "Changes of owner by group", groups["group"].to_pylist(), groups["changes"].to_pylist()),),
+        charts=(bars_of("groups", "Changes of owner by group", groups, "group", "changes"),),
         tables=(
             table("by_group", "By group", groups, totals=("queues", "changes", "unowned_ms")),
             of_queues,

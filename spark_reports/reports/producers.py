@@ -1,4 +1,4 @@
-"""Report ``producers``: who sends here, since when, and what."""
+"""Report ``producers``: the hosts that send, since when, and what."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, bucket_ms, ordered, read, rows_of, table, with_share
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, bucket_ms, ordered, read, rows_of, table, with_share
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
@@ -24,7 +24,6 @@ CHART_HOSTS_MAX = 5
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Rows by host, by host and topic, by host and day, and the busiest hosts over time."""
     source = read(reading, *PRODUCER_COLUMNS, topics_of="meant")
     return {
         ACCOUNTING: source.accounting,
@@ -36,13 +35,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Hosts, the busiest first."""
     hosts = ordered(with_share(found["hosts"]), "-messages", "host")
     return table("by_host", "By host", hosts, totals=("messages", "store_bytes"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The inventory."""
     of_hosts = first(found)
     hosts = of_hosts.data
     newest = max((row["last_time"] for row in rows_of(hosts)), default=None)
@@ -57,7 +54,7 @@ def result(found: QueryResults) -> ReportResult:
         findings=_findings(hosts, new, gone),
         charts=(
             _over_time(found["times"], _width_ms(found.parameters)),
-            bars("hosts", "Messages by host", hosts["host"].to_pylist(), hosts["messages"].to_pylist()),
+            bars_of("hosts", "Messages by host", hosts, "host", "messages"),
         ),
         tables=(
             of_hosts,
@@ -79,19 +76,17 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _width_ms(parameters: ReportParameters) -> int:
-    """Width of the bars over time: hours, finer where a range was asked for."""
+    """Width of the bars over time: hours, finer if a range was requested."""
     return HOUR_MS if parameters.from_ms is None else bucket_ms(parameters)
 
 
 def _timed(times: pa.Table) -> pa.Table:
-    """The figures of the chart over time as a table."""
     rows = ordered(times, "host", "bucket_ms")
     at = pc.multiply(rows["bucket_ms"], 1_000).cast(pa.timestamp("us", tz="UTC"))
     return pa.table({"host": rows["host"], "time": at, "messages": rows["messages"]})
 
 
 def _over_time(times: pa.Table, width_ms: int) -> ReportChart:
-    """The busiest hosts over time."""
     by_host: dict[str, dict[object, float]] = {}
     for row in rows_of(ordered(times, "host", "bucket_ms")):
         by_host.setdefault(str(row["host"]), {})[row["bucket_ms"]] = float(row["messages"])

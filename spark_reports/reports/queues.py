@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number
 from spark_reports.transforms.delay import SCHEDULE_TOPIC
@@ -17,20 +17,17 @@ FIRST = ("queues",)
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Rows by queue and by topic."""
     source = read(reading, *QUEUE_COLUMNS)
     queues = queue_rows(source.messages).persist()
     return {ACCOUNTING: source.accounting, "queues": queues, "topics": topic_rows(queues.where(f"topic != '{SCHEDULE_TOPIC}'"))}
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Rows by queue."""
     queues = ordered(found["queues"], "store", "topic", "queue_id")
     return table("by_queue", "By queue", queues, totals=("messages", "store_bytes", "offsets_missing"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Balance and gaps."""
     of_queues = first(found)
     queues = of_queues.data
     topics = ordered(found["topics"], "-skewness", "store", "topic")
@@ -42,15 +39,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(missing, ValueUnit.COUNT, "offsets missing"),
         ),
         findings=_findings(topics, queues),
-        charts=(
-            bars(
-                "skewness",
-                "Fullest queue by the mean",
-                topics["topic"].to_pylist(),
-                topics["skewness"].to_pylist(),
-                ValueUnit.RATIO,
-            ),
-        ),
+        charts=(bars_of("skewness", "Fullest queue by the mean", topics, "topic", "skewness", ValueUnit.RATIO),),
         tables=(
             table("by_topic", "By topic", topics, totals=("queues", "silent", "messages", "offsets_missing")),
             of_queues,

@@ -1,4 +1,4 @@
-"""Report ``reconcile``: a list of keys from a CSV file against what is stored."""
+"""Report ``reconcile``: a list of keys from a CSV file against the stored messages."""
 
 from __future__ import annotations
 
@@ -22,27 +22,19 @@ from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("keys",)
 DELIMITERS = ",;\t|"
-"""What columns may be separated by: the one that is most often in the heading; none of them is the first."""
+"""Possible separators of columns: the most frequent one of the heading; without any, the first."""
 HEADER_BYTES_MAX = 1 << 20
 _SAID = re.compile(f"sep=([{DELIMITERS}])", re.IGNORECASE)
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse a list that cannot be read.
-
-    Raises:
-        UsageError: No CSV, no such column, or no key in it.
-    """
+    """Refuse a list that `listed_keys` cannot read by a `UsageError`."""
     listed_keys(Path(parameters.text("keys-file")), parameters.text("column"))
 
 
 def listed_keys(path: Path, column: str) -> pa.Table:
-    """The keys of a CSV file, ``key``, and in which row of it each stands, ``list_row`` (1 below the header); no empty ones.
-
-    Raises:
-        UsageError: No CSV, no such column, or no key in it.
-    """
+    """The keys of a CSV file, ``key``, and their row in it, ``list_row`` (1 below the header); a `UsageError` without any."""
     try:
         read, parse = _dialect(path)
         rows = pa_csv.read_csv(path, read_options=read, parse_options=parse)
@@ -64,20 +56,19 @@ def listed_keys(path: Path, column: str) -> pa.Table:
 
 
 def _dialect(path: Path) -> tuple[pa_csv.ReadOptions, pa_csv.ParseOptions]:
-    """How a file is to be read: programs separate columns by what their language leaves free; some say so in a first line."""
+    """The format of a file: programs choose the separator by their language; some name it in a first line."""
     with path.open("rb") as file:
         header = file.readline(HEADER_BYTES_MAX).decode("utf-8-sig", errors="replace").rstrip("\r\n")
     said = _SAID.fullmatch(header)
     bare = _QUOTED.sub("", header)
     delimiter = said[1] if said else max(DELIMITERS, key=bare.count)
     read = pa_csv.ReadOptions(skip_rows=1 if said else 0)
-    # Rows are counted with empty lines; where there are several columns Arrow would take one for a row that is too short.
+    # Rows are counted with empty lines; with several columns Arrow would reject an empty line as too short.
     several = bool(said) or delimiter in bare
     return read, pa_csv.ParseOptions(newlines_in_values=True, delimiter=delimiter, ignore_empty_lines=several)
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """One row for each listed key."""
     parameters = reading.parameters
     source = read(reading, *RECONCILE_COLUMNS, topics_of="meant")
     wanted = reading.spark.createDataFrame(listed_keys(Path(parameters.text("keys-file")), parameters.text("column")))
@@ -86,14 +77,13 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """How many keys are missing, there, and there several times."""
+    """Numbers of keys that are missing, stored once, and stored several times."""
     states = found["keys"]["state"].to_pylist()
     counts = pa.table({"state": list(STATES), "listed": [states.count(state) for state in STATES]})
     return table("by_state", "By state", counts, totals=("listed",))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """What is missing, what is there twice."""
     keys = ordered(found["keys"], "key", "list_row")
     by_state = {state: keys.filter(pc.equal(keys["state"], state)) for state in STATES}
     repeated = keys.filter(pc.greater(keys["listed"], 1)).num_rows
@@ -133,8 +123,7 @@ def result(found: QueryResults) -> ReportResult:
         notes=(
             (
                 "Missing means: not in the range and topics of this report. Widen them before drawing "
-                "conclusions, and mind what "
-                "retention has cleaned away."
+                "conclusions, and mind what retention has cleaned away."
             ),
             (
                 "Copies are messages as sent; retries and dead letters stand beside them. What was consumed is not in the log, "

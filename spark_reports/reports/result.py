@@ -1,6 +1,6 @@
-"""What a report hands to the output: findings, tables and charts, without a word on how they are shown.
+"""The result of a report: findings, tables and charts, without any presentation.
 
-Charts name columns of the tables, so that picture and figures are the same by construction.
+Charts use columns of the tables, so that pictures and figures agree.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from spark_reports.vocabulary import ValueUnit
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One large figure at the top of the page."""
-
     value: float
     unit: ValueUnit
     label: str
@@ -27,11 +25,9 @@ class KeyFigure:
 class ReportTable:
     """A result table.
 
-    Args:
+    Attributes:
         name: File name without ending.
-        title: Heading.
-        data: The rows.
-        units: Column → how its values are written; in the order columns are shown.
+        units: Column → format of its values; in display order.
         titles: Column → heading.
         totals: Column → total shown under the table.
         note: Sentence under the table.
@@ -48,8 +44,6 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class ReportSeries:
-    """One line or stack of bars."""
-
     name: str
     x: list[object]
     y: list[float]
@@ -59,15 +53,13 @@ class ReportSeries:
 class ReportChart:
     """A chart.
 
-    Args:
+    Attributes:
         name: Key of the chart on the page.
-        title: Heading.
         kind: ``stack`` (bars over time, stacked), ``lines`` (lines over time), ``bars`` (horizontal bars by name) or ``heat``
             (one row of cells for each series).
-        unit: Of the values.
         series: In drawing order.
         note: Sentence under the chart, such as the width of its bars.
-        words: What stands beside bars, or names lines, are words of the report, to be translated, and not names of anything.
+        words: Labels of bars or lines are words of the report, which are translated, instead of names.
     """
 
     name: str
@@ -81,7 +73,7 @@ class ReportChart:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Records that were looked at and are not in the report, by reason; or damaged places."""
+    """Records that were read and are not in the report, by reason; or damaged places."""
 
     reason: str
     rows: int
@@ -93,18 +85,14 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class ReportResult:
-    """All of one report.
+    """All of one report; charts and tables in page order.
 
-    Args:
+    Attributes:
         rows: Messages in the report.
         found_from_ms: Store time of the first of them in epoch milliseconds; None if there are none.
-        found_to_ms: Of the last.
-        skipped: What was left out.
         headlines: Figures at the top.
         findings: Sentences, the most important first.
-        charts: In page order.
-        tables: In page order.
-        notes: What a reader must know to read the figures rightly.
+        notes: Explanations that are needed to read the figures correctly.
     """
 
     rows: int
@@ -119,10 +107,10 @@ class ReportResult:
 
     @property
     def looked_at(self) -> int:
-        """Records looked at: in the report and left out for a reason other than damage."""
+        """Records read: in the report, and left out for a reason other than damage."""
         return self.rows + sum(skip.rows for skip in self.skipped if not skip.damaged)
 
     @property
     def complete(self) -> bool:
-        """Nothing that belongs in the report could not be read."""
+        """Whether everything that belongs in the report could be read."""
         return not any(skip.damaged for skip in self.skipped)

@@ -1,4 +1,4 @@
-"""Report ``retries``: of the messages that consumers gave back, how many got how far."""
+"""Report ``retries``: the number of attempts of messages that consumers failed on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Chains by group and last attempt, by group, topic and tag, and by group and host."""
     source = read(reading, *RETRY_COLUMNS, topics_of="meant")
     lives = chains(source.messages).persist()
     return {
@@ -30,13 +29,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Chains by group, topic and tag."""
     topics = ordered(found["topics"], "-messages", "group", "topic", "tag")
     return table("by_topic_tag", "By group, topic and tag", topics, totals=_SUMS)
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The funnel."""
     funnel = _funnel(found["attempts"])
     of_topics = first(found)
     topics = of_topics.data
@@ -78,7 +75,7 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _funnel(attempts: pa.Table) -> pa.Table:
-    """For each group and attempt how many messages reached it, and what became of those that went no further."""
+    """For each group and attempt the number of messages that reached it, and the outcomes of those that went no further."""
     rows = []
     for group in sorted(set(attempts["group"].to_pylist())):
         of_group = ordered(attempts.filter(pc.equal(attempts["group"], group)), "attempt")

@@ -1,4 +1,4 @@
-"""Report ``sizes``: message sizes by topic and tag, the largest, and what compression would save."""
+"""Report ``sizes``: message sizes by topic and tag, the largest, and the savings of compression."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, per, read, rows_of, table, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    QueryResults,
+    bars,
+    bars_of,
+    ordered,
+    per,
+    read,
+    rows_of,
+    table,
+    topic_tag_labels,
+    total,
+)
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, part, share_text
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
@@ -17,13 +29,12 @@ from spark_reports.vocabulary import ValueUnit
 FIRST = ("topics",)
 LARGEST_MAX = 100
 LIMIT_BYTES = 4 << 20
-"""What a broker takes by default (maxMessageSize)."""
+"""Default limit of a broker (maxMessageSize)."""
 NEAR_LIMIT = 0.75
 TRIAL = "trial"
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Sizes by topic and tag, classes, the largest; and the trial on a sample of bodies, if one is asked for."""
     source = read(reading, *SIZE_COLUMNS)
     largest = source.messages.orderBy(F.desc("body_bytes"), "store", "physical_offset").limit(LARGEST_MAX)
     made = {
@@ -38,21 +49,19 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Sizes by topic and tag."""
     topics = ordered(found["topics"], "-store_bytes", "topic", "tag")
     return table("by_topic_tag", "By topic and tag", topics, totals=("messages", "body_bytes", "store_bytes", "overhead_bytes"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Sizes, classes, savings."""
     by_topic_tag = first(found)
     topics = by_topic_tag.data
-    classes = ordered(found["classes"], "size_class")
+    classes = _named(ordered(found["classes"], "size_class"))
     trial = _with_saving(found[TRIAL]) if TRIAL in found.tables else None
     stored, bodies = total(topics, "store_bytes"), total(topics, "body_bytes")
     tables = [
         by_topic_tag,
-        table("by_size", "By size of the body", _named(classes), totals=("messages", "body_bytes")),
+        table("by_size", "By size of the body", classes, totals=("messages", "body_bytes")),
         table("largest", "Largest", found["largest"], note=f"At most {LARGEST_MAX}."),
     ]
     if trial is not None:
@@ -75,17 +84,11 @@ def result(found: QueryResults) -> ReportResult:
         ),
         findings=_findings(found.messages, topics, trial, near),
         charts=(
-            bars(
-                "classes",
-                "Messages by size of the body",
-                _named(classes)["size"].to_pylist(),
-                classes["messages"].to_pylist(),
-                words=True,
-            ),
+            bars_of("classes", "Messages by size of the body", classes, "size", "messages", words=True),
             bars(
                 "topics",
                 "Stored bytes by topic and tag",
-                [f"{row['topic']} · {row['tag'] or '(no tag)'}" for row in rows_of(topics)],
+                topic_tag_labels(topics),
                 topics["store_bytes"].to_pylist(),
                 ValueUnit.BYTES,
             ),

@@ -1,8 +1,8 @@
 """Report ``sql``: a query of the user's own over messages and samples.
 
 Table ``messages`` has the columns of the data source (`spark_reports.datasource.schema`), the body among them if the query
-names it; columns that the query does not name are not read. The tables of samples (`spark_reports.samples.tables`) are there
-under their names where the store has a history. Queries can be kept under a name.
+names it; columns that the query does not name are not read. If the store has a history, the tables of samples
+(`spark_reports.samples.tables`) exist under their names. Queries can be saved under a name.
 """
 
 from __future__ import annotations
@@ -26,24 +26,20 @@ from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("rows",)
 MASKS_MESSAGES = True
-"""What rules hide, the query does not see."""
+"""The query sees masked messages."""
 VIEW = "messages"
 _QUERY = re.compile(r"[\s(]*(with|select|values|from)\b", re.IGNORECASE)
 _CHANGE = re.compile(
     r"\b(insert|create|drop|alter|load|export|set|add|reset|refresh|cache|truncate|merge|update|delete)\b\s+\w", re.IGNORECASE
 )
 _ASIDE = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\r\n]*|/\*.*?\*/""", re.DOTALL)
-"""Texts, quoted names and comments: in them words are no words of SQL."""
+"""Texts, quoted names and comments, whose words are no words of SQL."""
 _STAR = re.compile(r"(select(\s+(all|distinct))?|,|\.)\s*\*|^[\s(]*from\b", re.IGNORECASE)
 """All columns: a star that counts nothing, or a query that begins with its table."""
 
 
 def check(parameters: ReportParameters) -> None:
-    """Refuse what is no query.
-
-    Raises:
-        UsageError: There is none or two, it would change something, or it asks for a query that is not saved.
-    """
+    """Raise `UsageError` if there is no query or two, it would change something, or it names one that is not saved."""
     text = query_of(parameters)
     query = _without_asides(text)
     if not _QUERY.match(query) or _CHANGE.search(query):
@@ -51,11 +47,7 @@ def check(parameters: ReportParameters) -> None:
 
 
 def query_of(parameters: ReportParameters) -> str:
-    """The query, given or saved before.
-
-    Raises:
-        UsageError: There is none or two, or none is saved under the name.
-    """
+    """The query, given or saved; a `UsageError` if there is none or two, or none is saved under the name."""
     given, saved = parameters.text("query"), parameters.text("saved")
     if bool(given) == bool(saved):
         raise UsageError("sql needs one query: name it with --query, or one that was saved with --saved.")
@@ -63,7 +55,7 @@ def query_of(parameters: ReportParameters) -> str:
 
 
 def wanted_columns(query: str) -> list[str]:
-    """Columns of the data source that a query can refer to: those it names, or all but the body with a star."""
+    """Columns of the data source that a query can use: those it names, or with a star all but the body."""
     words = {word.lower() for word in re.findall(r"\w+", query)}
     starred = _STAR.search(_without_asides(query))
     named = [name for name in ALL_COLUMNS.names if name in words and name not in SKIPPED_COLUMNS]
@@ -95,11 +87,7 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The rows.
-
-    Raises:
-        UsageError: Two columns have one name.
-    """
+    """The rows; a `UsageError` if two columns have one name."""
     limit, rows = found.parameters.number("rows"), found["rows"]
     twice = [name for name in rows.column_names if rows.column_names.count(name) > 1]
     if twice:
@@ -109,7 +97,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The rows, and the query."""
     limit, made = found.parameters.number("rows"), first(found)
     query = query_of(found.parameters)
     if found.parameters.text("save-as"):

@@ -1,4 +1,4 @@
-"""Report ``story``: every record of one message or key, in order, and what each of them means."""
+"""Report ``story``: every record of one message or key, in order, and its meaning."""
 
 from __future__ import annotations
 
@@ -35,27 +35,17 @@ _STEPS: Mapping[str, Callable[[Row], str]] = {
     "trace": lambda _: "trace record",
 }
 _SHOWN = (
-    "store_time",
-    "step",
-    "topic",
-    "queue_id",
-    "queue_offset",
-    "physical_offset",
-    "tag",
-    "keys",
-    "unique_key",
-    "body_bytes",
-)
+    "store_time", "step", "topic", "queue_id", "queue_offset", "physical_offset", "tag", "keys", "unique_key", "body_bytes",
+)  # fmt: skip
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """The records."""
     source = read(reading, *STORY_COLUMNS, topics_of="all")
     return {ACCOUNTING: source.accounting, "records": story(source.messages, reading.parameters.text("key")).limit(ROWS_MAX)}
 
 
 def first(found: QueryResults) -> ReportTable:
-    """The records in order, with what each of them means."""
+    """The records in order, with their meanings."""
     rows = rows_of(found["records"])
     steps = pa.array([_STEPS[row["kind"]](row) for row in rows], pa.string())
     told = found["records"].combine_chunks().append_column("step", steps).select(list(_SHOWN))
@@ -63,7 +53,6 @@ def first(found: QueryResults) -> ReportTable:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The story."""
     rows = rows_of(found["records"])
     key = found.shown(found.parameters.text("key"))
     messages = len({row["member_key"] or row["unique_key"] for row in rows if row["kind"] != "op"})

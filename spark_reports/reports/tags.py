@@ -1,4 +1,4 @@
-"""Report ``tags``: tags and properties in use, tags gone silent, and dead ones, which nobody subscribes."""
+"""Report ``tags``: tags and properties in use, tags gone silent, and dead ones, which no group subscribes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, topic_tag_labels, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.samples.tables import SUBSCRIPTIONS
@@ -19,13 +19,11 @@ from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("tags", "recorded")
 DAY_MS = 86_400_000
-NO_TAG = "(no tag)"
 EXAMPLE_CHARACTERS = 60
 SUBSCRIBED, FILTERED, DEAD, UNKNOWN = "subscribed", "perhaps, by a filter", "dead", "not known"
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Rows by tag and by property, and the times in which subscriptions were recorded."""
     source = read(reading, *TAG_COLUMNS)
     tags = tag_rows(source.messages)
     made = {ACCOUNTING: source.accounting, "properties": property_rows(source.messages)}
@@ -38,14 +36,12 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Tags by topic, and what is known of who subscribes them."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     tags = _judged(ordered(found["tags"], "-messages", "topic", "tag"), is_known=recorded_ms > 0)
     return table("by_tag", "By topic and tag", tags, totals=("messages",))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The catalogue."""
     recorded_ms = _recorded_ms(found.tables.get("recorded"))
     by_tag = first(found)
     tags = by_tag.data
@@ -64,14 +60,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(len(set(properties["property"].to_pylist())), ValueUnit.COUNT, "properties"),
         ),
         findings=[*_findings(found.messages, named, gone), *_dead_findings(dead, recorded_ms)],
-        charts=(
-            bars(
-                "tags",
-                "Messages by topic and tag",
-                [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in rows_of(tags)],
-                tags["messages"].to_pylist(),
-            ),
-        ),
+        charts=(bars("tags", "Messages by topic and tag", topic_tag_labels(tags), tags["messages"].to_pylist()),),
         tables=(
             by_tag,
             table("gone", "Tags gone silent", gone, totals=("messages",)),
@@ -102,7 +91,7 @@ _NOT_RECORDED = (
 
 
 def _recorded_ms(recorded: pa.Table | None) -> int:
-    """How long subscriptions were recorded, of several stores where that was the shortest; 0: they are not known.
+    """How long subscriptions were recorded, of several stores the shortest time; 0: they are unknown.
 
     A row without times stands for a store, so that one without a record counts too.
     """
@@ -114,7 +103,7 @@ def _recorded_ms(recorded: pa.Table | None) -> int:
 
 
 def _judged(tags: pa.Table, *, is_known: bool) -> pa.Table:
-    """Tags with ``state``; null where no consumers of users read."""
+    """Tags with ``state``; null if no consumers of users read the topic."""
     if not is_known:
         states = [UNKNOWN if row["for_consumers"] else None for row in rows_of(tags)]
     else:
@@ -145,7 +134,7 @@ def _dead_findings(dead: pa.Table, recorded_ms: int) -> list[str]:
 
 
 def _cut(properties: pa.Table) -> pa.Table:
-    """Examples of a length to look at; cut here, for in a part nobody finds what is to be masked."""
+    """Examples of a readable length; cut only here, because masking needs the whole text."""
     place = properties.column_names.index("example")
     return properties.set_column(place, "example", pc.utf8_slice_codeunits(properties["example"], 0, EXAMPLE_CHARACTERS))
 

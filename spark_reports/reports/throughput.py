@@ -1,8 +1,8 @@
 """Report ``throughput``: messages and bytes by minute, topic, tag and producer.
 
-Counts stored records by broker time, as they lie in the log: a delayed or transactional message has one record in an
-internal topic and another one where it was delivered, and each is counted where it is. Sizes are those of stored bodies
-(compressed ones as compressed) and of whole records.
+Counts stored records by broker time, as stored: a delayed or transactional message has one record in an internal topic and
+another one in its target topic, and each is counted. Sizes are those of stored bodies (compressed ones as compressed) and of
+whole records.
 """
 
 from __future__ import annotations
@@ -16,19 +16,29 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import QueryResults, bars, milliseconds, nothing_found, per, skips, table
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    CHART_BARS_MAX,
+    QueryResults,
+    bars_of,
+    ordered,
+    per,
+    rows_of,
+    table,
+    topic_tag_labels,
+    total,
+    with_share,
+)
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, first_of, number, part, share_text
 from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
 from spark_reports.vocabulary import ValueUnit
 
-TRAFFIC = "traffic"
-
+TRAFFIC = ACCOUNTING
+"""Traffic rows have the columns of the accounting, so that the bytes are read once."""
 CHART_TOPICS_MAX = 5
-CHART_BARS_MAX = 15
 CHART_BUCKETS_MAX = 400
 OTHER = "(other topics)"
-NO_TAG = "(no tag)"
 
 _BUCKETS = (
     (60, "minute"),
@@ -43,12 +53,13 @@ _COLUMNS = (
     "minute", "host", "topic", "tag", "messages", "share", "body_bytes", "store_bytes", "body_bytes_avg", "body_bytes_max",
     "store_bytes_max", "first_time", "last_time",
 )  # fmt: skip
-_SUMS = [("messages", "sum"), ("body_bytes", "sum"), ("store_bytes", "sum")]
-_EXTREMES = [("body_bytes_max", "max"), ("store_bytes_max", "max"), ("first_time", "min"), ("last_time", "max")]
+_MEASURES = [
+    ("messages", "sum"), ("body_bytes", "sum"), ("store_bytes", "sum"), ("body_bytes_max", "max"), ("store_bytes_max", "max"),
+    ("first_time", "min"), ("last_time", "max"),
+]  # fmt: skip
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """What Spark computes: the traffic rows, which hold the accounting too, so that the bytes are read once."""
     parts = reading.sums(*TRAFFIC_KEYS)
     if parts is None:
         parts = reading.records(MESSAGE_COLUMNS).transform(each_a_sum)
@@ -56,33 +67,25 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def result(found: QueryResults) -> ReportResult:
-    """The report from the traffic rows that the query gave."""
-    rows = found[TRAFFIC].combine_chunks()
-    by_all = rows.filter(pc.is_null(rows["skipped_reason"]))
+    by_all = found.read_rows.combine_chunks()
     traffic = _grouped(by_all, ["minute", "topic", "tag"], "minute", "topic", "tag")
-    messages = int(pc.sum(traffic["messages"]).as_py() or 0)
     by_host = _grouped(by_all, ["host"])
     by_topic = _grouped(traffic, ["topic"])
     by_topic_tag = _grouped(traffic, ["topic", "tag"])
     by_minute = _grouped(traffic, ["minute"], "minute")
-    tables = (
-        _table("by_topic", "By topic", by_topic),
-        _table("by_topic_tag", "By topic and tag", by_topic_tag),
-        _table("by_producer", "By producer", by_host),
-        _table("by_producer_topic_tag", "By producer, topic and tag", _grouped(by_all, ["host", "topic", "tag"])),
-        _table("by_minute", "By minute", by_minute),
-        _table("by_minute_topic_tag", "By minute, topic and tag", traffic),
-    )
-    skipped = skips(rows)
-    return ReportResult(
-        rows=messages,
-        found_from_ms=milliseconds(pc.min(traffic["first_time"])),
-        found_to_ms=milliseconds(pc.max(traffic["last_time"])),
-        skipped=skipped,
-        headlines=_headlines(traffic, by_topic, by_minute),
-        findings=_findings(by_topic, by_topic_tag, by_host, by_minute) if messages else (nothing_found(skipped),),
-        charts=_charts(traffic, by_topic, by_topic_tag, by_host) if messages else (),
-        tables=tables,
+    is_any = found.messages > 0
+    return found.result(
+        headlines=_headlines(by_topic, by_topic_tag, by_minute),
+        findings=_findings(by_topic, by_topic_tag, by_host, by_minute) if is_any else (),
+        charts=_charts(traffic, by_topic, by_topic_tag, by_host) if is_any else (),
+        tables=(
+            _table("by_topic", "By topic", by_topic),
+            _table("by_topic_tag", "By topic and tag", by_topic_tag),
+            _table("by_producer", "By producer", by_host),
+            _table("by_producer_topic_tag", "By producer, topic and tag", _grouped(by_all, ["host", "topic", "tag"])),
+            _table("by_minute", "By minute", by_minute),
+            _table("by_minute_topic_tag", "By minute, topic and tag", traffic),
+        ),
         notes=(
             (
                 "Counted by the broker's time, as stored: a message that waits, or a half message, is one record in an "
@@ -96,21 +99,10 @@ def result(found: QueryResults) -> ReportResult:
 
 
 def _grouped(traffic: pa.Table, keys: list[str], *order: str) -> pa.Table:
-    """Sums by some columns, in the order of some of these; else those with the most messages first."""
-    grouped = traffic.group_by(keys).aggregate([*_SUMS, *_EXTREMES])
-    names = [name.removesuffix("_sum").removesuffix("_min") for name in grouped.column_names]
-    grouped = grouped.rename_columns([name.replace("_max_max", "_max").replace("time_max", "time") for name in names])
-    total = int(pc.sum(grouped["messages"]).as_py() or 0)
-    ordering = [(key, "ascending") for key in order or keys]
-    if not order:
-        ordering.insert(0, ("messages", "descending"))
-    return _with_average(grouped, total).sort_by(ordering)
-
-
-def _with_average(table: pa.Table, total: int) -> pa.Table:
-    messages = table["messages"].cast(pa.float64())
-    average = pc.divide(table["body_bytes"].cast(pa.float64()), messages)
-    return table.append_column("body_bytes_avg", average).append_column("share", pc.divide(messages, float(max(total, 1))))
+    """Sums by some columns, sorted by some of these; else by messages, most first."""
+    grouped = traffic.group_by(keys).aggregate(_MEASURES).rename_columns([*keys, *(name for name, _ in _MEASURES)])
+    average = pc.divide(grouped["body_bytes"].cast(pa.float64()), grouped["messages"].cast(pa.float64()))
+    return ordered(with_share(grouped.append_column("body_bytes_avg", average)), *(order or ("-messages", *keys)))
 
 
 def _table(name: str, title: str, data: pa.Table) -> ReportTable:
@@ -119,12 +111,10 @@ def _table(name: str, title: str, data: pa.Table) -> ReportTable:
     return table(name, title, data.select(shown), totals=("messages", "body_bytes", "store_bytes"))
 
 
-def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tuple[KeyFigure, ...]:
-    messages = float(pc.sum(traffic["messages"]).as_py() or 0)
-    bodies = float(pc.sum(traffic["body_bytes"]).as_py() or 0)
-    stored = float(pc.sum(traffic["store_bytes"]).as_py() or 0)
+def _headlines(by_topic: pa.Table, by_topic_tag: pa.Table, by_minute: pa.Table) -> tuple[KeyFigure, ...]:
+    messages, bodies, stored = (total(by_topic, name) for name in ("messages", "body_bytes", "store_bytes"))
     peak = _row_of_max(by_minute, "messages")
-    pairs = len({(row["topic"], row["tag"]) for row in traffic.select(["topic", "tag"]).to_pylist()}) if messages else 0
+    pairs = by_topic_tag.num_rows
     tags = f"{pairs} {'topic and tag' if pairs == 1 else 'topics and tags'}"
     return (
         KeyFigure(messages, ValueUnit.COUNT, "messages", f"in {number(by_topic.num_rows, 'topic')}, {tags}"),
@@ -140,17 +130,16 @@ def _headlines(traffic: pa.Table, by_topic: pa.Table, by_minute: pa.Table) -> tu
 
 
 def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_minute: pa.Table) -> tuple[str, ...]:
-    total = int(pc.sum(by_topic["messages"]).as_py())
-    first = by_topic.slice(0, 1).to_pylist()[0]
+    messages, minutes = total(by_topic, "messages"), by_minute.num_rows
+    first, sender = rows_of(by_topic.slice(0, 1))[0], rows_of(by_host.slice(0, 1))[0]
     heaviest = _row_of_max(by_topic, "store_bytes")
-    tagged = by_topic_tag.filter(pc.is_valid(by_topic_tag["tag"])).slice(0, 1).to_pylist()
+    tagged = rows_of(by_topic_tag.filter(pc.is_valid(by_topic_tag["tag"])).slice(0, 1))
     peak = _row_of_max(by_minute, "messages")
-    minutes = by_minute.num_rows
     sentences = [
-        f"{first['messages']:,} of {total:,} messages ({share_text(first['messages'], total)}) are in {first['topic']}.",
+        f"{first['messages']:,} of {messages:,} messages ({share_text(first['messages'], messages)}) are in {first['topic']}.",
     ]
     if heaviest and heaviest["topic"] != first["topic"]:
-        stored = int(pc.sum(by_topic["store_bytes"]).as_py())
+        stored = total(by_topic, "store_bytes")
         sentences.append(
             f"{heaviest['topic']} takes the most room: {share_text(heaviest['store_bytes'], stored)} of the stored bytes."
         )
@@ -159,12 +148,11 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_
         sentences.append(
             f"The most frequent tag is {pair['tag']} of {pair['topic']} with {number(pair['messages'], 'message')}."
         )
-    sender = by_host.slice(0, 1).to_pylist()[0]
     sentences.append(
-        f"{part(sender['messages'], total)} messages come from {sender['host']}, one of {number(by_host.num_rows, 'host')}."
+        f"{part(sender['messages'], messages)} messages come from {sender['host']}, one of {number(by_host.num_rows, 'host')}."
     )
     if peak and minutes > 1:
-        mean = total / minutes
+        mean = messages / minutes
         sentences.append(
             f"The busiest minute was {clock(peak['minute'])} with {number(peak['messages'], 'message')}, "
             f"{peak['messages'] / mean:.1f} times the mean of the {minutes:,} minutes that have any."
@@ -176,35 +164,15 @@ def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_ho
     seconds, width = _bucket(traffic["minute"])
     note = f"One bar is one {width}." if width != "7 days" else "One bar is 7 days."
     names = by_topic["topic"].to_pylist()[:CHART_TOPICS_MAX]
-    over_time = traffic.select(["minute", "topic", "messages", "store_bytes"])
-    by_tag = by_topic_tag.slice(0, CHART_BARS_MAX).to_pylist()
-    labels: list[object] = [f"{row['topic']} · {row['tag'] or NO_TAG}" for row in by_tag]
+    messages, stored = (_stack(traffic, column, names, seconds) for column in ("messages", "store_bytes"))
+    by_tag = by_topic_tag.slice(0, CHART_BARS_MAX)
+    of_tags = ReportSeries("Messages", topic_tag_labels(by_tag), [float(value) for value in by_tag["messages"].to_pylist()])
+    cut = first_of(by_tag.num_rows, by_topic_tag.num_rows)
     return (
-        ReportChart(
-            "messages",
-            "Messages over time by topic",
-            "stack",
-            ValueUnit.COUNT,
-            _stack(over_time, "messages", names, seconds),
-            note,
-        ),
-        ReportChart(
-            "bytes",
-            "Stored bytes over time by topic",
-            "stack",
-            ValueUnit.BYTES,
-            _stack(over_time, "store_bytes", names, seconds),
-            note,
-        ),
-        ReportChart(
-            "tags",
-            "Messages by topic and tag",
-            "bars",
-            ValueUnit.COUNT,
-            (ReportSeries("Messages", labels, [float(row["messages"]) for row in by_tag]),),
-            first_of(len(by_tag), by_topic_tag.num_rows),
-        ),
-        bars("producers", "Messages by producer", by_host["host"].to_pylist(), by_host["messages"].to_pylist()),
+        ReportChart("messages", "Messages over time by topic", "stack", ValueUnit.COUNT, messages, note),
+        ReportChart("bytes", "Stored bytes over time by topic", "stack", ValueUnit.BYTES, stored, note),
+        ReportChart("tags", "Messages by topic and tag", "bars", ValueUnit.COUNT, (of_tags,), cut),
+        bars_of("producers", "Messages by producer", by_host, "host", "messages"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Report ``transactions``: outcomes, checks, time to decision, and what was given up or hangs."""
+"""Report ``transactions``: outcomes, checks, time to decision, and undecided or given up ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ OPEN_MAX = 10_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
-    """Transactions by group and topic, by host, by checks, and the open ones."""
     source = read(reading, *TRANSACTION_COLUMNS, topics_of="all")
     lives = transactions(source.messages).transform(of_topics, reading.parameters.topics).persist()
     unfinished = lives.where(lives.outcome.isin(GIVEN_UP, UNDECIDED)).orderBy("first_time", "store", "group", "unique_key")
@@ -39,13 +38,11 @@ def queries(reading: ReportInput) -> dict[str, DataFrame]:
 
 
 def first(found: QueryResults) -> ReportTable:
-    """Outcomes by group and topic."""
     groups = ordered(found["groups"], "-transactions", "group", "topic")
     return table("by_group", "By group and topic", groups, totals=("transactions", *OUTCOMES, "checks", "extra_copies"))
 
 
 def result(found: QueryResults) -> ReportResult:
-    """Outcomes with their figures."""
     of_groups = first(found)
     groups = of_groups.data
     checks = ordered(found["checks"], "checks")
@@ -85,8 +82,7 @@ def result(found: QueryResults) -> ReportResult:
             "A check writes the half message again; records of one group and unique key are one transaction.",
             (
                 "A transaction whose decision lies outside the range, or whose half message is cleaned "
-                "away, is not told rightly: "
-                "take a range with some room at both ends."
+                "away, is not told rightly: take a range with some room at both ends."
             ),
             "Brokers of 5.x commit some once more, or give up what they committed: such a transaction is committed, once.",
             "Time to decision runs from the first half record to the commit or rollback, or to the giving up.",

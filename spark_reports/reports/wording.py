@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 
 def say(template: str, **values: object) -> str:
-    """A sentence with its values in place; the template is its name in the Chinese catalogue."""
+    """A sentence with its values; the template is its key in the Chinese catalogue."""
     return template.format(**values)
 
 
 def number(value: int, noun: str) -> str:
-    """``1 message``, ``2,000 messages``; a noun that ends in y gets ies."""
+    """``1 message``, ``2,000 messages``; y at the end of a noun becomes ies."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:] not in ("ay", "ey", "oy") else f"{noun}s"
     return f"{value:,} {noun if value == 1 else plural}"
 
@@ -27,7 +27,7 @@ def part(some: int, whole: int) -> str:
 
 
 def share_text(some: float, whole: float) -> str:
-    """A share in percent; of nothing there is none."""
+    """A share in percent; a dash if the whole is 0."""
     return f"{100 * some / whole:.1f} %" if whole else "—"
 
 
@@ -37,7 +37,7 @@ def change_text(relative: float) -> str:
 
 
 def first_of(shown: int, whole: int) -> str:
-    """Says that a ranking goes on; nothing where all of it is shown."""
+    """A note that a ranking is cut; empty if all of it is shown."""
     return say("The first {n:,} of {total:,}.", n=shown, total=whole) if shown < whole else ""
 
 

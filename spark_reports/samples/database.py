@@ -1,4 +1,4 @@
-"""One history database, read while its worker writes: in what there is to read, and its rows as columns."""
+"""Reads one history database while its worker writes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JOURNAL_STEP_MS = TIERS[0].step_ms
 
 @dataclass(frozen=True, slots=True)
 class SampleSeries:
-    """Figures of one subject in stretches of time; [n] and [n, figures]. NaN: not known."""
+    """Figures of one subject in intervals of time; [n] and [n, figures]. NaN: unknown."""
 
     times_ms: Ints
     steps_ms: Ints
@@ -34,16 +34,12 @@ class SampleSeries:
 
 
 def history_of(store: str | Path) -> Path:
-    """The history database of a store, whether it is there or not."""
+    """The path of a store's history database, whether or not it exists."""
     return Path(store) / FOLDER / FILE_NAME
 
 
 def require_history(store: str | Path) -> Path:
-    """The history database of a store.
-
-    Raises:
-        ForeignStoreError: There is none.
-    """
+    """The history database of a store; raises `ForeignStoreError` if there is none."""
     path = history_of(store)
     if not path.is_file():
         raise ForeignStoreError(
@@ -86,7 +82,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         if path.with_name(path.name + "-wal").exists():
             raise
-        # A copy on a medium where nothing can be made beside it; nobody writes to it then.
+        # A copy on a read-only medium, where no file can be created next to it; it is not being written.
         connection = sqlite3.connect(f"{name}?immutable=1", uri=True, isolation_level=None)
     return connection
 
@@ -104,15 +100,15 @@ def extent(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def runs(connection: sqlite3.Connection, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-    """Stretches of time with samples within a range, cut to it."""
+    """Intervals with samples within a range, cut to it."""
     query = "SELECT begin_ms, end_ms FROM runs WHERE end_ms>? AND begin_ms<? ORDER BY begin_ms"
     return [(max(begin, from_ms), min(end, to_ms)) for begin, end in connection.execute(query, (from_ms, to_ms))]
 
 
 def subscription_changes(connection: sqlite3.Connection) -> list[tuple[int, str, dict[str, list[str]]]]:
-    """What was written of subscriptions, see `monitoring.history.subscriptions`: time in ms, group, topic → type and text.
+    """Changes of subscriptions, see `monitoring.history.subscriptions`: time in ms, group, topic → type and text.
 
-    The first one is a beginning, a row without a group. A history of an earlier Orbit has none of this.
+    The first one is a start, a row without a group. A history of an earlier Orbit has no changes.
     """
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'subscriptions'").fetchone():
         return []
@@ -136,13 +132,9 @@ def figures_of(connection: sqlite3.Connection, kind: str) -> list[str]:
 
 
 class SeriesReader:
-    """Reads figures of subjects between two times.
+    """Reads figures of subjects between two times, in a transaction.
 
-    Args:
-        connection: In a transaction.
-        from_ms: Begin.
-        to_ms: End.
-        step_ms: Length of a stretch; longer where only coarser figures are left.
+    An interval is ``step_ms`` long, or longer if only coarser figures are left.
     """
 
     def __init__(self, connection: sqlite3.Connection, from_ms: int, to_ms: int, step_ms: int) -> None:
@@ -151,7 +143,7 @@ class SeriesReader:
         self._step_ms = step_ms
 
     def series(self, subject: int, figures: Sequence[str]) -> SampleSeries:
-        """The stretches in which something is known of a subject."""
+        """The intervals with known figures of a subject."""
         found = [_empty(len(figures))]
         for tier, begin_ms, end_ms in self._parts:
             points = self._rows.points(tier, subject, begin_ms, end_ms, list(figures))
@@ -167,7 +159,6 @@ def _empty(figures: int) -> SampleSeries:
 
 
 def _thinned(points: Points, step_ms: int) -> SampleSeries:
-    """Smallest, largest and last of each stretch."""
     known = ~np.isnan(points.low).all(axis=1)
     times, low, high, last = points.times_ms[known], points.low[known], points.high[known], points.last[known]
     stretches = times // step_ms

@@ -1,4 +1,4 @@
-"""Rows of the tables of samples, as Arrow batches. Knows the database and the journal of actions, and no Spark."""
+"""Rows of the tables of samples, as Arrow batches. Reads the database and the journal of actions; imports no Spark."""
 
 from __future__ import annotations
 
@@ -27,16 +27,7 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SampleSelection:
-    """What one task reads.
-
-    Args:
-        store: Store directory.
-        table: Name of the table.
-        from_ms: Begin, epoch milliseconds.
-        to_ms: End.
-        step_ms: Length of a stretch.
-        subjects: Numbers and names.
-    """
+    """The input of one task; times in epoch milliseconds, ``step_ms`` is the length of an interval."""
 
     store: str
     table: str
@@ -47,12 +38,7 @@ class SampleSelection:
 
 
 def batches(wanted: SampleSelection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a task in the columns of a schema.
-
-    Raises:
-        ForeignStoreError: The store has no history.
-        StoreError: It cannot be read.
-    """
+    """The rows of a task in the columns of a schema."""
     if wanted.table == JOURNAL:
         yield _batch(wanted, actions(wanted), schema)
         return
@@ -103,7 +89,7 @@ def _subject(
 
 
 def _named(table: SampleTable, name: str) -> Columns:
-    """The parts of a subject's name; topics and groups have no slash in theirs."""
+    """The parts of a subject's name; names of topics and groups have no slash."""
     parts = name.split("/")
     columns = [column for column, _ in table.names if column != "owner"]
     return {
@@ -131,7 +117,7 @@ def _client_names(numbers: Floats, clients: dict[int, str]) -> list[str | None]:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Time in which a queue had one owner; times in ms. Owner: number of a client, None: nobody."""
+    """Time in which a queue had one owner; times in ms. Owner: number of a client, None: no owner."""
 
     owner: int | None
     from_ms: int
@@ -154,13 +140,13 @@ def _owners(name: str, series: SampleSeries, sampled: list[tuple[int, int]], cli
 
 
 def owner_stretches(begins_ms: Ints, ends_ms: Ints, owners: Floats, sampled: list[tuple[int, int]]) -> list[Stretch]:
-    """Who had a queue when, from the samples in which somebody had it.
+    """Owners of a queue over time, from the samples in which it had one.
 
     Args:
         begins_ms: Begins of the samples, rising.
         ends_ms: Their ends.
         owners: Numbers of the owners.
-        sampled: Stretches with samples of the broker; where one of these has none of the queue, nobody had it.
+        sampled: Intervals with samples of the broker; without a sample of the queue it had no owner.
     """
     found: list[Stretch] = []
     for run_begin, run_end in sampled:
@@ -181,7 +167,7 @@ def owner_stretches(begins_ms: Ints, ends_ms: Ints, owners: Floats, sampled: lis
 
 
 def _merged(begins_ms: Ints, ends_ms: Ints, owners: Floats) -> Iterator[tuple[int, int, int]]:
-    """Owner, begin and end of stretches of samples that say the same and follow each other."""
+    """Owner, begin and end of consecutive samples with the same owner."""
     apart = begins_ms[1:] - ends_ms[:-1] > GAP_MS
     firsts = np.flatnonzero(np.concatenate(([True], apart | (owners[1:] != owners[:-1]))))
     lasts = np.append(firsts[1:], len(owners)) - 1
@@ -205,7 +191,7 @@ def _runs(connection: Connection, wanted: SampleSelection) -> Columns:
 
 
 def _subscriptions(connection: Connection, wanted: SampleSelection) -> Columns:
-    """Stretches, cut to the runs: what happened while nothing was sampled is not known."""
+    """Intervals of subscriptions, cut to the runs, because it is unknown what changed between them."""
     changes = subscription_changes(connection)
     sampled = runs(connection, wanted.from_ms, wanted.to_ms)
     rows: list[tuple[str | None, str | None, str | None, str | None, int, int]] = []
@@ -236,7 +222,7 @@ _PLAIN: dict[str, Callable[[Connection, SampleSelection], Columns]] = {
 
 
 def actions(wanted: SampleSelection) -> Columns:
-    """What the journal of the console holds; a line that cannot be read counts at the time of the one before it."""
+    """Rows of the console's journal; an unreadable line counts at the time of the one before it."""
     at_ms, rows = 0, []
     for path in (Path(wanted.store) / "config" / name for name in JOURNAL_FILES):
         for line in path.read_bytes().splitlines() if path.is_file() else ():

@@ -1,15 +1,8 @@
-"""The ``orbit-samples`` data source: the monitoring history of a store as tables.
-
-    spark.dataSource.register(OrbitSamplesDataSource)
-    spark.read.format("orbit-samples").option("table", "lag").load("/data/store")
+"""The ``orbit-samples`` data source: the monitoring history of a store as tables (docs/reports.md, “Samples”).
 
 Options: ``path`` (one store) or ``paths`` (JSON list of stores); ``table`` (see `spark_reports.samples.tables`, ``lag`` by
-default); ``from_ms`` and ``to_ms`` (epoch milliseconds, from ≤ time < to); ``step_ms`` (length of a stretch, a minute by
-default; the history keeps a day by seconds, a week by ten seconds, a year by minutes). Filters of ``where()`` on ``time``
-bound the read too.
-
-The database is opened read-only, also while Orbit's worker writes to it; the running minute is not in it yet. SQLite cannot
-share it between machines: read it where it lies, or a copy of it.
+default); ``from_ms`` and ``to_ms`` (epoch milliseconds, from ≤ time < to); ``step_ms`` (length of an interval, a minute by
+default). Filters of ``where()`` on ``time`` bound the read too. The running minute is not in the database yet.
 """
 
 from __future__ import annotations
@@ -36,8 +29,6 @@ SUBJECTS_IN_TASK = 50
 
 @dataclass(frozen=True)
 class SamplesPartition(InputPartition):
-    """What one task reads."""
-
     wanted: SampleSelection
 
 
@@ -46,24 +37,17 @@ class OrbitSamplesDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Format name."""
         return SAMPLES_FORMAT
 
     def schema(self) -> StructType:
-        """Columns of the table that the options name."""
         return table_schema(table_of(dict(self.options)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reader for the columns of ``schema``."""
         return SamplesReader(dict(self.options), schema)
 
 
 def table_of(options: Mapping[str, str]) -> str:
-    """The table that a read's options name.
-
-    Raises:
-        UsageError: There is no such table.
-    """
+    """The table of a read's options."""
     name = options.get("table", TABLES[0])
     if name not in TABLES:
         raise UsageError(f"the history has no table “{name}”. Tables: {', '.join(TABLES)}", table=name)
@@ -71,15 +55,7 @@ def table_of(options: Mapping[str, str]) -> str:
 
 
 class SamplesReader(DataSourceReader):
-    """Plans the tasks and reads one; pickled to the workers.
-
-    Args:
-        options: The read's options, see the module.
-        schema: Columns to give, by their names in the table.
-
-    Raises:
-        UsageError: An option or a column is not known or does not fit.
-    """
+    """Plans the tasks and reads one; pickled to the workers. Raises `UsageError` if an option or a column is invalid."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._table = table_of(options)
@@ -96,18 +72,18 @@ class SamplesReader(DataSourceReader):
             raise UsageError(f"step_ms is from 1,000 (a second) to 86,400,000 (a day), not {self._step_ms:,}")
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """Bound the read by the times of the query; Spark looks at all filters again."""
+        """Bound the read by the times of the query; Spark evaluates all filters again."""
         columns = ("time",) if self._table != "ownership" else ()
         found = [comparison for one in filters if (comparison := comparison_of(one, columns)) is not None]
         from_ms, to_ms = times_of(found, "time")
-        # A stretch that has begun is read to its end: its figures must not depend on how it is asked for.
+        # The last interval is read to its end, because its figures must not depend on the query.
         to_ms = None if to_ms is None else -(-to_ms // self._step_ms) * self._step_ms
         self._from_ms = max((one for one in (self._from_ms, from_ms) if one is not None), default=None)
         self._to_ms = min((one for one in (self._to_ms, to_ms) if one is not None), default=None)
         return filters
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition for some subjects of each store; for what has no subjects, one for each store."""
+        """One partition for some subjects of each store; for tables without subjects, one for each store."""
         return [SamplesPartition(wanted) for root in self._roots for wanted in self._wanted(root)]
 
     def _wanted(self, root: str) -> Iterator[SampleSelection]:
@@ -120,7 +96,7 @@ class SamplesReader(DataSourceReader):
         with reading(root) as connection:
             begin_ms, end_ms = extent(connection)
             numbered = subjects(connection, kind)
-        # The end is fixed here, so that all tasks see the same; the begin is that of a stretch.
+        # The end is fixed here, so that all tasks see the same; the begin is that of an interval.
         from_ms, to_ms = max(begin_ms, from_ms) // self._step_ms * self._step_ms, min(end_ms, to_ms)
         for at in range(0, max(1, len(numbered)), SUBJECTS_IN_TASK):
             yield SampleSelection(root, self._table, from_ms, to_ms, self._step_ms, tuple(numbered[at : at + SUBJECTS_IN_TASK]))
@@ -132,6 +108,6 @@ class SamplesReader(DataSourceReader):
 
 
 def stretches(parts: Sequence[InputPartition]) -> int:
-    """Rows that some partitions give at most; of what has no subjects nothing is known, and it is little."""
+    """Greatest number of rows of some partitions; tables without subjects are small and do not count."""
     wanted = [part.wanted for part in parts if isinstance(part, SamplesPartition)]
     return sum(len(one.subjects) * -(-(one.to_ms - one.from_ms) // one.step_ms) for one in wanted)

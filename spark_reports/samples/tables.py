@@ -1,31 +1,31 @@
-"""The tables of the ``orbit-samples`` data source: what Orbit wrote down about a broker while it ran.
+"""The tables of the ``orbit-samples`` data source: figures and events that Orbit recorded of a running broker.
 
-Lag, owners and rates cannot be computed from stored messages; they are known only for the time in which somebody looked.
-Orbit's worker looks once a second and keeps the figures in ``orbit/history.db`` of the store (docs/history.md).
+Lag, owners and rates cannot be computed from stored messages; they are known only for the time in which they were sampled.
+Orbit's worker samples once a second and stores the figures in ``orbit/history.db`` of the store (docs/history.md).
 
     table         a row is                                       columns beside store, time, step_ms
-    lag           a consumer group in a stretch of time          group; lag_messages, behind_ms, got_rate, members
-    positions     a group in a queue in a stretch                group, topic, queue_id, owner; offset, lag_messages, behind_ms
-    delay         a delay level in a stretch                     level; pending, overdue_ms, delivered_rate, late_p50_ms,
+    lag           a consumer group in an interval                group; lag_messages, behind_ms, got_rate, members
+    positions     a group in a queue in an interval              group, topic, queue_id, owner; offset, lag_messages, behind_ms
+    delay         a delay level in an interval                   level; pending, overdue_ms, delivered_rate, late_p50_ms,
                                                                  late_p99_ms
-    rates         a topic in a stretch                           topic; put_rate, got_rate, kept_messages
-    queues        a queue in a stretch                           topic, queue_id; min_offset, max_offset, put_rate
-    transactions  the broker in a stretch                        pending; committed, rolled_back, given_up, checks since the
+    rates         a topic in an interval                         topic; put_rate, got_rate, kept_messages
+    queues        a queue in an interval                         topic, queue_id; min_offset, max_offset, put_rate
+    transactions  the broker in an interval                      pending; committed, rolled_back, given_up, checks since the
                                                                  broker's start; commit_rate, rollback_rate
-    totals        a figure of the broker in a stretch            figure; value
+    totals        a figure of the broker in an interval          figure; value
 
     table         a row is                                       columns beside store
-    ownership     a queue with one owner                         group, topic, queue_id, owner (null: nobody), from_time,
+    ownership     a queue with one owner                         group, topic, queue_id, owner (null: none), from_time,
                                                                  to_time, after_gap (nothing was sampled just before)
     events        something that happened                        time, kind, subject, text
-    runs          a stretch of time with samples                 from_time, to_time
-    subscriptions what a group wanted of a topic                 group, topic, expression_type, expression, from_time, to_time;
-                                                                 without a group: a stretch in which all of them are known
-    actions       what a person did from the console             time, action, subject, details (JSON)
+    runs          an interval with samples                       from_time, to_time
+    subscriptions a subscription of a group to a topic           group, topic, expression_type, expression, from_time, to_time;
+                                                                 without a group: an interval in which all of them are known
+    actions       a user's action in the console                 time, action, subject, details (JSON)
 
-A stretch begins at ``time`` and is ``step_ms`` long; of each figure there are three columns: its last value under its own
-name, the smallest with ``_min`` and the largest with ``_max`` behind it. What is not known is null. Rates are per second,
-``_ms`` milliseconds.
+An interval begins at ``time`` and is ``step_ms`` long; each figure has three columns: its last value under its own name, the
+smallest with the suffix ``_min`` and the largest with ``_max``. Unknown values are null. Rates are per second, ``_ms``
+milliseconds.
 """
 
 from __future__ import annotations
@@ -37,16 +37,15 @@ from pyspark.sql.types import TimestampType as Timestamp
 
 SAMPLES_FORMAT = "orbit-samples"
 SUBSCRIPTIONS = "subscriptions"
-"""The table of what groups wanted of topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
     """One table of figures.
 
-    Args:
+    Attributes:
         kind: Kind of the subjects in the history.
-        names: Columns that a subject's name is made of, with their types; ``figure`` stands for each figure by itself.
+        names: Columns of the parts of a subject's name, with their types; ``figure`` stands for each figure by itself.
         figures: Column → figure of the history.
     """
 
@@ -101,13 +100,11 @@ _OTHER_TABLES: dict[str, tuple[tuple[str, DataType], ...]] = {
 }  # fmt: skip
 
 JOURNAL = "actions"
-"""The table that comes from the journal of actions and not from the history."""
+"""The table of the journal of actions, which is not in the history."""
 TABLES = (*FIGURE_TABLES, *_OTHER_TABLES)
-"""Names of all tables."""
 
 
 def table_schema(name: str) -> StructType:
-    """Columns of a table."""
     fields = [StructField("store", _TEXT)]
     if name in _OTHER_TABLES:
         return StructType(fields + [StructField(column, data_type) for column, data_type in _OTHER_TABLES[name]])
@@ -119,7 +116,7 @@ def table_schema(name: str) -> StructType:
 
 
 def kind_of(name: str) -> str | None:
-    """Kind of the subjects whose samples a table is made of; None: it is made of something else."""
+    """Kind of the subjects of a table's samples; None: it has other rows."""
     if name == "ownership":
         return "position"
     return FIGURE_TABLES[name].kind if name in FIGURE_TABLES else None

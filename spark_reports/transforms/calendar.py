@@ -1,5 +1,3 @@
-"""When messages are stored: by hour of a zone."""
-
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
@@ -7,11 +5,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 
 def by_hour(messages: DataFrame, zone: str) -> DataFrame:
-    """One row for each hour in a time zone.
-
-    Returns:
-        day (date as text), weekday (0 is Monday), hour, messages, store_bytes.
-    """
+    """A row for each hour in a time zone: day (date as text), weekday (0 is Monday), hour, messages, store_bytes."""
     local = F.from_utc_timestamp("store_time", zone)
     keys = [
         F.date_format(local, "yyyy-MM-dd").alias("day"),

@@ -1,5 +1,3 @@
-"""Two periods side by side."""
-
 from __future__ import annotations
 
 from pyspark.sql import DataFrame

@@ -1,25 +1,16 @@
-"""Dead letters by age and by what they have in common."""
+"""Dead letters by age and by common properties."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import meant_topic, pop_names, pop_retry_topic
+from spark_reports.transforms.origin import first_and_last, meant_topic, pop_names, pop_retry_topic
 
 DEAD_COLUMNS = (
-    "topic",
-    "real_topic",
-    "retry_topic",
-    "origin_id",
-    "kind",
-    "tag",
-    "born_host",
-    "store_time",
-    "store_bytes",
-    "reconsume_times",
-    "properties",
-)
+    "topic", "real_topic", "retry_topic", "origin_id", "kind", "tag", "born_host", "store_time", "store_bytes",
+    "reconsume_times", "properties",
+)  # fmt: skip
 AGES = ("under an hour", "under a day", "under a week", "under 30 days", "older")
 _AGE_LIMITS_MS = (3_600_000, 86_400_000, 7 * 86_400_000, 30 * 86_400_000)
 _OF_THE_SYSTEM = (
@@ -35,7 +26,7 @@ _OF_THE_SYSTEM = (
 
 
 def dead_letters(messages: DataFrame, now_ms: int) -> DataFrame:
-    """Dead letters with group, topic (where they came from) and age (index into `AGES`)."""
+    """Dead letters with group, original topic and age (index into `AGES`)."""
     age_ms = F.lit(now_ms) - F.unix_millis("store_time")
     age = F.lit(len(_AGE_LIMITS_MS))
     for index in range(len(_AGE_LIMITS_MS) - 1, -1, -1):
@@ -52,8 +43,7 @@ def dead_by(dead: DataFrame, *keys: str) -> DataFrame:
     return dead.groupBy(*keys).agg(
         F.count("*").alias("dead"),
         F.sum("store_bytes").alias("store_bytes"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )
 
 

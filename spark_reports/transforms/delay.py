@@ -1,6 +1,6 @@
 """Waiting messages paired with their deliveries.
 
-A waiting record names its target in REAL_TOPIC; the delivered copy keeps unique key, target and number of attempts. Where the
+A waiting record names its target in REAL_TOPIC; the delivered copy keeps unique key, target and number of attempts. If the
 same message waits several times, the n-th wait belongs to the n-th delivery.
 
 Source: docs/spec/broker.md §3.2, §3.4, §3.6.
@@ -70,7 +70,7 @@ def by_level(waits: DataFrame, *keys: str, late_ms: int) -> DataFrame:
 
 
 def _once(records: DataFrame) -> DataFrame:
-    """Without the further records of a timer that was rolled."""
+    """Drop the further records of a timer that was rolled."""
     is_timer = F.col("waits") & (F.col("topic") != SCHEDULE_TOPIC)
     turns = Window.partitionBy(*_PAIR, is_timer, "deliver_time").orderBy("physical_offset")
     return records.withColumn("roll", F.row_number().over(turns)).where(~is_timer | (F.col("roll") == 1))

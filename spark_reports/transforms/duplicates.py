@@ -1,6 +1,6 @@
-"""What was stored twice: the same unique key, the same business key under another unique key, the same body.
+"""Repeated messages: the same unique key, the same business key under another unique key, the same body.
 
-A repeat is a record that comes within a time of the one before it in its case; later ones are taken for lawful.
+A repeat is a record within a time limit after the one before it in its case; later ones are regarded as intended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, own_key
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, own_key
 
 DUPLICATE_COLUMNS = (
     "store", "real_topic", "keys", "unique_key", "member_key", "body_crc", "body_bytes", "store_time", "physical_offset",
@@ -23,11 +23,7 @@ _BODY = ("body_crc", "body_bytes")
 
 
 def by_sameness(messages: DataFrame, within_ms: int) -> dict[str, DataFrame]:
-    """Of each sameness one row for each case with a repeat.
-
-    Args:
-        messages: With `DUPLICATE_COLUMNS`.
-        within_ms: Longest time between two records that count as repeats.
+    """For each sameness one row for each case with a repeat within ``within_ms``, from messages with `DUPLICATE_COLUMNS`.
 
     Returns:
         Sameness → sameness, topic, key (null for bodies), digest (of a body, else null), copies (all records of the case),
@@ -63,7 +59,6 @@ def by_sameness(messages: DataFrame, within_ms: int) -> dict[str, DataFrame]:
 
 
 def cases(found: Mapping[str, DataFrame]) -> DataFrame:
-    """The rows of all samenesses."""
     return functools.reduce(DataFrame.unionByName, found.values())
 
 
@@ -75,7 +70,6 @@ def sums(cases: DataFrame) -> DataFrame:
 
 
 def _with_before(rows: DataFrame, *by: str) -> DataFrame:
-    """Rows with their time, and that of the one before in the case."""
     rows = rows.withColumn("store_time", F.col("place.store_time"))
     return rows.withColumn(BEFORE, F.lag("store_time").over(Window.partitionBy("topic", *by).orderBy("place")))
 
@@ -86,8 +80,7 @@ def _repeats(rows: DataFrame, within_ms: int, *by: str) -> DataFrame:
     grouped = apart.groupBy("topic", *by).agg(
         F.count("*").alias("copies"),
         F.count(repeat).alias("repeats"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
         F.max(repeat).alias("apart_ms"),
     )
     return grouped.where("repeats > 0")

@@ -1,4 +1,4 @@
-"""A window of time in which something went wrong, beside the time before it."""
+"""A window of time around an incident, and the time before it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, millis
 
 INCIDENT_COLUMNS = ("topic", "store_time", "born_time", "store_bytes", *ORIGIN_COLUMNS)
 TROUBLES = ("retry", "dead_letter", "given_up")
-"""Kinds of records that tell of a failure."""
+"""Kinds of records that indicate a failure."""
 
 
 def in_window(from_ms: int) -> Column:
@@ -18,11 +18,7 @@ def in_window(from_ms: int) -> Column:
 
 
 def by_topic(messages: DataFrame, from_ms: int) -> DataFrame:
-    """Messages of each topic in the window and before it.
-
-    Returns:
-        topic, messages, messages_before, store_bytes (of the window).
-    """
+    """Messages of each topic in the window and before it: topic, messages, messages_before, store_bytes (of the window)."""
     now = in_window(from_ms)
     return messages.groupBy("topic").agg(
         F.count(F.when(now, 1)).alias("messages"),
@@ -32,11 +28,11 @@ def by_topic(messages: DataFrame, from_ms: int) -> DataFrame:
 
 
 def by_minute(messages: DataFrame) -> DataFrame:
-    """What each minute brought.
+    """Figures of each minute.
 
     Returns:
-        minute, messages, store_bytes, retried, dead, given_up, p99_ms (born to store of what producers sent; negative ones left
-        out, they are clocks that go wrong).
+        minute, messages, store_bytes, retried, dead, given_up, p99_ms (born to store of messages as sent; negative ones, which
+        are wrong clocks, are left out).
     """
     rows = messages.groupBy(F.date_trunc("minute", F.col("store_time")).alias("minute")).agg(
         F.count("*").alias("messages"),

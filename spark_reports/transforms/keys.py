@@ -1,33 +1,27 @@
-"""Business keys and ordering keys: how often, where, how evenly."""
+"""Business keys and ordering keys: frequency, queues, evenness."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored
 
 KEY_COLUMNS = ("store", "real_topic", "real_queue_id", "keys", "ordering_key", "store_time", *ORIGIN_COLUMNS)
 
 
 def key_counts(messages: DataFrame, column: str) -> DataFrame:
-    """Messages as they were sent, by topic and key.
-
-    Args:
-        messages: With `KEY_COLUMNS`.
-        column: ``keys`` (a message counts for each of its keys) or ``ordering_key``.
+    """Messages as sent, by topic and key: those of ``keys`` (a message counts for each of its keys) or ``ordering_key``.
 
     Returns:
-        topic, key, messages, queues (how many of all stores the key is sent to), queue_share (of the uses of keys in a queue,
-        those of this key; of the queue where that is most), first_time, last_time.
+        topic, key, messages, queues (number of queues of all stores with the key), queue_share (greatest share of this key
+        among the uses of keys in a queue), first_time, last_time.
     """
     key = F.explode("keys") if column == "keys" else F.col(column)
     queue = F.struct("store", "real_queue_id").alias("queue")
     keyed = first_stored(messages).select(F.col("real_topic").alias("topic"), key.alias("key"), queue, "store_time")
     by_queue = (
-        keyed.where("key is not null")
-        .groupBy("topic", "queue", "key")
-        .agg(F.count("*").alias("uses"), F.min("store_time").alias("first_time"), F.max("store_time").alias("last_time"))
+        keyed.where("key is not null").groupBy("topic", "queue", "key").agg(F.count("*").alias("uses"), *first_and_last())
     )
     in_queue = F.sum("uses").over(Window.partitionBy("topic", "queue"))
     return (
@@ -50,7 +44,7 @@ def with_share_of_topic(counts: DataFrame) -> DataFrame:
 
 
 def evenness(counts: DataFrame) -> DataFrame:
-    """How evenly the messages of a topic spread over its keys.
+    """Evenness of the messages of a topic over its keys.
 
     Returns:
         topic, distinct_values (keys), keyed (messages with a key), messages_max (of one key), gini (0: even, near 1: one key

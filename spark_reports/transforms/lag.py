@@ -1,6 +1,6 @@
 """Consumer lag from samples: how long groups were within their bounds, and when they were not.
 
-A stretch of time is late if its largest lag or its longest wait is above the bounds; what was not sampled is neither.
+An interval is late if its largest lag or its longest wait is above the bounds; times without samples are neither.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def judged(samples: DataFrame, *, lag_max: int, behind_ms_max: int) -> DataFrame
 
 
 def by_group(stretches: DataFrame, *keys: str) -> DataFrame:
-    """Service level of `judged` stretches by group and further columns.
+    """Service level of `judged` intervals by group and further columns.
 
     Returns:
         group, the keys, samples, sampled_ms, late_ms, within_share (0 … 1), lag_avg, lag_max, behind_max_ms, lag_last.
@@ -45,7 +45,7 @@ def episodes(stretches: DataFrame) -> DataFrame:
     """Times in which a group was late without a break.
 
     Returns:
-        store, group, first_time, last_time (end of the last late stretch), late_ms, lag_max, peak_time, drain_ms (from the
+        store, group, first_time, last_time (end of the last late interval), late_ms, lag_max, peak_time, drain_ms (from the
         peak to the end).
     """
     order = Window.partitionBy("store", "group").orderBy("time")
@@ -67,11 +67,7 @@ def episodes(stretches: DataFrame) -> DataFrame:
 
 
 def over_time(stretches: DataFrame, bucket_ms: int, groups: int) -> DataFrame:
-    """Largest lag in buckets of time, of the groups that had the largest.
-
-    Returns:
-        group, bucket_ms (its beginning), lag_max, step_ms (the longest stretch of it).
-    """
+    """Largest lag of the groups with the largest: group, bucket_ms (its beginning), lag_max, step_ms (its longest interval)."""
     largest = stretches.groupBy("group").agg(F.max("lag_messages_max").alias("lag_max")).orderBy(F.desc("lag_max"), "group")
     chosen = stretches.join(largest.limit(groups).select("group"), "group", "left_semi")
     bucket = F.floor(F.unix_millis("time") / bucket_ms) * bucket_ms

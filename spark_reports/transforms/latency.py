@@ -1,4 +1,4 @@
-"""From the producer's clock to the broker's."""
+"""Latency from the producer's clock to the broker's."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ AHEAD, PLAUSIBLE, UNBORN = "ahead of the broker's", "plausible", "none"
 
 
 def with_latency(messages: DataFrame) -> DataFrame:
-    """Messages as they were sent, with latency_ms and host.
+    """Messages as sent, with latency_ms and host.
 
-    skew tells clocks ahead of the broker's apart, and messages whose client gave no time of birth (0).
+    skew separates clocks ahead of the broker's, and messages without a time of birth (0).
     """
     sent = first_stored(messages).withColumn("latency_ms", milliseconds_between("store_time", "born_time"))
     return sent.select(

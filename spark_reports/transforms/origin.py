@@ -1,4 +1,4 @@
-"""Which records a producer wrote itself, and where copies come from."""
+"""Records that a producer wrote itself, and origins of copies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 RETRY_PREFIX = "%RETRY%"
 ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key", "roll_times")
-"""What `first_stored` needs."""
+"""Columns that `first_stored` needs."""
 
 
 def first_stored(messages: DataFrame) -> DataFrame:
@@ -21,26 +21,23 @@ def first_stored(messages: DataFrame) -> DataFrame:
 
 
 def own_key() -> Column:
-    """The key that a message has of its client; members of a batch have one each. Needs member_key, unique_key."""
+    """The client's key of a message; members of a batch have one each. Needs member_key, unique_key."""
     return F.coalesce(F.col("member_key"), F.col("unique_key"))
 
 
 def meant_topic() -> Column:
-    """The topic a message was first sent to: of a retried one that before the retry. Needs retry_topic, real_topic."""
+    """The topic a message was first sent to; of a retried one that before the retry. Needs retry_topic, real_topic."""
     return F.coalesce(F.col("retry_topic"), F.col("real_topic"))
 
 
 def pop_names(messages: DataFrame) -> DataFrame:
     """Groups and topics of the retry topics of POP consumers, ``%RETRY%group_topic`` or ``%RETRY%group+topic``.
 
-    Their records have neither a retry topic nor an origin id, and their dead letters name them as the topic they came from. An
-    underscore may be part of both names: of the topics that were seen, the longest that fits.
-
-    Args:
-        messages: With topic, real_topic, retry_topic, origin_id.
+    Their records have neither a retry topic nor an origin id, and their dead letters name them as their origin. An underscore
+    may be part of both names: the longest known topic that fits is used. Needs topic, real_topic, retry_topic, origin_id.
 
     Returns:
-        pop (the retry topic), pop_group, pop_topic (null where no topic fits).
+        pop (the retry topic), pop_group, pop_topic (null if no topic fits).
     """
     names = messages.select(pop_retry_topic().alias("pop")).where("pop is not null").distinct()
     topics = messages.select(F.col("real_topic").alias("seen")).where(~F.col("real_topic").startswith("%")).distinct()
@@ -57,13 +54,13 @@ def pop_names(messages: DataFrame) -> DataFrame:
 
 
 def pop_retry_topic() -> Column:
-    """The retry topic of a POP consumer that a record is in, or died from; else null. Needs what `pop_names` needs."""
+    """The POP consumer's retry topic of a record or its origin; else null. Needs the columns of `pop_names`."""
     own = F.col("topic").startswith(RETRY_PREFIX) & F.col("retry_topic").isNull() & F.col("origin_id").isNull()
     return F.when(own, F.col("topic")).when(F.col("retry_topic").startswith(RETRY_PREFIX), F.col("retry_topic"))
 
 
 def of_topics(messages: DataFrame, topics: tuple[str, ...], topic: str = "topic") -> DataFrame:
-    """Only these topics; all if there are none named."""
+    """Only these topics; all if there are none."""
     return messages.where(F.col(topic).isin(*topics)) if topics else messages
 
 
@@ -73,8 +70,13 @@ def host_of(column: str) -> Column:
 
 
 def milliseconds_between(later: str, earlier: str) -> Column:
-    """How much later one time is than another, bigint."""
+    """Milliseconds from the earlier time to the later one, bigint."""
     return F.unix_millis(later) - F.unix_millis(earlier)
+
+
+def first_and_last(time: str = "store_time") -> tuple[Column, Column]:
+    """Bounds of a column of times: first_time, last_time."""
+    return F.min(time).alias("first_time"), F.max(time).alias("last_time")
 
 
 def spread(column: str) -> list[Column]:

@@ -1,21 +1,23 @@
-"""Who had which queue when: changes of owner from the table ``ownership`` of the samples."""
+"""Owners of queues over time: changes of owner from the table ``ownership`` of the samples."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from spark_reports.transforms.origin import first_and_last
+
 REBALANCE_MS = 30_000
-"""Changes of one group that are not further apart belong to one rebalance; clients rebalance every 20 s."""
+"""Changes of one group within this time of each other belong to one rebalance; clients rebalance every 20 s."""
 
 _QUEUE = ["store", "group", "topic", "queue_id"]
 
 
 def changes(stretches: DataFrame) -> DataFrame:
-    """One row for each change of owner; what happened while nothing was sampled is not known and left out.
+    """One row for each change of owner; changes between samples are unknown and left out.
 
     Returns:
-        store, group, topic, queue_id, change_time, owner_before, owner (null: nobody).
+        store, group, topic, queue_id, change_time, owner_before, owner (null: none).
     """
     order = Window.partitionBy(*_QUEUE).orderBy("from_time")
     rows = stretches.withColumn("owner_before", F.lag("owner").over(order)).withColumn("turn", F.row_number().over(order))
@@ -24,11 +26,7 @@ def changes(stretches: DataFrame) -> DataFrame:
 
 
 def by_queue(stretches: DataFrame) -> DataFrame:
-    """How each queue fared.
-
-    Returns:
-        store, group, topic, queue_id, changes, owners (different ones), sampled_ms, unowned_ms.
-    """
+    """Figures of each queue: store, group, topic, queue_id, changes, owners (different ones), sampled_ms, unowned_ms."""
     length = F.unix_millis("to_time") - F.unix_millis("from_time")
     sums = stretches.groupBy(*_QUEUE).agg(
         F.count_distinct("owner").alias("owners"),
@@ -40,7 +38,7 @@ def by_queue(stretches: DataFrame) -> DataFrame:
 
 
 def rebalances(moved: DataFrame) -> DataFrame:
-    """`changes` of a group that come together.
+    """Groups of simultaneous `changes`.
 
     Returns:
         store, group, first_time, last_time, changes, queues, apart_ms (from the first to the last change).
@@ -51,8 +49,7 @@ def rebalances(moved: DataFrame) -> DataFrame:
     running = order.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     numbered = moved.withColumn("begins", begins).withColumn("number", F.sum("begins").over(running))
     found = numbered.groupBy("store", "group", "number").agg(
-        F.min("change_time").alias("first_time"),
-        F.max("change_time").alias("last_time"),
+        *first_and_last("change_time"),
         F.count("*").alias("changes"),
         F.count_distinct("topic", "queue_id").alias("queues"),
     )

@@ -1,21 +1,17 @@
-"""Who sends: messages as they were sent, by the address the broker saw."""
+"""Producers: messages as sent, by the address the broker saw."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, host_of
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, host_of
 
 PRODUCER_COLUMNS = ("born_host", "real_topic", "producer_group", "store_time", "store_bytes", *ORIGIN_COLUMNS)
 
 
 def over_time(messages: DataFrame, bucket_ms: int, hosts: int) -> DataFrame:
-    """Messages as sent in buckets of time, by the hosts that sent most.
-
-    Returns:
-        host, bucket_ms (its beginning), messages.
-    """
+    """Messages as sent by the hosts that sent most: host, bucket_ms (its beginning), messages."""
     sent = first_stored(messages).withColumn("host", host_of("born_host"))
     most = sent.groupBy("host").agg(F.count("*").alias("messages")).orderBy(F.desc("messages"), "host").limit(hosts)
     bucket = F.floor(F.unix_millis("store_time") / bucket_ms) * bucket_ms
@@ -31,6 +27,5 @@ def producer_rows(messages: DataFrame, *keys: str | Column) -> DataFrame:
         F.count("*").alias("messages"),
         F.countDistinct("topic").alias("topics"),
         F.sum("store_bytes").alias("store_bytes"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )

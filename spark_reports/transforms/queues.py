@@ -1,9 +1,11 @@
-"""Queues: how much each holds, and which queue offsets are missing."""
+"""Queues: their sizes, and missing queue offsets."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+
+from spark_reports.transforms.origin import first_and_last
 
 QUEUE_COLUMNS = ("store", "topic", "queue_id", "queue_offset", "store_time", "store_bytes", "kind")
 
@@ -21,8 +23,7 @@ def queue_rows(messages: DataFrame) -> DataFrame:
         F.min("queue_offset").alias("offset_first"),
         F.max("queue_offset").alias("offset_last"),
         F.countDistinct("queue_offset").alias("offsets"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )
     missing = F.col("offset_last") - F.col("offset_first") + 1 - F.col("offsets")
     return grouped.select(
@@ -35,7 +36,7 @@ def topic_rows(queues: DataFrame) -> DataFrame:
     """One row for each topic.
 
     Returns:
-        store, topic, queues, silent (ids below the highest with no message), messages, largest (of one queue), skewness
+        store, topic, queues, silent (ids below the highest without a message), messages, largest (of one queue), skewness
         (largest by mean), offsets_missing.
     """
     silent = F.max("queue_id") + 1 - F.count("*")

@@ -1,11 +1,11 @@
-"""A list of keys against what is stored."""
+"""A list of keys against the stored messages."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, meant_topic, own_key
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, meant_topic, own_key
 
 RECONCILE_COLUMNS = (
     "store", "real_topic", "retry_topic", "keys", "unique_key", "member_key", "store_time", "physical_offset", *ORIGIN_COLUMNS,
@@ -19,11 +19,11 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
 
     Args:
         messages: With `RECONCILE_COLUMNS`.
-        wanted: Columns key and list_row, its place; a key may stand in it several times.
+        wanted: Columns key and list_row, its place; a key may occur several times.
         column: ``keys`` or ``unique_key``.
 
     Returns:
-        key, list_row (the first one in the list), listed (how often in it), copies (messages as sent), retried, dead, topic (of
+        key, list_row (its first one), listed (occurrences in the list), copies (messages as sent), retried, dead, topic (of
         the first), first_time, last_time, state.
     """
     listed = wanted.groupBy("key").agg(F.min("list_row").alias("list_row"), F.count("*").alias("listed"))
@@ -35,8 +35,7 @@ def reconciled(messages: DataFrame, wanted: DataFrame, column: str) -> DataFrame
         .agg(
             F.count("*").alias("copies"),
             F.min_by(meant_topic(), F.struct("store_time", "store", "physical_offset")).alias("topic"),
-            F.min("store_time").alias("first_time"),
-            F.max("store_time").alias("last_time"),
+            *first_and_last(),
         )
     )
     by_key = keyed.where("kind in ('retry', 'dead_letter')").groupBy("key")

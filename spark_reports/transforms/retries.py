@@ -1,6 +1,6 @@
-"""Chains of messages that consumers gave back: how far each came.
+"""Chains of messages that consumers failed on: the attempts of each.
 
-One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts; of POP consumers, whose
+One chain is one message in one consumer group: by ORIGIN_MESSAGE_ID, which stays through all attempts; for POP consumers, whose
 broker makes the copies and sets none, by the unique key.
 
 Source: docs/spec/broker.md §8.1, §6.7.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
-from spark_reports.transforms.origin import RETRY_PREFIX, host_of, meant_topic, pop_names, pop_retry_topic
+from spark_reports.transforms.origin import RETRY_PREFIX, first_and_last, host_of, meant_topic, pop_names, pop_retry_topic
 
 RETRY_COLUMNS = (
     "store", "topic", "real_topic", "retry_topic", "kind", "origin_id", "unique_key", "reconsume_times", "tag", "store_time",
@@ -23,10 +23,10 @@ _DLQ = "%DLQ%"
 
 
 def chains(messages: DataFrame) -> DataFrame:
-    """One row for each message that a group gave back.
+    """One row for each message that a group failed on.
 
     Returns:
-        group, topic (where it came from), tag, host (of its producer), attempt (last one delivered; 0: dead at once), state,
+        group, topic (its origin), tag, host (of its producer), attempt (last one delivered; 0: dead at once), state,
         first_time, last_time.
     """
     target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))
@@ -48,8 +48,7 @@ def chains(messages: DataFrame) -> DataFrame:
         F.coalesce(F.max(attempt), F.lit(0)).alias("attempt"),
         F.coalesce(F.max(waiting), F.lit(0)).alias("awaited"),
         dead.alias("is_dead"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )
     state = F.when(F.col("is_dead"), DEAD).when(F.col("awaited") > F.col("attempt"), WAITING).otherwise(NOT_SEEN_AGAIN)
     return lives.select("group", "topic", "tag", "host", "attempt", state.alias("state"), "first_time", "last_time")

@@ -1,4 +1,4 @@
-"""Message sizes, and what compression would make of a sample of bodies."""
+"""Message sizes, and the effect of compression on a sample of bodies."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 SIZE_COLUMNS = (
-    "store",
-    "topic",
-    "tag",
-    "queue_id",
-    "queue_offset",
-    "physical_offset",
-    "body_bytes",
-    "store_bytes",
-    "store_time",
+    "store", "topic", "tag", "queue_id", "queue_offset", "physical_offset", "body_bytes", "store_bytes", "store_time",
     "sys_flag",
-)
+)  # fmt: skip
 SAMPLE_COLUMNS = ("topic", "physical_offset", "sys_flag", "body")
 COMPRESSED_BIT = 1
 ZLIB_LEVEL = 5
-"""The level of RocketMQ's Java client."""
 
 _TRIAL = pa.schema([("topic", pa.string()), ("body_bytes", pa.int64()), ("compressed_bytes", pa.int64())])
 
@@ -52,11 +43,9 @@ def size_classes(messages: DataFrame) -> DataFrame:
 
 
 def compression_trial(records: DataFrame, every: int) -> DataFrame:
-    """Compress a sample of the bodies that no client compressed.
+    """Compress a sample of the bodies that no client compressed, from records with `SAMPLE_COLUMNS`.
 
-    Args:
-        records: With `SAMPLE_COLUMNS`.
-        every: One of so many is taken, by its place in the log, so that the sample is always the same.
+    One of ``every`` records is taken, by its place in the log, so that the sample is always the same.
 
     Returns:
         topic, messages, body_bytes, compressed_bytes; of the sample.

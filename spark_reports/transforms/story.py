@@ -1,5 +1,3 @@
-"""Every record that belongs to one message or key."""
-
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
@@ -15,13 +13,13 @@ STORY_COLUMNS = (
 def story(messages: DataFrame, key: str) -> DataFrame:
     """Records of a business key or unique key, with the decisions on their half messages, oldest first.
 
-    Records of one unique key belong together even where a copy lacks the business key; cancellations of a timer message and
-    op records name it in ways of their own.
+    Records of one unique key belong together even if a copy lacks the business key; cancellations of a timer message and op
+    records refer to it by other columns.
     """
     cancelled = F.element_at(F.split("cancelled_key", r"\+"), -1)
     member = F.col("member_key").eqNullSafe(key)
     named = F.array_contains("keys", key) | F.col("unique_key").eqNullSafe(key) | member | cancelled.eqNullSafe(key)
-    # The unique key of a member of a batch is that of all members: it names no message.
+    # Members of a batch share one unique key, so it identifies no message.
     ids = messages.where(named).where("unique_key is not null and member_key is null").select("unique_key").distinct()
     own = messages.where(named).unionByName(messages.where(~named).join(ids, "unique_key", "left_semi"))
     halves = own.where("kind = 'half'").select("store", F.col("queue_offset").cast("string").alias("decided"))

@@ -1,28 +1,29 @@
-"""Tags and properties in use, and who subscribed the tags."""
+"""Tags and properties in use, and the subscribers of tags."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from spark_reports.transforms.origin import first_and_last
+
 TAG_COLUMNS = ("topic", "tag", "kind", "store_time", "properties")
 FOR_CONSUMERS = ("normal", "fifo", "delivered", "committed")
-"""Kinds of messages that lie where consumers of users read them."""
+"""Kinds of messages that consumers of users read."""
 BY_TAG = ("TAG", "")
-"""Types of expressions that name tags; where the type is not known it is taken for one of them."""
+"""Types of expressions that name tags; an unknown type is taken for one of them."""
 
 
 def tag_rows(messages: DataFrame) -> DataFrame:
     """One row for each topic and tag.
 
     Returns:
-        topic, tag (null: none), messages, first_time, last_time, silent_ms (how much longer the topic went on), for_consumers
+        topic, tag (null: none), messages, first_time, last_time, silent_ms (until the topic's last message), for_consumers
         (whether consumers of users read there).
     """
     rows = messages.groupBy("topic", "tag").agg(
         F.count("*").alias("messages"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
         F.max(F.col("kind").isin(*FOR_CONSUMERS)).alias("for_consumers"),
     )
     end = F.max("last_time").over(Window.partitionBy("topic"))
@@ -30,15 +31,10 @@ def tag_rows(messages: DataFrame) -> DataFrame:
 
 
 def with_subscribers(tags: DataFrame, subscriptions: DataFrame) -> DataFrame:
-    """Tag rows with the groups that wanted them at any time in which subscriptions were recorded.
-
-    Args:
-        tags: Of `tag_rows`.
-        subscriptions: Rows of the table ``subscriptions`` of the samples.
+    """Tag rows with the groups that subscribed them at any recorded time, by the table ``subscriptions`` of the samples.
 
     Returns:
-        The columns of ``tags``, subscribers (groups whose tags take them), filters (groups with a filter on the topic that does
-        not go by tags alone).
+        The columns of ``tags``, subscribers (groups whose tags match), filters (groups with another filter on the topic).
     """
     wants = subscriptions.where("group is not null")
     is_tag = F.col("expression_type").isin(*BY_TAG)
@@ -63,6 +59,5 @@ def property_rows(messages: DataFrame) -> DataFrame:
         F.count("*").alias("messages"),
         F.countDistinct("value").alias("distinct_values"),
         F.min("value").alias("example"),
-        F.min("store_time").alias("first_time"),
-        F.max("store_time").alias("last_time"),
+        *first_and_last(),
     )

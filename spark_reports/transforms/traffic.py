@@ -1,4 +1,4 @@
-"""How much is stored, when and by whom: message rows to traffic rows."""
+"""Stored messages by time and origin: message rows to traffic rows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from spark_reports.datasource.schema import HOST, MINUTE, SKIPPED_BYTES, SKIPPED
 from spark_reports.transforms.origin import host_of
 
 TRAFFIC_KEYS = (MINUTE, "topic", "tag", HOST)
-"""What `by_traffic_keys` needs the messages summed by."""
+"""Sum keys that `by_traffic_keys` needs."""
 MESSAGE_COLUMNS = (
     "store", "topic", "tag", "store_time", "born_host", "body_bytes", "store_bytes", "physical_offset", *SKIPPED_COLUMNS,
 )  # fmt: skip
-"""What `each_a_sum` needs of messages."""
+"""Columns that `each_a_sum` needs."""
 
 
 def each_a_sum(messages: DataFrame) -> DataFrame:
-    """Messages that were not summed when they were read, in the columns of those that were: each is a sum of one."""
+    """Messages that were not summed at the read, in the columns of sums: each is a sum of one."""
     body_bytes, store_bytes, at = F.col("body_bytes"), F.col("store_bytes"), F.col("store_time")
     made = {
         MINUTE: F.date_trunc("minute", at),
@@ -33,10 +33,7 @@ def each_a_sum(messages: DataFrame) -> DataFrame:
 
 
 def by_traffic_keys(parts: DataFrame) -> DataFrame:
-    """One row for each minute of store time, topic, tag and host; and one for each store and reason of what was skipped.
-
-    Args:
-        parts: Sums by `TRAFFIC_KEYS`, any number for one value of them.
+    """Sums by `TRAFFIC_KEYS` added up: a row for each minute, topic, tag and host; a row for each store and skip reason.
 
     Returns:
         minute (timestamp), topic, tag (null: none), host (of the producer), messages, body_bytes, store_bytes,

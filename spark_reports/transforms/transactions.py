@@ -1,8 +1,7 @@
 """Transactions from half, op, committed and given-up records.
 
-Half messages are written again at each check, so records are no transactions: one transaction is all half records of one
-store, group and unique key. An op record names queue offsets of half messages; a committed message names the physical offset
-of the half message it came from.
+Half messages are written again at each check, so one transaction is all half records of one store, group and unique key. An op
+record names queue offsets of half messages; a committed message names the physical offset of its half message.
 
 Source: docs/spec/broker.md §4.2 to §4.7.
 """
@@ -28,7 +27,7 @@ def transactions(messages: DataFrame) -> DataFrame:
     Returns:
         store, unique_key, group, topic, host (of the producer), keys (separated by spaces), first_time, checks, outcome,
         decided_ms (first half record to decision; null while undecided), extra_copies (committed messages beyond the first:
-        brokers of 5.x collect op records, and commit what is decided once more meanwhile).
+        brokers of 5.x that collect op records commit a decided one again meanwhile).
     """
     # A record of a half message that was given up is of another topic: nothing names its offsets.
     records = messages.where("kind in ('half', 'given_up')").withColumns(
@@ -95,7 +94,7 @@ def _decisions(messages: DataFrame) -> DataFrame:
 
 
 def _outcome() -> Column:
-    """Given up is said only of what was not resumed since; Orbit writes an op record for it too, so it goes before that."""
+    """Given up only if it was not resumed since; this precedes the op record, which Orbit writes for it too."""
     given_up = F.col("given_up_at") > F.col("last_half")
     return (
         F.when(F.col("commit_time").isNotNull(), COMMITTED)

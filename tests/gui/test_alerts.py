@@ -65,7 +65,7 @@ def with_rules(source: FakeSource, *rules: AlertRule) -> FakeSource:
     for rule in source.alerts._watch.rules:
         source.alerts.answer(RemoveAlertRule(rule.rule_id))
     source.alerts.answer(PutAlertRules(rules_to_json(rules)))
-    source.alerts.answer(MarkAlertsTold(source.alerts._store.last_change()))
+    source.alerts.answer(MarkAlertsTold(source.alerts._store.changes(0, 1)[1][-1].change_id))
     return source
 
 

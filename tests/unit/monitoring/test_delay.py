@@ -6,7 +6,8 @@ from math import nan
 import pytest
 
 from broker_core.api import CodecError
-from monitoring.delay import DelayFigures, Lateness, lateness_of, no_delays
+from monitoring.delay import Lateness, delays_of, lateness_of, no_delays
+from monitoring.series import SlidingRate
 
 INTS = ("level", "delay_ms", "pending", "next_due_ms", "overdue_ms", "delivered", "skipped")
 
@@ -18,30 +19,30 @@ def columns(**changes):
 
 
 def test_levels_with_their_rates():
-    figures = DelayFigures()
-    first = figures.derive(10_000, columns(delivered=[0, 50]))
+    rate = SlidingRate()
+    first = delays_of(rate, 10_000, columns(delivered=[0, 50]))
     assert (first.level.tolist(), first.next_due_ms.tolist()) == ([1, 2], [1, 2])
-    state = figures.derive(12_000, columns(delivered=[20, 50], pending=[7, 0]))
+    state = delays_of(rate, 12_000, columns(delivered=[20, 50], pending=[7, 0]))
     assert state.delivered_rate.tolist() == [10.0, 0.0]
     assert (state.pending.tolist(), state.late_p99_ms[1]) == ([7, 0], 3.5)
     assert not state.pending.flags.writeable
 
 
 def test_rates_begin_anew_with_a_new_worker():
-    figures = DelayFigures()
-    figures.derive(10_000, columns(delivered=[100, 100]))
-    figures.reset()
-    assert str(figures.derive(12_000, columns(delivered=[1, 1])).delivered_rate.tolist()) == "[nan, nan]"
+    rate = SlidingRate()
+    delays_of(rate, 10_000, columns(delivered=[100, 100]))
+    rate.reset()
+    assert str(delays_of(rate, 12_000, columns(delivered=[1, 1])).delivered_rate.tolist()) == "[nan, nan]"
 
 
 def test_an_older_worker_tells_nothing():
-    assert DelayFigures().derive(0, {}).level.tolist() == no_delays().level.tolist() == []
+    assert delays_of(SlidingRate(), 0, {}).level.tolist() == no_delays().level.tolist() == []
 
 
 @pytest.mark.parametrize("wrong", [{"late_p50_ms": b""}, {"pending": b"1234567"}, {"level": b""}])
 def test_columns_that_do_not_fit_each_other_are_refused(wrong):
     with pytest.raises(CodecError, match="delay levels"):
-        DelayFigures().derive(0, columns() | wrong)
+        delays_of(SlidingRate(), 0, columns() | wrong)
 
 
 def packed(*values):

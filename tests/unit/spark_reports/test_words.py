@@ -12,7 +12,7 @@ from spark_reports.chinese_words import WORDS, word_in_chinese
 from spark_reports.vocabulary import COLUMNS, ValueUnit
 
 REPORTS = Path(next(iter(spark_reports.reports.__path__)))
-NOTED = {"Headline": 2, "table": 1, "bars": 1, "lines": 1, "Chart": 1}
+NOTED = {"Headline": 2, "table": 1, "bars": 1, "bars_of": 1, "lines": 1, "Chart": 1}
 LATIN = re.compile(r"[A-Za-z]{3}")
 
 
