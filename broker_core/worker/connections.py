@@ -1,4 +1,4 @@
-"""Connections as the window shows them, and their end by hand."""
+"""The window's list of connections, and closing them by hand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLOSE_REASON = "closed by hand at the console"
 
 
 class OpenConnection(Hashable, Protocol):
-    """What is told of a connection; `broker_core.transport.connection.Connection` has it."""
+    """The attributes that are read of a `broker_core.transport.connection.Connection`."""
 
     remote_address: str
     local_address: str
@@ -36,7 +36,7 @@ class OpenConnection(Hashable, Protocol):
 
 
 class ConnectionEngine(Protocol):
-    """What is needed of the engine."""
+    """The part of the engine that is used here."""
 
     @property
     def consumers(self) -> Consumers[Any]: ...
@@ -88,7 +88,7 @@ def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage
         side=[side for side, _connection in found],
         address=[one.remote_address for one in connections],
         local_address=[one.local_address for one in connections],
-        # Before its first request nobody knows what the peer is.
+        # The first request says what the peer is.
         language=[one.language.name if one.requests_in else "" for one in connections],
         version=[version_name(one.version) if one.version else "" for one in connections],
         connected_ms=[wall_ms(one.connected_at) for one in connections],
@@ -117,7 +117,7 @@ def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> It
 
 
 async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> None:
-    """End a connection; recorded first.
+    """Record the end of a connection in the journal, then close it.
 
     Raises:
         UsageError: There is no such connection any more.

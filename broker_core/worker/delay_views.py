@@ -1,4 +1,4 @@
-"""Delay levels as the window shows them: columns for snapshots, pages, actions."""
+"""The window's view of delay levels: columns for snapshots, pages, actions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def delay_handlers(console: Callable[[], DelayConsole | None], run: Run) -> list
 
 
 def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
-    """Put a page into columns."""
+    """The columns of a page."""
     heads = page.heads
     return DelayedMessages(
         level=level,
@@ -87,7 +87,7 @@ async def act_on_delayed(console: DelayConsole, command: ActOnDelayed) -> Delaye
 
     Raises:
         UsageError: There is no such action or level, or the lists do not fit each other.
-        StoreError: The store or the disk does not take it.
+        StoreError: The store or the disk refuses it.
     """
     if len(command.queue_offset) != len(command.physical_offset):
         raise BugError(f"{len(command.queue_offset)} queue offsets came with {len(command.physical_offset)} physical offsets")

@@ -18,17 +18,17 @@ from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 PLACES_MAX = 1_000
 FIELDS_MAX = 50
 PLACES_AT_A_TIME = 100
-"""Messages read in one go; between them other work gets its turn."""
+"""Messages read at once; other work takes turns with these reads."""
 BEFORE_MATCH_CHARACTERS = 24
-"""Of a body that are shown before what was looked for."""
+"""Characters of a body before the match."""
 
 
 class FieldReader:
-    """Makes the answer to one request out of messages.
+    """Reads the fields of one request out of messages.
 
     Raises:
         FilterError: A field cannot be read.
-        UsageError: Too much is asked for, or ``around`` is no regular expression.
+        UsageError: The request is too large, or ``around`` is no regular expression.
     """
 
     def __init__(self, query: ReadFields) -> None:
@@ -41,7 +41,7 @@ class FieldReader:
         self._fields = [parse_field(text) for text in query.fields]
 
     def values(self, messages: Iterable[StoredMessage | None]) -> FieldValues:
-        """Fields of some messages; of those that are gone everything is empty. Any thread."""
+        """Fields of some messages, empty for those that are gone. Any thread."""
         texts: list[list[str]] = [[] for _ in self._fields]
         starts = []
         for message in messages:
@@ -52,7 +52,7 @@ class FieldReader:
         return FieldValues(texts, starts)
 
     def _part_of_body(self, facts: MessageFacts) -> bytes:
-        """The beginning of the body, or where that does not reach the match the part with it."""
+        """The beginning of the body, or the part with the match where the beginning does not reach it."""
         match = next(self._around.finditer(facts.body_text), None) if self._around is not None else None
         if match is None or match.end() <= BODY_START_BYTES // 4:
             return facts.body[:BODY_START_BYTES]
@@ -62,12 +62,7 @@ class FieldReader:
 
 
 def field_reader(store: StoreReader, query: ReadFields) -> list[Callable[[], FieldValues]]:
-    """The parts in which a request is carried out, each on any thread.
-
-    Raises:
-        FilterError: A field cannot be read.
-        UsageError: Too much is asked for.
-    """
+    """The parts in which a request is carried out, each on any thread. Raises as `FieldReader`."""
     reader = FieldReader(query)
 
     def part(places: list[int]) -> FieldValues:

@@ -1,15 +1,14 @@
 """Live tails for the window: what arrives from now on and passes a filter, in bounded batches.
 
-The window keeps one question open a follow; it is answered when something has arrived, ten times a second at most, and after
-a second in any case. So a window that does not keep up is its own brake, a producer pays nothing for it, and nobody looks at
-anything while nobody asks. The log is read behind the puts by columns, as a search reads it, on a thread that gives way to the
-broker every millisecond.
+The window keeps one question open for each tail. It is answered when something has arrived, ten times a second at most, and
+after a second in any case. A window that does not keep up therefore gets less, a producer pays nothing, and the log is read
+only while a question is open. The log is read after the puts by columns, as a search reads it, on a thread that gives way to
+the broker every millisecond.
 
-What is more than a window can show is counted and left out, never queued: `Followed` says how many messages, and how much of
-the log where even counting would fall behind.
+Messages beyond what a window can show are counted and left out, never queued: `Followed` says how many messages, and how much
+of the log where even counting would fall behind.
 
-Messages are shown as they are stored: those of an open atomic transaction too, and those of system topics
-that the filter takes.
+Messages are shown as they are stored: also those of an open atomic transaction, and of system topics that the filter takes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Fol
 from broker_core.worker.searches import SearchStore
 
 if TYPE_CHECKING:
-    # Bring numpy, which a worker that nobody follows does without.
+    # These import numpy, which a worker without tails does not load.
     from broker_core.engine.store.inspection.log_reader import CheckedWindow
     from broker_core.tools.search.columns import TopicVerdicts
     from broker_core.tools.search.expression import Expression
@@ -45,20 +44,20 @@ TOPICS_MAX = 100
 RULES_MAX = 8
 BATCH_MESSAGES_MAX = 500
 BATCH_BYTES_MAX = 4 * 1024 * 1024
-"""Bodies of one batch that are looked at whole, about; a single larger one is given all the same."""
+"""Bytes of bodies after which a batch is full; a single larger one is sent nevertheless."""
 PACE_SECONDS = 0.1
 """Between two looks: with `BATCH_MESSAGES_MAX` at most 5,000 messages a second reach the window."""
 HOLD_SECONDS = 1.0
 TURN_BYTES = 8 * 1024 * 1024
 BEHIND_BYTES_MAX = 64 * 1024 * 1024
-"""Further behind than this, a follow goes on at the end of the log."""
+"""A tail that lags further continues at the end of the log."""
 WINDOW_BYTES = 1024 * 1024
-"""Small, as the broker waits while bytes are compared."""
+"""Small, because the broker waits while bytes are compared."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A follow. ``position`` and ``topics`` are touched by its thread only, while it looks."""
+    """A tail. During a look, only its thread touches ``position`` and ``topics``."""
 
     expression: Expression | None
     """None: everything."""
@@ -115,14 +114,14 @@ class Follows:
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
-        """Give all up and end the thread."""
+        """End all tails and the thread."""
         for one in self._open.values():
             one.is_ended = True
         self._open.clear()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def handlers(self) -> list[Handler]:
-        """Those of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
+        """The handlers of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
         return [
             StartFollow.answered_by(self._start),
             ContinueFollow.answered_by(self._continue),
@@ -190,7 +189,6 @@ class Follows:
     # ---- on the thread -------------------------------------------------------------------------------------------------
 
     def _look(self, opened: _Open) -> _Batch:
-        """What has arrived since the last look."""
         from broker_core.engine.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
 
         opened.breathe.begin()
@@ -212,7 +210,7 @@ class Follows:
         return batch
 
     def _take(self, opened: _Open, window: CheckedWindow, batch: _Batch) -> None:
-        """Add the messages of a window that pass; what no longer fits is counted."""
+        """Add the messages of a window that pass; count those beyond the limit of the batch."""
         from broker_core.tools.search.columns import WindowFilter  # noqa: PLC0415  see above
 
         heads, rows = window.heads, list(range(len(window.heads)))
@@ -251,7 +249,7 @@ def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
 
 
 def check_follow(query: StartFollow, *, open_already: int) -> None:
-    """Refuse what is more than live tails are for; raises `UsageError`."""
+    """Refuse a tail beyond the limits; raises `UsageError`."""
     if open_already >= FOLLOWS_MAX:
         raise UsageError(f"{FOLLOWS_MAX} live tails are open; end one of them, then try again")
     for what, given, most in (("topics", query.topics, TOPICS_MAX), ("rules", query.rules, RULES_MAX)):
@@ -260,7 +258,7 @@ def check_follow(query: StartFollow, *, open_already: int) -> None:
 
 
 def rules_of(query: StartFollow, now_ms: int) -> tuple[Expression, ...]:
-    """Its colour rules; raises `FilterError` with the number of one that cannot be read."""
+    """Its colour rules; raises `FilterError` with the number of an unreadable one."""
     return tuple(_rule_of(number, rule, now_ms) for number, rule in enumerate(query.rules))
 
 

@@ -23,7 +23,7 @@ class Handlers:
 
     Args:
         handlers: One for each question that can be answered.
-        refusal: Why a question without a handler cannot be answered.
+        refusal: The error for a question without a handler.
         read_only: Whether to refuse questions that act.
 
     Raises:
@@ -42,11 +42,7 @@ class Handlers:
             self._table[handler.question] = handler.answer
 
     async def answer(self, question: Question[_Answer]) -> _Answer:
-        """Answer a question or carry out a command.
-
-        Raises:
-            OrbitError: It cannot be answered; the message says why.
-        """
+        """Answer a question or carry out a command. Raises an `OrbitError` with the reason where that is not possible."""
         if self._read_only and question.acts:
             raise read_only_refusal(question)
         handler = self._table.get(type(question))

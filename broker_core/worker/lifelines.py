@@ -1,4 +1,4 @@
-"""Answers what is known of the life of a message: from the store, from the offsets of groups, and from their history."""
+"""Answers questions about the life of a message: from the store, the offsets of groups, and their history."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from broker_core.worker.questions.history import HistoryLines, ReadHistory
 from broker_core.worker.questions.stored_messages import Lifeline
 
 POSITIONS_MAX = 200
-"""Groups whose progress is told; as many series as the history gives at once."""
+"""Groups whose progress is returned; as many series as the history returns at once."""
 STRETCHES = 500
 GAP_MS_MAX = 10_000
-"""A time is told only where the history was without a gap of this length."""
+"""A time is returned only where the history has no gap of this length."""
 _SECOND_MS = 1_000
 _NO_HISTORY = "No history of offsets is kept by this process: when groups came past it is not known."
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
 
 
 class Offsets(Protocol):
-    """What is needed of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets`; read on the engine's loop."""
+    """The part of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets` that is used here; read on the engine's loop."""
 
     def get(self, group: str, topic: str, queue_id: int) -> int: ...
 
@@ -47,18 +47,18 @@ async def read_lifeline(
     now_ms: int,
     reach: Reach = WHOLE,
 ) -> Lifeline:
-    """Everything known of the message at a place of the commit log, and of what it was sent again as.
+    """Everything known of the message at a place of the commit log, and of its resends.
 
     To be called on the engine's loop.
 
     Args:
         physical_offset: Where its record, or any copy of it, begins.
-        store: Where it lies.
+        store: Holds the records.
         offsets: Of all groups.
-        history: What is recorded of them; None: nothing.
+        history: Of the offsets; None: none is kept.
         run: Runs a function on a thread.
         now_ms: End of the history.
-        reach: How far the store is looked through.
+        reach: How far the store is searched.
 
     Raises:
         UsageError: No message starts there.
@@ -75,7 +75,7 @@ async def read_lifeline(
         try:
             positions = await run(partial(dated, history, positions, family.begun_ms, now_ms))
         except OrbitError as error:
-            # The records tell the life without it.
+            # The records show the life without it.
             missing.append(f"The history of offsets cannot be read: {error.message}")
     story = join_family(family, positions)
     unique_key = family.message.properties.get(UNIQUE_KEY, "")
@@ -100,7 +100,7 @@ def dated(history: HistoryService, positions: Sequence[Position], begin_ms: int,
 
 
 def _crossings(history: HistoryService, positions: Sequence[Position], begin_ms: int, end_ms: int) -> dict[Position, int]:
-    """When each was first seen behind its message, if shortly before it was before it, or the message was not there yet."""
+    """When each group was first seen past its message, if it was seen before it shortly earlier, or the message is newer."""
     coarse = _lines(history, positions, begin_ms, end_ms)
     found = {}
     for number, position in enumerate(positions):
@@ -123,12 +123,12 @@ def _lines(history: HistoryService, positions: Sequence[Position], begin_ms: int
 
 
 def _crossing(lines: HistoryLines, number: int, queue_offset: int, begin_ms: int) -> tuple[int, int] | None:
-    """Last time before and first time behind; None where it was never seen behind."""
+    """Last time before and first time after the message was passed; None where the history never saw it passed."""
     times, low, high = array("q", lines.times_ms[number]), array("d", lines.low[number]), array("d", lines.high[number])
     before_ms = begin_ms
     for at_ms, least, most in zip(times, low, high, strict=True):
         if most > queue_offset:
-            # Within one stretch on both sides: it was before at the start of it.
+            # Within one stretch on both sides: at its start the group had not passed the message.
             return (at_ms, at_ms + lines.step_ms) if least <= queue_offset else (before_ms, at_ms)
         if least <= queue_offset:
             before_ms = at_ms
@@ -136,7 +136,7 @@ def _crossing(lines: HistoryLines, number: int, queue_offset: int, begin_ms: int
 
 
 def columns(unique_key: str, story: Story) -> Lifeline:
-    """A story as it is sent."""
+    """The columns of a story."""
     events = story.events
     return Lifeline(
         unique_key=unique_key,

@@ -1,4 +1,4 @@
-"""Stored messages as the window shows them: heads for lists, details for one. Reads the store, changes nothing.
+"""Stored messages for the window: heads for lists, details for one. Reads the store, changes nothing.
 
 The functions here may run on any thread; each call reads a bounded number of records.
 """
@@ -27,11 +27,11 @@ _T = TypeVar("_T")
 PAGE_MESSAGES_MAX = 1_000
 BODY_START_BYTES = 200
 BATCH_MESSAGES = 32
-"""Messages read in one go; between batches other work gets its turn."""
+"""Messages read at once; other work takes turns with these reads."""
 
 
 class StoreReader(Protocol):
-    """Reading side of `broker_core.engine.store.message_store.MessageStore`, as far as messages go."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` that reads messages."""
 
     def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
@@ -60,19 +60,18 @@ class MessageHead:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages of one queue, in order, and where to go on."""
+    """Messages of one queue, in order, and the next offset."""
 
     heads: list[MessageHead]
     next_offset: int
     missing: int
-    """Offsets that were passed over because their record is gone or broken."""
+    """Offsets that were skipped because their record is gone or broken."""
 
 
 def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count: int) -> Batch:
-    """Read up to ``count`` messages of a queue from ``offset`` on, at most `BATCH_MESSAGES`.
+    """Up to ``count`` messages of a queue from ``offset`` on, at most `BATCH_MESSAGES`.
 
-    Returns:
-        At least one message or a larger offset, unless the queue ends at ``offset``.
+    The batch has at least one message or a larger offset, unless the queue ends at ``offset``.
     """
     result = store.get_messages(topic, queue_id, offset, min(count, BATCH_MESSAGES))
     heads = []
@@ -118,7 +117,7 @@ def page_of(
     next_offset: int,
     missing: int,
 ) -> MessagePage:
-    """Put heads into columns."""
+    """The columns of a page."""
     notice = f"{missing} messages could not be read: their records are gone or damaged" if missing else ""
     return MessagePage(
         topic=topic,
@@ -136,7 +135,7 @@ def head_columns(heads: Sequence[MessageHead]) -> dict[str, Any]:
 
 
 class ViewMessage(Protocol):
-    """Reads the record at a place that the window knows, and returns what a function makes of it."""
+    """Reads the record at a place that the window knows, and returns the result of a function of it."""
 
     def __call__(self, place: int, view: Callable[[bytes | memoryview], _T], /) -> Awaitable[_T]: ...
 
@@ -155,11 +154,7 @@ def message_handlers(view: ViewMessage) -> list[Handler]:
 
 
 def record_of(store: StoreReader, physical_offset: int) -> memoryview:
-    """The record of a message.
-
-    Raises:
-        UsageError: No message starts there.
-    """
+    """The record of a message. Raises `UsageError` where none starts."""
     record = store.record_at(physical_offset)
     if record is None:
         raise UsageError(
@@ -175,7 +170,7 @@ def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
 
     Raises:
         CodecError: It is no such id.
-        UsageError: No message starts there, or the one that does was stored by another broker than the id says.
+        UsageError: No message starts there, or another broker than the id names stored it.
     """
     host, offset = parse_offset_message_id(message_id)
     detail = detail_of(record_of(store, offset))
@@ -189,15 +184,7 @@ def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
 
 
 def detail_of(record: bytes | memoryview, *, shown_offset: int = -1) -> MessageDetail:
-    """One whole message.
-
-    Args:
-        record: As it is stored.
-        shown_offset: Physical offset to name it by; -1 for its own.
-
-    Raises:
-        RecordError: It is no record.
-    """
+    """One whole message under the physical offset ``shown_offset``, or its own for -1. Raises `RecordError` for other bytes."""
     message = decode_record(record)
     body, notice = _body(message)
     return MessageDetail(

@@ -3,8 +3,8 @@
     worker ── order, then a frame for each turn ──► search process
            ◄──── SearchHits, a frame for each ─────
 
-The process looks only while it is asked. It ends when its input does, so also with a worker that is killed, and changes
-nothing. The plan is made by the worker, whose open store knows queues and index; the files are read from outside.
+The process searches only on request, and changes nothing. It ends when its input does, so also when the worker is killed. The
+worker makes the plan, because its open store knows queues and index; the process reads the files from outside.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class SearchOrder:
     Attributes:
         root: Store directory.
         filter: In the filter language.
-        now_ms: What times like ``-15m`` count from.
+        now_ms: Base of times like ``-15m``.
         limit: Hits after which it stops; None for all.
-        plan: What is looked at.
-        body_starts: Whether the beginnings of the bodies are wanted.
+        plan: What is searched.
+        body_starts: Whether the hits have the beginnings of their bodies.
     """
 
     root: Path
@@ -64,7 +64,7 @@ class SearchOrder:
 
     @classmethod
     def unpacked(cls, payload: bytes) -> SearchOrder:
-        """From the payload of such a frame."""
+        """The order in the payload of such a frame."""
         root, text, now_ms, limit, places, body_starts = msgpack.unpackb(payload, use_list=False)
         steps, total, single, spans, ranges = places
         plan = Plan(steps, total, single, tuple(QueueSpan(*span) for span in spans), ranges)
@@ -72,10 +72,7 @@ class SearchOrder:
 
 
 class SearchProcess:
-    """The worker's end. To be used by one thread at a time; `cancel` may be called from any.
-
-    Args:
-        order: What to search for.
+    """The worker's end. To be used by one thread at a time; any thread may call `cancel`.
 
     Raises:
         WorkerLostError: No process can be started.
@@ -84,7 +81,7 @@ class SearchProcess:
     def __init__(self, order: SearchOrder) -> None:
         command = [sys.executable, str(_MAIN), COMMAND]
         try:
-            # A session of its own: an interrupt of the terminal is the worker's business.
+            # A session of its own, because an interrupt of the terminal is for the worker alone.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
             )
@@ -99,14 +96,10 @@ class SearchProcess:
         return self._process.pid
 
     def turn(self, search_id: int) -> SearchHits:
-        """Have it search for a moment, and wait for what that brings.
-
-        Raises:
-            OrbitError: It could not go on.
-        """
+        """The hits of a moment of search. Blocks; raises an `OrbitError` where the search failed."""
         assert self._process.stdin is not None
         try:
-            # A pipe may take a part of a large order only.
+            # A pipe may take only a part of a large order.
             _write(self._process.stdin.fileno(), self._order + _GO_ON)
         except OSError as error:
             raise self._lost() from error
@@ -123,7 +116,7 @@ class SearchProcess:
         self._process.kill()
 
     def close(self) -> None:
-        """Leave neither a process nor a pipe. By the thread that takes the turns."""
+        """Leave neither a process nor a pipe. On the thread that takes the turns."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -143,18 +136,18 @@ class SearchProcess:
 
 def main(_argv: list[str]) -> int:
     """Search for a worker, over standard input and output; returns the exit code."""
-    # What a library prints must not come between the frames.
+    # Output of a library must not fall between the frames.
     taken = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return run_search_process(sys.stdin.fileno(), taken)
 
 
 def run_search_process(given: int, taken: int) -> int:
-    """The search process: take an order, then search a moment for each frame that follows, until no more do.
+    """The search process: read an order, then search a moment for each frame that follows, until the input ends.
 
     Args:
         given: Descriptor of its input.
-        taken: Of where hits go.
+        taken: Descriptor for the hits.
     """
     turns: SearchTurns | None = None
     try:

@@ -1,7 +1,4 @@
-"""A search a moment at a time: what each brings, in heads, as the pages of a queue are sent.
-
-Knows neither who asks nor in which process it runs.
-"""
+"""A search a moment at a time: the heads that each moment finds. Independent of process and thread."""
 
 from __future__ import annotations
 
@@ -13,22 +10,22 @@ from broker_core.worker.message_views import MessageHead, head_of
 from broker_core.worker.questions.searches import SearchHits
 
 if TYPE_CHECKING:
-    # Brings numpy, which a worker that is not asked for a search does without.
+    # These import numpy, which a worker without searches does not load.
     from broker_core.tools.search.results import Outcome, SearchStep
     from broker_core.tools.search.scan import Breather, StoreSearch
 
 TURN_SECONDS = 0.2
-"""How long a search goes on before it says how far it is."""
+"""How long a search runs before it reports its progress."""
 HITS_ENOUGH = 256
 
 
 class SearchTurns:
-    """Continues one search. To be used by one thread at a time; `cancel` may be called from any.
+    """Continues one search. To be used by one thread at a time; any thread may call `cancel`.
 
     Args:
         search: Not begun.
-        body_starts: Whether the beginnings of the bodies are wanted.
-        breathe: Gives others their turn; None where nobody waits.
+        body_starts: Whether the hits have the beginnings of their bodies.
+        breathe: Gives others their turn; None where nothing else runs.
     """
 
     def __init__(self, search: StoreSearch, *, body_starts: bool, breathe: Breather | None = None) -> None:
@@ -58,7 +55,7 @@ class SearchTurns:
         self._search.cancel()
 
     def close(self) -> None:
-        """Let all files go. By the thread that takes the turns."""
+        """Close all files. On the thread that takes the turns."""
         self._steps.close()
 
 
@@ -70,14 +67,14 @@ def search_hits(
     last: tuple[int, int, int],
     body_starts: bool = True,
 ) -> SearchHits:
-    """Put what a moment of search brought into columns.
+    """The columns of a moment of search.
 
     Args:
         search_id: Of the search.
         found: Topics and heads.
         outcome: Of the whole search, once it is over.
         last: Scanned, total and found so far.
-        body_starts: Whether the beginnings of the bodies are wanted.
+        body_starts: Whether the hits have the beginnings of their bodies.
     """
     heads = [head for _, head in found]
     scanned, total, count = last

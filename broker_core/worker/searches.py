@@ -1,8 +1,8 @@
-"""Searches of the store for the window: begun, continued a moment at a time, given up.
+"""Searches of the store for the window: started, continued a moment at a time, ended.
 
-Those that look at much run in processes of their own, for a thread that is kept from the processor may hold the interpreter
-meanwhile, and the broker waits. Others run on a thread and give way to the broker every millisecond (`Breather`). One that
-nobody continues does nothing.
+Large searches run in processes of their own, because a thread that the processor suspends may hold the interpreter meanwhile,
+and the broker would wait. Others run on a thread and give way to the broker every millisecond (`Breather`). A search is idle
+between two questions.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from broker_core.worker.questions.searches import ContinueSearch, EndSearch, Sea
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:
-    # Brings numpy, which a worker that is not asked for a search does without.
+    # It imports numpy, which a worker without searches does not load.
     from broker_core.tools.search.plan import Plan
 
 _T = TypeVar("_T")
 
 SEARCHES_MAX = 8
 BESIDE_FROM_MESSAGES = 20_000
-"""With so many messages to look at, a search gets a process of its own."""
+"""With so many messages to search, a search gets a process of its own."""
 WINDOW_BYTES = 1024 * 1024
-"""Small, as the broker waits while bytes are compared."""
+"""Small, because the broker waits while bytes are compared."""
 
 
 class SearchStore(Protocol):
-    """What a search needs of the store."""
+    """The part of the store that a search uses."""
 
     @property
     def config(self) -> StoreConfig: ...
@@ -81,7 +81,7 @@ class Searches:
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
-        """Give all up and end the thread."""
+        """End all searches and the thread."""
         for turns in self._open.values():
             turns.cancel()
             self._thread.submit(turns.close)
@@ -89,7 +89,7 @@ class Searches:
         self._thread.shutdown(wait=True)
 
     def handlers(self) -> list[Handler]:
-        """Those of searches. They raise `FilterError` for a filter that cannot be read."""
+        """The handlers of searches. They raise `FilterError` for a filter that cannot be read."""
         return [
             StartSearch.answered_by(self._start),
             ContinueSearch.answered_by(self._continue),
@@ -111,7 +111,7 @@ class Searches:
         root, limit, now_ms = self._store.config.root, None if query.limit < 0 else query.limit, self._clock()
         expression = parse_filter(query.filter, now_ms=now_ms)
         if self._store.read_only:
-            # A store that is only looked at: the files, with what no queue knows; and no broker waits.
+            # A store that is only read: its files, with messages that no queue knows; and no broker waits.
             search = StoreSearch(root, expression, limit=limit)
             return SearchTurns(search, body_starts=query.body_starts), search.plan
         breathe = Breather()

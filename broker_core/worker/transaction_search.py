@@ -1,7 +1,7 @@
-"""Finds transactions by what a person remembers of them: words of key, unique key, tag, topic or producer group.
+"""Finds transactions by words of key, unique key, tag, topic or producer group.
 
-Reads the records of all that are undecided, 100,000 in a second or two, with the loop's turn between every few; asking for
-something else ends it.
+Reads the records of all undecided transactions, 100,000 in a second or two, in slices between which the loop runs; another
+question ends it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _R = TypeVar("_R", bound="Found")
 
 
 class Found(Protocol):
-    """A row that is looked at."""
+    """A row that is searched."""
 
     @property
     def half(self) -> HalfMessage: ...
 
 
 class RecordStore(Protocol):
-    """Where records are read."""
+    """Reads records."""
 
     def record_at(self, physical_offset: int) -> memoryview | None: ...
 

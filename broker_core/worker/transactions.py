@@ -1,4 +1,4 @@
-"""Transactions as the window shows them: figures for snapshots, pages of undecided and ended ones, their history."""
+"""The window's view of transactions: figures for snapshots, pages of undecided and ended ones, their history."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 PAGE_MAX = 1_000
 COMMIT, ROLLBACK, UNDECIDED = "commit", "rollback", "unknown"
-"""How a person's transaction ends, as `SendMessage` says it."""
+"""How a person's transaction ends, in the words of `SendMessage`."""
 CONSOLE_GROUP = "orbit-console"
-"""Producer group of a person's transactions; nobody answers its checks but a person."""
+"""Producer group of a person's transactions; only a person answers its checks."""
 
 
 def half_of(message: SendMessage) -> SendMessage:
-    """The half message of what a person sends in a transaction.
+    """The half message of a message that a person sends in a transaction.
 
     Raises:
-        UsageError: It asks for an end that there is none of, or for a delay, which a half message cannot have.
+        UsageError: It asks for an unknown end, or for a delay, which a half message cannot have.
     """
     if message.transaction not in (COMMIT, ROLLBACK, UNDECIDED):
         raise UsageError(f"a transaction ends with {COMMIT}, {ROLLBACK} or {UNDECIDED}, not “{message.transaction}”")
@@ -60,7 +60,7 @@ async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> N
     """End a person's transaction, whose half message is stored, in one of the ways that `half_of` allows.
 
     Raises:
-        RequestRefusedError: That cannot be done now; says that the half message is stored all the same.
+        RequestRefusedError: That is not possible now; the text says that the half message is stored nevertheless.
     """
     if end == UNDECIDED:
         return
@@ -75,7 +75,7 @@ async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> N
 
 
 class Transactions(Protocol):
-    """What is needed of `broker_core.engine.processors.transaction_service.TransactionService`."""
+    """The part of `broker_core.engine.processors.transaction_service.TransactionService` that is used here."""
 
     @property
     def engine(self) -> TransactionEngine: ...
@@ -90,15 +90,11 @@ class Transactions(Protocol):
 
 
 class TransactionStore(RecordStore, HistoryStore, Protocol):
-    """Where half messages and their history are read."""
+    """Reads half messages and their history."""
 
 
 def serving(transactions: Transactions | None) -> Transactions:
-    """The transactions of a broker.
-
-    Raises:
-        UsageError: It serves none now.
-    """
+    """The transactions of a broker. Raises `UsageError` where it serves none now."""
     if transactions is None:
         raise UsageError("the broker serves no transactions now: it is starting or stopping")
     return transactions
@@ -144,7 +140,7 @@ def transaction_handlers(transactions: Callable[[], Transactions | None], store:
 
 
 def transaction_totals(transactions: Transactions) -> dict[str, float]:
-    """Figures for `Snapshot.totals`; costs a look at each producer group that owes a decision."""
+    """Figures for `Snapshot.totals`; looks up each producer group with an undecided transaction."""
     engine = transactions.engine
     ledger, counters = engine.ledger, engine.counters
     waiting = sum(count for group, count in ledger.groups.items() if not transactions.living(group))
@@ -177,7 +173,7 @@ async def list_transactions(
     """One page; reads the records of its rows, and for a search those of all.
 
     Raises:
-        UsageError: The page asked for is empty, too large, or before the first.
+        UsageError: The page is empty, too large, or before the first.
     """
     if not 1 <= query.count <= PAGE_MAX or query.start < 0:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
@@ -214,7 +210,7 @@ async def list_transactions(
 
 
 def _still(rows: list[_Row], transactions: Transactions) -> list[_Row]:
-    """Rows that are what they were when the search began."""
+    """Rows that are still as they were when the search began."""
     return [row for row in rows if row.ended is not None or transactions.engine.ledger.is_undecided(row.half)]
 
 
@@ -225,7 +221,7 @@ def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tupl
 
 
 def _undecided(query: ListTransactions, transactions: Transactions) -> Iterator[_Row]:
-    # A copy: between two rows of a search the ledger goes on.
+    # A copy, because the ledger changes between two rows of a search.
     halves = list(transactions.engine.ledger) if query.words else transactions.engine.ledger
     return (_Row(half, None) for half in halves if not query.group or half.group == query.group)
 
@@ -286,7 +282,7 @@ def _head(store: RecordStore, half: HalfMessage) -> _Head:
 
 
 def history_columns(page: HistoryPage) -> TransactionHistory:
-    """A page of history in columns."""
+    """The columns of a page of history."""
     lives = page.lives
     steps = [(row, step) for row, life in enumerate(lives) for step in life.steps]
     return TransactionHistory(

@@ -1,4 +1,4 @@
-"""What readers see of queues that take part in atomic transactions: decided messages only (Source: docs/spec/kafka.md §3.5)."""
+"""The readers' view of queues in atomic transactions: decided messages only (Source: docs/spec/kafka.md §3.5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CommittedReads:
     """The committed view of a store: `broker_core.engine.store.visibility.Visibility`.
 
     Args:
-        state: What is open and what is aborted.
+        state: Open and aborted messages.
         is_atomic: Whether a topic takes part.
     """
 
@@ -36,7 +36,7 @@ class CommittedReads:
         return self._state.is_aborted(QueueKey(topic, queue_id), offset)
 
     def hides_record(self, record: memoryview) -> bool:
-        """Whether a record is of an open or an aborted transaction."""
+        """Whether a record belongs to an open or an aborted transaction."""
         try:
             message = decode_record(record)
         except RecordError:

@@ -1,4 +1,4 @@
-"""Brings the state to the end of the log: from the newest snapshot, or from the first record there ever was."""
+"""Brings the state to the end of the log: from the newest snapshot, or from the first record of all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STATE_TOPIC = STATE_TOPIC.encode()
 
 
 class ReadableLog(Protocol):
-    """The part of a store that this reads."""
+    """The part of a store that is read here."""
 
     @property
     def commit_log_min_offset(self) -> int: ...
@@ -57,7 +57,7 @@ def replay(log: ReadableLog, files: SnapshotFiles) -> Replayed:
     else:
         state = AtomicState()
         first = log.first_physical_offset(STATE_TOPIC, 0)
-        # No producer was ever given an id before the first record of the state topic.
+        # No producer ever got an id before the first record of the state topic.
         position = end if first is None else first
     start = position
     applied: list[tuple[int, AppliedOffsets]] = []

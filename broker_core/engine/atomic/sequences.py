@@ -1,4 +1,4 @@
-"""Sequence numbers of producers in one queue: what was stored already is known again, what is missing is noticed.
+"""Sequence numbers of producers in one queue: they detect repeated and missing messages.
 
 Source: docs/spec/kafka.md §1.2. Unlike the reference all remembered batches survive a restart (§1.2.5).
 """
@@ -32,7 +32,7 @@ class StoredBatch(NamedTuple):
 
 
 class SequenceWindow:
-    """What one producer has stored in one queue lately.
+    """The latest requests of one producer in one queue.
 
     Attributes:
         epoch: The epoch of `batches`.
@@ -97,7 +97,7 @@ class QueueSequences:
         del window.batches[:-BATCHES_REMEMBERED]
 
     def forget_last(self, producer_id: int) -> None:
-        """Forget the last request: only its beginning survived a crash, and nobody was told of it."""
+        """Forget the last request: only its beginning survived a crash, and it was never acknowledged."""
         window = self.windows.get(producer_id)
         if window is not None and window.batches:
             window.batches.pop()

@@ -15,7 +15,7 @@ from broker_core.protocol.message.record import store_timestamp_ms
 _GIB = 1 << 30
 
 POOL_CAPACITIES = {"send": 10_000, "pull": 100_000, "query": 20_000}
-"""What tools divide the sizes by. Requests do not queue here: they are served as they are read."""
+"""Divisors that tools use for the sizes. Requests never queue here: they are served as they are read."""
 
 _NO_BUFFER_POOL = "2147483647"
 _PUT_TIMES = (
@@ -32,7 +32,7 @@ class BrokerInfoProcessor:
         self._more: list[Callable[[], Mapping[str, str]]] = []
 
     def add_figures(self, figures: Callable[[], Mapping[str, str]]) -> None:
-        """Have the figures of another part of the broker shown too, e.g. ``scheduleMessageOffset_<level>``."""
+        """Show figures of another part of the broker too, e.g. ``scheduleMessageOffset_<level>``."""
         self._more.append(figures)
 
     def runtime(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

@@ -1,8 +1,8 @@
 """Answers that wait until their message is on disk (SYNC_FLUSH).
 
-What comes together waits together: the store is asked once for the last of it. Where the kernel takes syncs, they begin while
-the rest of a turn of the loop is served, and the loop hears of their end by itself. Else the store's flush thread syncs and
-reports once for all.
+Answers of one turn wait together: the store is asked once for the last of them. Where the kernel takes syncs, they begin while
+the rest of a turn of the loop is served, and the kernel wakes the loop at their end. Otherwise the store's flush thread syncs
+and reports once for all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GROUP = 64
 
 
 class DurableStore(Protocol):
-    """The part of the store that this needs."""
+    """The part of the store that is used here."""
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
 
@@ -33,7 +33,7 @@ class DurableAnswers:
     Args:
         store: Reports durability from its flush thread.
         loop: Where callbacks run; made on its thread.
-        syncs: What the store has for an event loop, to be used by one only; needs `close`.
+        syncs: The store's syncs for an event loop, to be used by one only; needs `close`.
     """
 
     def __init__(self, store: DurableStore, loop: asyncio.AbstractEventLoop, syncs: LogSyncs | None = None) -> None:
@@ -57,10 +57,7 @@ class DurableAnswers:
             syncs.close()
 
     def wait(self, physical_end: int, answer: Answer) -> None:
-        """Have ``answer`` called on the loop: True when all below ``physical_end`` is on disk, False when that failed.
-
-        Called on the loop, too.
-        """
+        """Call ``answer`` on the loop: True when all below ``physical_end`` is on disk, False when that failed. On the loop."""
         if not self._asks:
             self._asks = True
             self._loop.call_soon(self._end_turn)
@@ -94,7 +91,7 @@ class DurableAnswers:
 
     def _report(self, answers: list[Answer], *, durable: bool) -> None:
         # May run on another thread. Append first, then look: `_deliver` clears the mark before it empties the queue, so that
-        # answers are either taken by the run that is under way or start one of their own.
+        # either the present run takes the answers or they start a run of their own.
         self._ready.append((answers, durable))
         if not self._scheduled:
             self._scheduled = True

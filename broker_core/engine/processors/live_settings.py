@@ -1,10 +1,10 @@
 """Settings that may be changed while the broker runs, and the file that keeps the changes.
 
-Which ones is a fixed list (``live`` in `broker_core.config`): numbers within bounds, switches, hours. Nothing that is a path,
-an address, a name, a class or a command can be set over the network, and nothing unknown.
+A fixed list (``live`` in `broker_core.config`) names them: numbers within bounds, switches, hours. No path, address, name,
+class or command can be set over the network, and no unknown key.
 
-The file ``config/broker.properties`` of the store holds what was changed. A value given at start that differs from the default
-comes before one of the file.
+The file ``config/broker.properties`` of the store holds the changes. A start option that differs from the default overrides
+the file.
 
 Source: docs/spec/broker.md §16.2, §16.3.
 """
@@ -46,7 +46,7 @@ class LiveSettings:
         self.version = DataVersion(state.clock(), 0)
 
     def add_listener(self, listener: Callable[[BrokerConfig], None]) -> None:
-        """Have ``listener`` called with the settings after each change; for whoever keeps a copy of one."""
+        """Call ``listener`` with the settings after each change, for an owner of a copy."""
         self._listeners.append(listener)
 
     def change(self, values: Mapping[str, str]) -> None:
@@ -89,7 +89,7 @@ class LiveSettings:
         return dict(self._kept)
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Take over ``broker.properties``; an entry that cannot be used is named in the log and left out."""
+        """Take over ``broker.properties``; an invalid entry is logged and left out."""
         config, default = self._state.config, BrokerConfig()
         for key, value in values.items():
             text = str(value)

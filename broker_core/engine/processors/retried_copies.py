@@ -1,4 +1,4 @@
-"""Copies of a message for a consumer group that did not consume it: what retries and dead letters have in common.
+"""Copies of a message for a consumer group that did not consume it: the common part of retries and dead letters.
 
 A dead letter can always have the properties of its original, so no message is too long for one.
 
@@ -18,12 +18,12 @@ from broker_core.protocol.names import DLQ_PREFIX
 
 
 def retried_copy(message: StoredMessage, topic: str, queue_id: int, properties: bytes, host: HostAddress) -> MessageToStore:
-    """The message as one that was consumed in vain once more.
+    """The message after one more failed consumption.
 
     Args:
         message: The original.
-        topic: Where the copy goes.
-        queue_id: Its queue there.
+        topic: Of the copy.
+        queue_id: Of the copy.
         properties: Of the copy, encoded.
         host: Store host of the copy.
     """
@@ -56,7 +56,7 @@ def put_dead_letter(
     """Store a message in the dead letter topic of a group, which is created if need be.
 
     Args:
-        state: What processors share.
+        state: Shared by the processors.
         message: The original.
         group: Consumer group.
         properties: Of the copy; where they are too long, it has those of the original.

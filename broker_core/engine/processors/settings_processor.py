@@ -32,7 +32,7 @@ _FIXED = {
     "transferMsgByHeap": "true",
     "useTLS": "false",
 }
-"""What this broker does and cannot be set otherwise, under the keys that tools look for; settings of that key come before."""
+"""Fixed settings of this broker, under the keys that tools look for; settings of that key override them."""
 
 
 class SettingsProcessor:

@@ -61,7 +61,7 @@ class TopicProcessor:
         return command.reply()
 
     def _given(self, topic: TopicConfig) -> TopicConfig:
-        """A config of a request: its attributes are changes (``+key``, ``-key``) of those that are there."""
+        """A config of a request: its attributes are changes (``+key``, ``-key``) of the present ones."""
         known = self._state.topics.get(topic.name)
         text = ",".join(f"{key}={value}" if value else key for key, value in topic.attributes.items())
         return replace(topic, attributes=_changed({} if known is None else known.attributes, text))
@@ -91,7 +91,7 @@ class TopicProcessor:
             _refuse(f"The topic[{name}] is conflict with system topic.")
 
     def delete(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Delete a topic: its config, queues and offsets, and its retry topics of pops. Success also when it is not there."""
+        """Delete a topic: its config, queues and offsets, and its retry topics of pops. A missing topic is a success."""
         name = text_field(command.ext_fields, "topic")
         self._check_name(name)
         for retry in self._pop_retry_topics(name):
@@ -100,7 +100,7 @@ class TopicProcessor:
         return command.reply()
 
     def _pop_retry_topics(self, name: str) -> list[str]:
-        """Topics with messages of this one that groups popped and did not ack; nobody else reads them."""
+        """Topics with messages of this one that groups popped and did not ack; no other topic's pops read them."""
         groups = {*self._state.groups.all(), *self._state.offsets.groups_of(name)}
         names_of = (pop_retry_topic(group, name, flag=flag) for group in groups for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
         return [retry for retry in names_of if retry in self._state.topics and not self._is_group_retry(retry)]

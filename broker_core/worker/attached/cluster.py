@@ -1,5 +1,3 @@
-"""An attached cluster in the worker's place of an engine: the link, what watches it, and who answers queries."""
-
 from __future__ import annotations
 
 import asyncio
@@ -23,7 +21,7 @@ class AttachOptions:
 
     Attributes:
         name_servers: ``host:port``, several with ``;`` between them.
-        settings: How gently it is watched.
+        settings: How often and within which budgets it is watched.
         security: TLS and credentials.
     """
 
@@ -33,14 +31,10 @@ class AttachOptions:
 
 
 class AttachedCluster:
-    """One attached cluster. On one event loop.
-
-    Args:
-        options: Which one.
-        clock: ms since the epoch.
+    """One attached cluster, in the worker's place of an engine. On one event loop.
 
     Raises:
-        NetworkError: The addresses are none.
+        NetworkError: ``options`` holds no valid address.
     """
 
     def __init__(self, options: AttachOptions, *, clock: Callable[[], int] = wall_clock_ms) -> None:
@@ -56,7 +50,7 @@ class AttachedCluster:
         Raises:
             NetworkError: No name server answers.
             RemoteError: It answers with an error.
-            CodecError: What answers is no name server.
+            CodecError: The other side is no name server.
         """
         if not self._is_started:
             await self.link.start()
@@ -64,7 +58,7 @@ class AttachedCluster:
         await self.link.find_brokers()
 
     async def connect_in_time(self, failed: Callable[[str], None]) -> None:
-        """Find the brokers, however long it takes; ``failed`` is told why it did not work yet."""
+        """Find the brokers, however long it takes; ``failed`` gets the reason of each failed attempt."""
         while True:
             try:
                 await self.connect()
@@ -80,7 +74,7 @@ class AttachedCluster:
         await self.link.close()
 
     def ready(self, *, folder: str, startup_ms: int, notice: str, read_only: bool) -> Ready:
-        """What the window is told when the brokers are known."""
+        """The worker's start report, once the brokers are known."""
         brokers = list(self.link.brokers.values())
         clusters = sorted({broker.cluster for broker in brokers if broker.cluster})
         return Ready(
@@ -97,6 +91,6 @@ class AttachedCluster:
         )
 
     def _started_ms(self) -> int:
-        """When the broker that runs longest started, as far as they told; else now."""
+        """The earliest start of a broker; the present where none reported one."""
         boots = [whole_number(of.runtime.get("bootTimestamp")) for of in self.figures.brokers.values()]
         return min((boot for boot in boots if boot is not None), default=wall_clock_ms())

@@ -17,21 +17,16 @@ from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 
 FIELDS_AT_A_TIME = 16
-"""Messages that are asked for at once of a broker to fill columns."""
+"""Messages requested at once from a broker to fill columns."""
 
 
 async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> FieldValues:
-    """Read what comes in time; messages that did not are named in the answer.
-
-    Args:
-        link: To the cluster.
-        query: What is asked.
-        lost: Collects what is missing.
+    """The fields that arrive in time; the answer names the messages whose fields did not. ``lost`` collects the reasons.
 
     Raises:
         FilterError: A field cannot be read.
         UsageError: Too much is asked for.
-        NetworkError: Nothing came; so `RemoteError` and `CodecError`, when a broker answers otherwise.
+        NetworkError: Nothing arrived; so `RemoteError` and `CodecError`, when a broker answers otherwise.
     """
     reader = FieldReader(query)
     numbers: dict[str, list[int]] = defaultdict(list)

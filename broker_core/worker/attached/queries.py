@@ -1,6 +1,6 @@
 """The handlers of a worker that watches an attached cluster: they send requests that every broker serves.
 
-What only the inside of a broker knows is refused with the reason (`broker_core.worker.refusals`); nothing is guessed.
+Questions about what only a broker itself knows are refused with the reason (`broker_core.worker.refusals`).
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class ClusterQueries:
 
     Args:
         link: To the cluster.
-        figures: What is known of it.
-        sampling: What keeps them true.
+        figures: Of the cluster.
+        sampling: Keeps ``figures`` true.
         shut_down: Called for the command to stop.
         history: Of the figures; None: none is kept.
         read_only: Whether to refuse questions that act.
@@ -157,14 +157,14 @@ class ClusterQueries:
         return Done()
 
     async def _measure(self, query: MeasureTopics) -> TopicMeasures:
-        # Those whose rows are on the screen.
+        # Their rows are on the screen.
         self._sampling.asked_about(query.topics)
         raise cluster_refusal(query)
 
     # ---- messages ----
 
     def _brokers_of(self, topic: str) -> list[str]:
-        """Brokers that have a topic, by number; all of them for one that is not known."""
+        """Brokers that have a topic, by number; all of them for an unknown one."""
         names = self._link.numbers.names
         return [name for name in names if topic in self._figures.of(name).topics] or names
 
@@ -185,7 +185,7 @@ class ClusterQueries:
             broker, queue_id = self._link.numbers.queue_of(query.queue_id)
             queue = MessageQueue(query.topic, broker, queue_id)
             return await browse_one(self._link, queue, query.start_offset, query.count)
-        # One that is newer than the last look at the tables is known to the name server.
+        # The name server knows topics that are newer than the last look at the tables.
         queues = self._queues_of(query.topic) or (await self._link.readable_route(query.topic)).subscribe_queues()
         if not queues:
             raise UsageError(f"topic {query.topic} has no queue that may be read", topic=query.topic)
@@ -235,7 +235,7 @@ class ClusterQueries:
         return SendReceipt(result.offset_message_id, shown, result.queue_offset, -1)
 
     def _check_taken(self, topic: str, queue: MessageQueue | None) -> None:
-        """Refuse what only slaves would be there to take."""
+        """Refuse a message that only slaves would receive."""
         having = [queue.broker_name] if queue is not None else self._figures.brokers_of_topics().get(topic, set())
         places = [place for name in having if (place := self._link.brokers.get(name)) is not None]
         if places and not any(place.has_master for place in places):
@@ -249,7 +249,7 @@ class ClusterQueries:
         return await asyncio.shield(task)
 
     async def _open_producer(self) -> Producer:
-        # A person is told that no answer came; a copy that nobody asked for would come on top unseen.
+        # The person sees that no answer arrived; a repeated message would be a copy that nobody sees.
         once = ClientConfig(repeats_unanswered=False)
         producer = Producer(self._link.name_servers, PRODUCER_GROUP, config=once, security=self._link.security)
         await producer.start()
@@ -274,7 +274,7 @@ class ClusterQueries:
             address=[member.address for member, _subscriptions in members],
             language=[member.language for member, _subscriptions in members],
             version=["" if member.version is None else version_name(member.version) for member, _subscriptions in members],
-            # Brokers tell nobody when a heartbeat came.
+            # Brokers do not report when a heartbeat arrived.
             last_heartbeat_ms=[-1 for _member in members],
             subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
@@ -282,7 +282,7 @@ class ClusterQueries:
         )
 
     async def _members_body(self, broker: str, group: str) -> Body:
-        """What a broker tells of the members of a group; an empty table where none is online."""
+        """The answer of a broker about the members of a group; an empty table where none is online."""
         command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
         try:
             return (await self._link.ask(broker, command)).body

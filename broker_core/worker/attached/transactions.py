@@ -1,4 +1,4 @@
-"""Transactions of a cluster as the window lists them: what the half and op queues of its brokers say."""
+"""Transactions of a cluster for the window's list, from the half and op queues of its brokers."""
 
 from __future__ import annotations
 
@@ -39,13 +39,7 @@ class _Row(NamedTuple):
 
 
 class ClusterTransactions:
-    """Lists undecided transactions and resumes given-up ones. On one event loop.
-
-    Args:
-        link: To the cluster.
-        figures: What is known of its brokers; told how many records were left unread.
-        monotonic: Seconds.
-    """
+    """Lists undecided transactions and resumes given-up ones; ``monotonic`` returns seconds. On one event loop."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._link = link
@@ -55,11 +49,11 @@ class ClusterTransactions:
         self._producers: dict[tuple[str, str], tuple[float, int]] = {}
 
     def handlers(self) -> list[Handler]:
-        """Those of transactions."""
+        """The handlers of transactions."""
         return [ListTransactions.answered_by(self.list_undecided), ResumeTransaction.answered_by(self.resume)]
 
     async def list_undecided(self, query: ListTransactions) -> TransactionPage:
-        """One page, of all brokers that answer, one after the other; of others it says that they are missing.
+        """One page, broker after broker; a notice names those that do not answer.
 
         Raises:
             UsageError: The page is empty, too large or before the first, or ended ones are asked for.
@@ -96,7 +90,7 @@ class ClusterTransactions:
         return Done()
 
     async def _looked(self, lost: LostParts) -> list[_Row]:
-        """What is undecided on the brokers that answer; the others are noted."""
+        """Undecided transactions of the brokers that answer; the others are noted."""
         rows: dict[str, list[_Row]] = {}
 
         async def ask(broker: str) -> None:
@@ -111,7 +105,7 @@ class ClusterTransactions:
         return [row for broker in self._link.numbers.names for row in rows.get(broker, [])]
 
     async def _count_living(self, producers: dict[tuple[str, str], int], lost: LostParts) -> None:
-        """Count the producers of groups, each on its broker; those that are not told stay unknown."""
+        """Count the producers of groups, each on its broker; without an answer they stay unknown."""
 
         async def ask(broker: str) -> None:
             for asked, group in list(producers):
@@ -131,7 +125,7 @@ class ClusterTransactions:
         try:
             members = read_members((await self._link.ask(broker, command)).body)
         except RemoteError as error:
-            # Brokers answer so when nobody of the group is connected.
+            # Brokers answer so when no producer of the group is connected.
             if not refused_as(error, ResponseCode.SYSTEM_ERROR):
                 raise
             count = 0

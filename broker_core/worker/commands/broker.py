@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code of the process.
 
-    Prints one line to standard output when clients are served, all else goes to standard error.
+    Prints one line to standard output when clients are served; all else is written to standard error.
 
     Args:
-        config: What to serve.
-        open_history: How the history of the store is opened; None: none is kept.
+        config: Of the broker.
+        open_history: Opens the history of the store; None: none is kept.
 
     Raises:
         OrbitError: It cannot start.
@@ -87,7 +87,7 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
 
 
 def _tell_failure(recording: asyncio.Task[None]) -> None:
-    """The broker goes on without its history; why stands in the log."""
+    """Log why the history ended; the broker continues without it."""
     if not recording.cancelled() and recording.exception() is not None:
         logger.error("no history is kept any more", exc_info=recording.exception())
 

@@ -30,15 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = no_saved) -> int:
-    """Record until the end is asked for.
-
-    Args:
-        argv: Arguments behind ``watch``.
-        open_history: Opens the history in a folder.
-        find_saved: Reads saved connections.
+    """Record until a signal or ``--seconds`` ends it; ``find_saved`` reads saved connections.
 
     Returns:
-        0, or the error's code; that of a connection where none was made in the time that was given.
+        0, or the error's code; that of a connection where none was made within ``--seconds``.
     """
     arguments = _parser().parse_args(argv)
     start_logging(None)
@@ -95,7 +90,7 @@ async def _watch(access: ClusterAccess, folder: Path, seconds: float | None, ope
 
 
 async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
-    """Find the brokers, however long it takes; why there are none where it is stopped before."""
+    """Find the brokers, however long it takes; returns the reason of their absence where ``stop`` is set before."""
     reason = "no name server has answered yet"
 
     def failed(told: str) -> None:
@@ -124,9 +119,9 @@ async def _record(cluster: AttachedCluster, history: HistoryService, stop: async
 
 
 def _tell_changes(before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
-    """Say which parts of the cluster are missing in what is recorded, and which are not any more; returns what is so now."""
+    """Log which parts of the cluster are missing in the record, and which are back; returns ``now``."""
     for part, reason in now.items():
-        # What is missing of a broker that answers in part may be another thing each second.
+        # A broker that answers in part may lack another part each second.
         if part not in before or (reason.startswith(NOTHING_COMES) and not before[part].startswith(NOTHING_COMES)):
             logger.warning("%s: %s", part, reason)
     for part in before.keys() - now.keys():

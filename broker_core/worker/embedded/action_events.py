@@ -1,4 +1,4 @@
-"""What was recorded in the journal as events of the history: actions, alerts of the window, notes of a person."""
+"""Journal entries as events of the history: actions, alerts of the window, notes of a person."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ACTION, ALERT, NOTE = "action", "alert", "note"
 TEXT_MAX = 500
 """Characters of a note."""
 DETAIL_MAX = 200
-"""Characters of one detail; a list of a thousand offsets says no more than its beginning."""
+"""Characters of one detail, because a list of a thousand offsets says no more than its beginning."""
 
 
 def action_event(entry: JournalEntry) -> Occurred:
-    """What a person did, as an event: ``topic.delete: orders (count=2)``."""
+    """An action of a person as an event: ``topic.delete: orders (count=2)``."""
     if entry.action in (ALERT, NOTE):
         return Occurred(entry.action, str(entry.details.get("text", "")), entry.at_ms, entry.subject)
     details = ", ".join(f"{name}={_short(value)}" for name, value in entry.details.items() if value not in ("", None, []))
@@ -36,10 +36,10 @@ def note_handlers(journal: ActionJournal) -> list[Handler]:
 
 
 async def note_event(journal: ActionJournal, note: NoteEvent) -> None:
-    """Record an alert or a note; it becomes an event with the next sample.
+    """Record an alert or a note, which becomes an event with the next sample.
 
     Raises:
-        UsageError: It is of another kind, says nothing, or too much.
+        UsageError: It is of another kind, empty or too long.
         StoreError: The journal cannot be written.
     """
     if note.kind not in (ALERT, NOTE):

@@ -1,4 +1,4 @@
-"""Atomic transactions as the window shows them: figures for snapshots, the open ones, an abort by hand."""
+"""The window's view of atomic transactions: figures for snapshots, the open ones, an abort by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE_MAX = 1_000
 
 
 class AtomicTransactions(Protocol):
-    """What is needed of `broker_core.engine.processors.atomic_service.AtomicService`."""
+    """The part of `broker_core.engine.processors.atomic_service.AtomicService` that is used here."""
 
     @property
     def coordinator(self) -> Coordinator: ...
@@ -25,7 +25,7 @@ class AtomicTransactions(Protocol):
 
 
 class StoredOffsets(Protocol):
-    """How far queues reach, whatever readers may know."""
+    """Ends of queues, including messages that readers may not see yet."""
 
     def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
 
@@ -71,7 +71,7 @@ def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffs
     """One page: open transactions first, the oldest first, then ids without one in the order of their names.
 
     Raises:
-        UsageError: The page asked for is empty, too large, or before the first.
+        UsageError: The page is empty, too large, or before the first.
     """
     if not 1 <= query.count <= PAGE_MAX or query.start < 0:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")

@@ -1,4 +1,4 @@
-"""Answers questions that only a running broker can: messages sent, topics created, its administration."""
+"""Handlers of questions that only a running broker can answer: messages sent, topics created, administration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from broker_core.worker.transactions import Transactions, end_as_chosen, half_of
 
 
 class ConsoleEngine(Protocol):
-    """What is needed of `broker_core.engine.broker.embedded.EmbeddedBroker`."""
+    """The part of `broker_core.engine.broker.embedded.EmbeddedBroker` that is used here."""
 
     async def put_from_console(
         self, topic: str, queue_id: int, body: bytes, properties: Mapping[str, str], flag: int = 0

@@ -1,6 +1,6 @@
-"""What the worker needs of the engine to show it: the parts that sampling and queries read.
+"""The parts of the engine that sampling and queries read.
 
-`broker_core.engine.broker.embedded.EmbeddedBroker` has them; tests give their own.
+`broker_core.engine.broker.embedded.EmbeddedBroker` has them; tests supply their own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from broker_core.worker.transactions import Transactions
 
 
 class StoreFigures(Protocol):
-    """Reading side of `broker_core.engine.store.message_store.MessageStore`, as far as figures go."""
+    """Figures that `broker_core.engine.store.message_store.MessageStore` reports."""
 
     @property
     def read_only(self) -> bool: ...

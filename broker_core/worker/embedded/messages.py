@@ -1,7 +1,7 @@
 """Answers questions about the messages of the store: pages of queues, single messages, fields, lives.
 
-Messages are read on a thread in small batches, so that a producer waits for a batch at most. A question that was given up ends
-at the next one.
+A thread reads messages in small batches, so that a producer waits for one batch at most. A cancelled question ends after the
+present batch.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _T = TypeVar("_T")
 
 
 class MessageStoreReader(StoreReader, LifelineStore, Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` that is used here."""
 
 
 class MessageEngine(Protocol):
-    """What is needed of the engine."""
+    """The part of the engine that is used here."""
 
     @property
     def store(self) -> MessageStoreReader: ...
@@ -82,7 +82,7 @@ class StoredMessages:
         self._run = run
 
     def handlers(self) -> list[Handler]:
-        """Those of stored messages."""
+        """The handlers of stored messages."""
         return [
             *message_handlers(self._view),
             BrowseQueue.answered_by(self._browse),

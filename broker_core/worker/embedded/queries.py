@@ -41,22 +41,22 @@ _T = TypeVar("_T")
 
 
 class QueryStore(StoreFigures, MessageStoreReader, HistoryStore, SearchStore, MeasuredStore, InsideStore, Protocol):
-    """What handlers need of the store."""
+    """The part of the store that handlers use."""
 
 
 class QueryEngine(EngineView, ConnectionEngine, Protocol):
-    """What handlers need of the engine."""
+    """The part of the engine that handlers use."""
 
     @property
     def store(self) -> QueryStore: ...
 
 
 class Queries:
-    """Answers questions about one engine. To be called on the engine's loop.
+    """Answers questions about one engine, on its loop.
 
     Args:
-        engine: What they are about.
-        console: The broker that runs; None: the store is only read.
+        engine: The engine.
+        console: The running broker; None: the store is only read.
         shut_down: Called for the command to stop.
         history: Of the figures; None: none is kept.
         read_only: Whether to refuse questions that act.

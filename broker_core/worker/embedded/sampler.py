@@ -1,7 +1,7 @@
 """Reads the engine's figures into catalogs and snapshots, cheaply enough to do it ten times a second beside the traffic.
 
-It runs on the engine's loop, between requests, so its cost is what counts: only queues of topics that were written to are
-read again (the rest in turns), positions in turns, the disk once a second.
+It runs on the engine's loop, between requests. Each snapshot therefore reads only queues of topics that were written to (the
+rest in turns), positions in turns, and the disk once a second.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from broker_core.worker.transactions import transaction_totals
 logger = logging.getLogger(__name__)
 
 INVENTORY_STEP_MS = 500
-"""Least time between two looks at which topics, queues and groups there are."""
+"""Least time between two looks at the tables of topics, queues and groups."""
 DISK_STEP_MS = 1_000
 QUEUES_IN_TURN = 256
 """Queues read again in each snapshot, whether their topic was written to or not."""
 POSITIONS_IN_TURN = 1_000
-"""Positions read again in each snapshot; 8,000 of them are read within a second then, instead of holding up a put."""
+"""Positions read again in each snapshot: 8,000 within a second, without holding up a put."""
 STORE_TIMES_IN_TURN = 256
-"""Messages looked at for their time in one snapshot."""
+"""Messages whose store time one snapshot reads."""
 
 _UNKNOWN = -1
 
@@ -72,7 +72,7 @@ class Sampler:
         self._positions = _PositionColumns(engine, self._inventory)
 
     def catalog(self) -> Catalog | None:
-        """The set of things to measure, if it is not the one told last."""
+        """The set of things to measure, if it differs from the one returned last."""
         now_ms = self._clock()
         if abs(now_ms - self._looked_ms) >= INVENTORY_STEP_MS:
             self._looked_ms = now_ms
@@ -83,7 +83,7 @@ class Sampler:
         return self._inventory.catalog
 
     def snapshot(self) -> Snapshot:
-        """Figures of this moment, for the catalog told last."""
+        """Figures of this moment, for the catalog returned last."""
         now_ms = self._clock()
         if abs(now_ms - self._disk_ms) >= DISK_STEP_MS:
             self._disk_ms = now_ms
@@ -106,14 +106,14 @@ class Sampler:
         )
 
     def events(self) -> list[Occurred]:
-        """What happened since the last call, in order."""
+        """Events since the last call, in order."""
         events, self._events = self._events, []
         now_ms = self._clock()
         aside = [Occurred("message_set_aside", text, now_ms, topic) for topic, text in self._engine.set_aside.take()]
         return [*events, *aside, *map(action_event, self._engine.journal.take_untold())]
 
     def subscriptions(self) -> Subscriptions:
-        """What groups with members want; the same object as long as nothing changes."""
+        """Subscriptions of groups with members; the same object as long as nothing changes."""
         return self._subscriptions
 
     # ---- inventory and events ----
@@ -156,7 +156,7 @@ class Sampler:
         try:
             self._stats = self._engine.store.stats()
         except StoreError as error:
-            # The figures are unknown then; the broker goes on as long as it can write.
+            # The figures are unknown then; the broker continues as long as it can write.
             if self._stats is not None:
                 logger.warning("%s", error)
             self._stats = None
@@ -258,7 +258,7 @@ class _QueueColumns:
 
 
 class _PositionColumns:
-    """Consumers' offsets in the queues of an inventory, in its order. Of very many, some are read for each snapshot."""
+    """Consumers' offsets in the queues of an inventory, in its order. Of very many, each snapshot reads some."""
 
     def __init__(self, engine: EngineView, inventory: Inventory) -> None:
         self._engine = engine
@@ -296,7 +296,7 @@ class _PositionColumns:
         return columns, list(numbers)[1:]
 
     def _look_up_time(self, row: int, queue_row: int, queues: _QueueColumns) -> int:
-        """Find out how old the next message of a position is; returns how many messages were read for it."""
+        """Read the store time of the next message of a position; returns how many messages were read."""
         offset = self._offset[row]
         if offset < 0 or offset >= queues.high[queue_row]:
             self._next_ms[row] = self._next_at[row] = _UNKNOWN
@@ -311,7 +311,7 @@ class _PositionColumns:
 
 
 def _signature(engine: EngineView) -> tuple[object, ...]:
-    """Changes whenever the set of topics, queues, groups or positions may have changed."""
+    """A value that changes whenever the set of topics, queues, groups or positions may have changed."""
     return (
         engine.topics.version,
         len(engine.topics),
@@ -323,7 +323,7 @@ def _signature(engine: EngineView) -> tuple[object, ...]:
 
 
 def _store_totals(stats: StoreStats | None) -> dict[str, float]:
-    """Figures of the store; without them the names are left out, which is read as unknown."""
+    """Figures of the store; without ``stats`` the names are left out, which means unknown."""
     if stats is None:
         return {}
     return {

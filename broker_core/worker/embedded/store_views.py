@@ -1,4 +1,4 @@
-"""The store from inside, as the window shows it, and figures of its syncs for snapshots."""
+"""The window's view of the store from inside, and figures of its syncs for snapshots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLUSH_WINDOW_SECONDS = 10.0
 
 
 class InsideStore(Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` that is used here."""
 
     @property
     def config(self) -> StoreConfig: ...
@@ -31,7 +31,7 @@ class InsideStore(Protocol):
 
 
 def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
-    """Handlers that look on a thread."""
+    """Handlers that read the store on a thread."""
 
     async def read(_query: ReadStore) -> StorePicture:
         return await run(lambda: store_picture(store, now_ms=wall_clock_ms()))
@@ -40,11 +40,7 @@ def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
 
 
 def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
-    """Everything that is told of a store; on a thread, as it looks at files.
-
-    Raises:
-        StoreError: A file or the disk cannot be looked at.
-    """
+    """All figures of a store; on a thread, because it reads files. Raises `StoreError` where file or disk cannot be read."""
     inside, stats, config = store.inside(), store.stats(), store.config
     now_s = time.monotonic()
     return StorePicture(
@@ -95,7 +91,7 @@ def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
 
 
 def longest_flush_ms(runs: list[FlushRun], now_s: float) -> float:
-    """The longest sync of the last `FLUSH_WINDOW_SECONDS`, NaN when there was none. ``runs`` is in the order of time."""
+    """The longest sync of the last `FLUSH_WINDOW_SECONDS` in ms, NaN without one. ``runs`` is in the order of time."""
     longest = math.nan
     for run in reversed(runs):
         if run.ended_s < now_s - FLUSH_WINDOW_SECONDS:

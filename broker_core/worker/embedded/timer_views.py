@@ -1,4 +1,4 @@
-"""Timers as the window shows them: figures for snapshots, pages, actions."""
+"""The window's view of timers: figures for snapshots, pages, actions."""
 
 from __future__ import annotations
 
@@ -55,17 +55,13 @@ def forecast(console: TimerConsole) -> TimerForecast:
 
 
 def first_step(console: TimerConsole, query: ListTimers) -> TimerPage:
-    """The page of a query, on the broker's loop.
-
-    Raises:
-        UsageError: The count is out of range.
-    """
+    """The page of a query, on the broker's loop. Raises `UsageError` for a count out of range."""
     start = TimerPlace(query.slot_ms, query.position) if query.slot_ms > 0 else None
     return console.page(start, query.count, topic=query.topic)
 
 
 def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) -> PendingTimers:
-    """Put a page into columns."""
+    """The columns of a page."""
     rows: list[tuple[PendingTimer, TimerSummary]] = [
         (timer, summary or _UNREADABLE) for timer, summary in zip(page.timers, summaries, strict=True)
     ]
@@ -92,7 +88,7 @@ async def act_on_timers(console: TimerConsole, command: ActOnTimers) -> TimersAc
 
     Raises:
         UsageError: There is no such action, or the time cannot be kept.
-        StoreError: The store or the disk does not take it.
+        StoreError: The store or the disk refuses it.
     """
     if len(command.slot_ms) != len(command.position):
         raise BugError(f"{len(command.slot_ms)} slots came with {len(command.position)} positions")

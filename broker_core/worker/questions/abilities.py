@@ -1,4 +1,4 @@
-"""What a cluster may or may not be able to do, as `Catalog.cannot` and ``Catalog.broker_cannot`` name it."""
+"""Abilities that a cluster may lack, as `Catalog.cannot` and ``Catalog.broker_cannot`` name them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class Ability(StrEnum):
-    """Something that not every cluster, or not everybody outside of it, can do."""
+    """An ability that some clusters, or all clients from outside, lack."""
 
     TIMERS = "timers"
-    """Messages with a time of their own (5.0 and later)."""
+    """Timer messages (5.0 and later)."""
     SQL_FILTERS = "sql_filters"
     """Subscriptions by SQL92."""
     POP = "pop"
@@ -26,4 +26,4 @@ class Ability(StrEnum):
     CHANGE_WAITING = "change_waiting"
     """Delayed messages and timers delivered, moved or cancelled by hand."""
     CLOSE_CONNECTIONS = "close_connections"
-    """Connections of clients ended by hand."""
+    """Connections of clients closed by hand."""

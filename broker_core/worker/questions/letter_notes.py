@@ -22,7 +22,7 @@ class LetterNotePage:
     mark: list[str]
     text: list[str]
     topic: list[str]
-    """Where it was sent again; empty: it was not."""
+    """Destination of the resend; empty without one."""
     queue_id: list[int]
     queue_offset: list[int]
     at_ms: list[int]
@@ -38,8 +38,8 @@ class ReadLetterNotes(Question[LetterNotePage]):
     """Notes on dead letters and on all groups.
 
     Attributes:
-        message_ids: Offset message ids of up to `LETTERS_ASKED_MAX` dead letters, as in the questions below. Those without a
-            note are not in the answer.
+        message_ids: Offset message ids of up to `LETTERS_ASKED_MAX` dead letters, as in the questions below. The answer leaves
+            out those without a note.
     """
 
     message_ids: list[str]
@@ -75,7 +75,7 @@ class NoteResends(Question[Done]):
 
 @question(acts=False)
 class NoteGroup(Question[Done]):
-    """Write the text on a whole group; an empty one removes it."""
+    """Write a text on a whole group; an empty one removes it."""
 
     group: str
     text: str

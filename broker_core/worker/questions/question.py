@@ -1,4 +1,4 @@
-"""What a question of the window is: a frozen dataclass that names the type of its answer and says whether it acts.
+"""A question of the window: a frozen dataclass that names the type of its answer and says whether it acts.
 
 A question travels under the name of its class (`broker_core.worker.channel.codec`). A handler answers it in the worker
 (`broker_core.worker.handlers`).
@@ -20,7 +20,7 @@ _Kind = TypeVar("_Kind", bound="Question[Any]")
 
 
 class Handler(NamedTuple):
-    """What answers a question; `Question.answered_by` makes it, so that the types of both are checked."""
+    """The function that answers a question; `Question.answered_by` makes it, so that the types of both are checked."""
 
     question: type[Question[Any]]
     answer: Callable[[Any], Awaitable[object]]
@@ -38,16 +38,12 @@ class Question(Generic[_Answer_co]):
 
     @property
     def acts(self) -> bool:
-        """Whether it may change something. A read-only connection refuses it then, at both of its ends."""
+        """Whether it may change something: then a read-only connection refuses it, at both of its ends."""
         return type(self).acts_when(self)
 
     @classmethod
     def answered_by(cls, answer: Callable[[Self], Awaitable[_Answer_co]]) -> Handler:
-        """The handler that answers with a function.
-
-        Args:
-            answer: Called on the loop; raises an `OrbitError` when the question cannot be answered.
-        """
+        """The handler that answers with a function, called on the loop; it raises an `OrbitError` where it cannot answer."""
         return Handler(cls, answer)
 
 
@@ -79,7 +75,7 @@ def question(*, acts: bool | Callable[[Any], bool]) -> Callable[[type[_Kind]], t
 
 
 def read_only_refusal(asked: Question[Any]) -> ReadOnlyConnectionError:
-    """Why a question that acts is refused on a read-only connection."""
+    """The error for a question that acts on a read-only connection."""
     return ReadOnlyConnectionError(
         f"this connection is read-only: {type(asked).__name__} was not carried out and nothing has changed; "
         "open the cluster without the read-only mark to act on it"
