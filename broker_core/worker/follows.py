@@ -90,11 +90,8 @@ class _Batch:
 class Follows:
     """The live tails of a worker. To be called on the engine's loop.
 
-    Args:
-        store: What is followed.
-        clock: Milliseconds since the epoch, for times like ``-15m``.
-        pace_seconds: Between two looks.
-        hold_seconds: How long a question waits for an answer that is not empty.
+    A question waits ``hold_seconds`` for an answer that is not empty; ``pace_seconds`` lie between two looks. ``clock`` returns
+    ms since the epoch, for times like ``-15m``.
     """
 
     def __init__(

@@ -21,13 +21,8 @@ class Run(Protocol):
 class Handlers:
     """Answers questions, each by its handler. On one event loop.
 
-    Args:
-        handlers: One for each question that can be answered.
-        refusal: The error for a question without a handler.
-        read_only: Whether to refuse questions that act.
-
-    Raises:
-        BugError: A question has two handlers.
+    ``refusal`` makes the error for a question without a handler; ``read_only`` refuses questions that act. Raises `BugError`
+    where a question has two handlers.
     """
 
     def __init__(

@@ -66,13 +66,7 @@ class HistoryService(Protocol):
 
 
 def history_handlers(history: HistoryService | None, *, run: Run, missing: str) -> list[Handler]:
-    """Handlers of everything that a history answers.
-
-    Args:
-        history: None: none is kept.
-        run: Runs a function on a thread.
-        missing: Why none is kept.
-    """
+    """Handlers of everything that a history answers; without one ``missing`` is the reason."""
 
     async def answer(query: HistoryQuery) -> HistoryAnswer:
         if history is None:
@@ -111,11 +105,7 @@ class Figures(Protocol):
 class FigureFeed:
     """Passes figures to the window when it has read the ones before, and to the history once a second in any case.
 
-    Args:
-        figures: Their source.
-        send: To the window.
-        history: Where they are recorded; None: nowhere.
-        clock: ms since the epoch.
+    ``history`` is None where none is kept.
     """
 
     def __init__(
@@ -173,15 +163,7 @@ class FigureFeed:
 
 
 class LateHistory:
-    """A history that opens a moment later, on a thread; it gets the samples taken before.
-
-    Args:
-        open_history: Opens it; may take long.
-        store: Directory of the store.
-        started_ms: Since when the broker runs.
-        cluster: The name of the recorded cluster.
-        delay_seconds: Time before the opening.
-    """
+    """A history that opens after ``delay_seconds``, on a thread; it gets the samples taken before."""
 
     def __init__(
         self,

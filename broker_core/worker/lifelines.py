@@ -49,19 +49,8 @@ async def read_lifeline(
 ) -> Lifeline:
     """Everything known of the message at a place of the commit log, and of its resends.
 
-    To be called on the engine's loop.
-
-    Args:
-        physical_offset: Where its record, or any copy of it, begins.
-        store: Holds the records.
-        offsets: Of all groups.
-        history: Of the offsets; None: none is kept.
-        run: Runs a function on a thread.
-        now_ms: End of the history.
-        reach: How far the store is searched.
-
-    Raises:
-        UsageError: No message starts there.
+    To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``. Raises `UsageError` where
+    no message starts at the place.
     """
     family = await run(partial(gather_family, store, physical_offset, reach))
     positions = positions_of(offsets, family.places)

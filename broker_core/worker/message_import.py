@@ -25,9 +25,7 @@ def read_imports(paths: Sequence[Path], template: SendMessage) -> list[SendMessa
     required column is a body: ``body`` in Base64, or ``bodyText`` as text. Any other file is one body. ``template`` has the
     topic of rows without one, and all but the body for whole files.
 
-    Raises:
-        UsageError: A file cannot be read, or there is more than can be held.
-        CodecError: A row is no message; the text names it.
+    Raises `UsageError` for an unreadable file, or more than can be held; `CodecError` names a row that is no message.
     """
     found: list[SendMessage] = []
     body_bytes = 0

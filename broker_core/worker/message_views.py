@@ -168,9 +168,7 @@ def record_of(store: StoreReader, physical_offset: int) -> memoryview:
 def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
     """The message that an offset message id names.
 
-    Raises:
-        CodecError: It is no such id.
-        UsageError: No message starts there, or another broker than the id names stored it.
+    Raises `CodecError` for any other text, `UsageError` where no message starts, or another broker than the id names stored it.
     """
     host, offset = parse_offset_message_id(message_id)
     detail = detail_of(record_of(store, offset))

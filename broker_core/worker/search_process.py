@@ -37,16 +37,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SearchOrder:
-    """What to search for, and where.
-
-    Attributes:
-        root: Store directory.
-        filter: In the filter language.
-        now_ms: Base of times like ``-15m``.
-        limit: Hits after which it stops; None for all.
-        plan: What is searched.
-        body_starts: Whether the hits have the beginnings of their bodies.
-    """
+    """What to search for, and where. Times like ``-15m`` count from ``now_ms``; ``limit`` is None for all hits."""
 
     root: Path
     filter: str
@@ -143,12 +134,7 @@ def main(_argv: list[str]) -> int:
 
 
 def run_search_process(given: int, taken: int) -> int:
-    """The search process: read an order, then search a moment for each frame that follows, until the input ends.
-
-    Args:
-        given: Descriptor of its input.
-        taken: Descriptor for the hits.
-    """
+    """The search process: read an order, then search a moment for each frame that follows, until the input ends."""
     turns: SearchTurns | None = None
     try:
         for payload in _payloads(given):

@@ -22,10 +22,7 @@ HITS_ENOUGH = 256
 class SearchTurns:
     """Continues one search. To be used by one thread at a time; any thread may call `cancel`.
 
-    Args:
-        search: Not begun.
-        body_starts: Whether the hits have the beginnings of their bodies.
-        breathe: Gives others their turn; None where nothing else runs.
+    ``breathe`` gives others their turn; None where nothing else runs.
     """
 
     def __init__(self, search: StoreSearch, *, body_starts: bool, breathe: Breather | None = None) -> None:
@@ -69,12 +66,7 @@ def search_hits(
 ) -> SearchHits:
     """The columns of a moment of search.
 
-    Args:
-        search_id: Of the search.
-        found: Topics and heads.
-        outcome: Of the whole search, once it is over.
-        last: Scanned, total and found so far.
-        body_starts: Whether the hits have the beginnings of their bodies.
+    ``outcome`` is that of the whole search, once it is over; ``last`` are the messages scanned, total and found so far.
     """
     heads = [head for _, head in found]
     scanned, total, count = last

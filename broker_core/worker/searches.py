@@ -66,12 +66,7 @@ class Turns(Protocol):
 
 
 class Searches:
-    """The searches of a worker. To be called on the engine's loop.
-
-    Args:
-        store: What is searched.
-        clock: Milliseconds since the epoch, for times like ``-15m``.
-    """
+    """The searches of a worker, on the engine's loop. ``clock`` returns ms since the epoch, for times like ``-15m``."""
 
     def __init__(self, store: SearchStore, *, clock: Callable[[], int]) -> None:
         self._store = store

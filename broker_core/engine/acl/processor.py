@@ -27,12 +27,7 @@ class Asker(Protocol):
 
 
 class AccessProcessor:
-    """Serves changes and reads of accounts and white addresses.
-
-    Args:
-        accounts: None with access control off.
-        identity: ``brokerName``, ``brokerAddr`` and ``clusterName`` for answers.
-    """
+    """Serves changes and reads of accounts and white addresses; ``accounts`` is None with access control off."""
 
     def __init__(self, accounts: AccountFile | None, identity: dict[str, str]) -> None:
         self._accounts = accounts

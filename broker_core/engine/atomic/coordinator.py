@@ -53,12 +53,7 @@ class StateLog(Protocol):
 class Coordinator:
     """Serves requests of producers.
 
-    Args:
-        state: As read from the log.
-        log: Stores state records.
-        clock: Time in ms.
-        is_atomic: Whether a topic takes part in atomic transactions.
-        decided: Called with the queues that readers may continue, and the consumer positions to set.
+    ``decided`` is called with the queues that readers may continue, and the consumer positions to set.
     """
 
     def __init__(
@@ -167,20 +162,10 @@ class Coordinator:
     def admit(
         self, name: str | None, identity: Identity, queue: QueueKey, base_sequence: int, messages: int
     ) -> StoredBatch | None:
-        """Check messages before they are stored.
+        """Check messages before they are stored: None when they are to be stored, their place when they were stored already.
 
-        Args:
-            name: The transactional id; None for a producer that is idempotent only.
-            identity: As the producer sent it.
-            queue: Their destination.
-            base_sequence: Sequence number of the first in this queue.
-            messages: Their number.
-
-        Returns:
-            None when they are to be stored; their place when they were stored already.
-
-        Raises:
-            AtomicRefusedError: They may not be stored.
+        ``name`` is None for a producer that is idempotent only; ``base_sequence`` is the number of the first message in this
+        queue. Raises `AtomicRefusedError` where they may not be stored.
         """
         if name is not None:
             entry = self._entry(name, identity)

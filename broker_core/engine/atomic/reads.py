@@ -1,5 +1,3 @@
-"""The readers' view of queues in atomic transactions: decided messages only (Source: docs/spec/kafka.md §3.5)."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,11 +11,9 @@ _EVERYTHING = 1 << 62
 
 
 class CommittedReads:
-    """The committed view of a store: `broker_core.engine.store.visibility.Visibility`.
+    """The readers' view of a store, decided messages only: `broker_core.engine.store.visibility.Visibility`.
 
-    Args:
-        state: Open and aborted messages.
-        is_atomic: Whether a topic takes part.
+    Source: docs/spec/kafka.md §3.5.
     """
 
     def __init__(self, state: AtomicState, is_atomic: Callable[[str], bool]) -> None:

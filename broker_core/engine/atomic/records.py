@@ -72,9 +72,7 @@ class DecisionRecord:
 class CutRecord:
     """A crash left only the beginning of a batch, which was never acknowledged; its producer sends it again.
 
-    Attributes:
-        first: Offset of the batch's first message.
-        messages: How many of them are there.
+    ``messages`` of the batch are there, from the offset ``first`` on.
     """
 
     queue: QueueKey

@@ -12,13 +12,7 @@ from broker_core.protocol.atomic import BATCHES_REMEMBERED, SEQUENCE_MASK, Atomi
 
 
 class StoredBatch(NamedTuple):
-    """One request that was stored.
-
-    Attributes:
-        base_sequence: Sequence of its first message.
-        offset: Queue offset of its first message.
-        physical: Where its first message lies in the commit log.
-    """
+    """One request that was stored: sequence, queue offset and position in the commit log of its first message."""
 
     base_sequence: int
     messages: int
@@ -32,12 +26,7 @@ class StoredBatch(NamedTuple):
 
 
 class SequenceWindow:
-    """The latest requests of one producer in one queue.
-
-    Attributes:
-        epoch: The epoch of `batches`.
-        batches: The last five requests, oldest first.
-    """
+    """The latest requests of one producer in one queue: the last five of ``epoch``, oldest first."""
 
     __slots__ = ("batches", "epoch")
 
@@ -60,13 +49,9 @@ class QueueSequences:
         self.windows: dict[int, SequenceWindow] = {}
 
     def check(self, identity: Identity, base_sequence: int, messages: int, *, transactional: bool) -> StoredBatch | None:
-        """Check a request before it is stored.
+        """Check a request before it is stored: None when it is next, the batch that it repeats when it was stored already.
 
-        Returns:
-            None when it is next; the batch that it repeats when it was stored already.
-
-        Raises:
-            AtomicRefusedError: Its epoch is old or its sequence is not the next.
+        Raises `AtomicRefusedError` where its epoch is old or its sequence is not the next.
         """
         window = self.windows.get(identity.producer_id)
         if window is None:

@@ -1,5 +1,3 @@
-"""Requests of the name server: command in, answer out, no I/O (Source: docs/spec/remoting.md §2.7)."""
-
 from __future__ import annotations
 
 import zlib
@@ -31,13 +29,9 @@ _NO_ROUTE = (
 
 
 class NameServerProcessor:
-    """Answers every request of the name server.
+    """Answers every request of the name server, without I/O (Source: docs/spec/remoting.md §2.7).
 
-    Args:
-        routes: The route table.
-        kv: Configuration items.
-        clock: Time in ms since the epoch.
-        settings: The name server's own; by default those of a new one.
+    ``settings`` are those of a new one by default.
     """
 
     def __init__(

@@ -101,17 +101,10 @@ class RouteInfo:
         now_ms: int,
         silence_max_ms: int | None = None,
     ) -> Registered:
-        """Take a broker's table (Source: docs/spec/broker.md §1.2).
+        """Take a broker's table; for a slave the answer has the addresses of its master (Source: docs/spec/broker.md §1.2).
 
-        Topics missing from the table are kept, as 4.x does; tools delete routes by a request of their own.
-
-        Args:
-            identity: Of the broker.
-            registration: Its topics.
-            ha_address: From where its slaves copy.
-            connection: Of the request; the broker is dropped when it ends.
-            now_ms: Time.
-            silence_max_ms: Dropped when silent for longer; None for this table's own limit.
+        Topics missing from the table are kept, as 4.x does; tools delete routes by a request of their own. The broker is
+        dropped when ``connection`` ends, or after a silence of ``silence_max_ms`` (None: this table's own limit).
         """
         first = self._register_address(identity)
         known = self._live.get(identity.address)

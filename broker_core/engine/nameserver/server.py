@@ -95,12 +95,7 @@ class NameServer:
         return self._server.connections
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            PortInUseError: Another program listens on the port.
-            NetworkError: The address cannot be bound.
-        """
+        """Listen. Raises `PortInUseError`, or `NetworkError` where the address cannot be bound."""
         await self._server.start()
         self._schedule_scan()
 

@@ -54,15 +54,7 @@ Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
 
 
 class AtomicProcessor:
-    """Serves producers with atomic transactions.
-
-    Args:
-        state: Shared by the processors.
-        service: Decides.
-        send: Checks and stores messages as for any send.
-        topics: Checks and stores topics likewise.
-        durable: Holds answers back until their message is on disk; None answers at once.
-    """
+    """Serves producers with atomic transactions; ``durable`` is None where answers need not wait for the disk."""
 
     def __init__(
         self,

@@ -42,16 +42,8 @@ EXPIRY_TICKS = 3_600
 class AtomicService:
     """Owns the coordinator; `read_back` first, then `start`.
 
-    Args:
-        state: Shared by the processors.
-        durable: Reports when the log is on disk.
-        pull: Notified when messages become visible.
-        directory: The store's folder of configuration.
-        write_positions: Writes the present consumer positions to disk, with `_offsets_entry`.
-        journal: Of actions of a person.
-
-    Attributes:
-        coordinator: Serves producers.
+    ``pull`` is notified when messages become visible; ``directory`` is the store's folder of configuration; ``write_positions``
+    writes the present consumer positions to disk, with `_offsets_entry`.
     """
 
     coordinator: Coordinator

@@ -1,5 +1,3 @@
-"""The broker about itself: runtime figures (Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3)."""
-
 from __future__ import annotations
 
 import time
@@ -25,7 +23,7 @@ _PUT_TIMES = (
 
 
 class BrokerInfoProcessor:
-    """Serves GET_BROKER_RUNTIME_INFO."""
+    """Serves GET_BROKER_RUNTIME_INFO (Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3)."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state

@@ -28,10 +28,8 @@ LOCK_QUEUES_MAX = 100_000
 class ClientProcessor:
     """Serves HEART_BEAT, UNREGISTER_CLIENT, GET_CONSUMER_LIST_BY_GROUP, CHECK_CLIENT_CONFIG and the queue locks.
 
-    Args:
-        state: Shared by the processors.
-        filters: Gets the SQL92 filters of heartbeats.
-        group_changed: Called with a consumer group whose members or subscriptions changed.
+    ``filters`` gets the SQL92 filters of heartbeats; ``group_changed`` is called with a group whose members or subscriptions
+    changed.
     """
 
     def __init__(

@@ -1,5 +1,3 @@
-"""Request code → processor. Any other code answers REQUEST_CODE_NOT_SUPPORTED."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -49,8 +47,8 @@ class Dispatcher:
     Args:
         state: Shared by the processors.
         durable: Holds the answers to sends back until their message is on disk; None answers at once.
-        written: Holds the answers to administration back until their changes are on disk; None answers at once.
         memory_bytes: Distance to the end of the commit log within which a message counts as still in memory.
+        written: Holds the answers to administration back until their changes are on disk; None answers at once.
         accounts: None with access control off.
         group_changed: Called with a consumer group whose members or subscriptions changed.
         settings_changed: Called after a request changed settings.
@@ -61,15 +59,9 @@ class Dispatcher:
         rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
         settings: Changes live settings; needs `LiveSettings.load` once.
         maintenance: Deletes files on request; a service, to be stopped before the store.
-        info: Runtime figures; others may add theirs.
-        send: Also used for sends from the console.
         plain: Serves plain sends and pulls from their frames; not to be used where each request needs its account checked.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
-        clients: Notifies members of groups.
-        filters: SQL92 filters of consumer groups.
-        filter_servers: Their addresses, for registrations.
-        topics: Also used for topics made in the console.
     """
 
     def __init__(

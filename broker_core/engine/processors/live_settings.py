@@ -31,12 +31,7 @@ BLACK_LIST = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList", "
 
 
 class LiveSettings:
-    """Changes settings of a running broker.
-
-    Args:
-        state: Its ``config`` is replaced.
-        changed: Called after each change, e.g. to have the file written.
-    """
+    """Changes settings of a running broker: ``config`` of ``state``. ``changed`` is called after each change."""
 
     def __init__(self, state: BrokerState, *, changed: Callable[[], None] = lambda: None) -> None:
         self._state = state

@@ -18,9 +18,7 @@ from broker_core.protocol.message.record import read_head
 class OffsetProcessor:
     """Serves the offset requests, VIEW_MESSAGE_BY_ID and the dump of all consumer offsets.
 
-    Args:
-        state: Shared by the processors.
-        memory_bytes: Distance to the end of the commit log within which a message counts as still in memory.
+    A message within ``memory_bytes`` of the end of the commit log counts as still in memory.
     """
 
     def __init__(self, state: BrokerState, *, memory_bytes: int) -> None:

@@ -1,5 +1,3 @@
-"""Plain sends and pulls: frames in, by the codecs; typed requests to their processors."""
-
 from __future__ import annotations
 
 import logging
@@ -36,14 +34,7 @@ class PlainRequests:
         self._serve_pull = pulls.handle_plain
 
     def serve(self, peer: FramePeer, source: bytes, position: int, total: int) -> bool:
-        """Serve the request in a frame; False, without any effect, where no codec reads it.
-
-        Args:
-            peer: The sender, which gets the answer.
-            source: Holds the frame.
-            position: Of the frame's length.
-            total: That length.
-        """
+        """Serve the request in a frame with its length ``total`` at ``position``; False, without effect, if it is not plain."""
         if source.startswith(_STARTS, position + _HEADER_AT):
             pull = self._read_pull(source, position, total)
             if pull is not None:

@@ -1,5 +1,3 @@
-"""Admission of pulls: whether a consumer may read a queue, and which of its messages (Source: docs/spec/broker.md §5.1, §9)."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -23,7 +21,10 @@ _REMEMBERED_CHARS_MAX = 256
 
 
 class PullAdmission:
-    """Checks pulls before they are served; ``filters`` are the SQL92 filters of consumer groups."""
+    """Checks whether a consumer may read a queue, and which of its messages (Source: docs/spec/broker.md §5.1, §9).
+
+    ``filters`` are the SQL92 filters of consumer groups.
+    """
 
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
         self._state = state

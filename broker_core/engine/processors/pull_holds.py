@@ -31,7 +31,6 @@ class HeldPull:
         accepts: Test of a message's tags code; None lets everything pass.
         matches: Test of a message's record, after ``accepts``; None lets everything pass.
         filter_bytes: Memory of its tests, if the request brought them.
-        request: For its owner's answer.
     """
 
     peer: Peer
@@ -51,12 +50,7 @@ class HeldPull:
 
 
 class PullHolds:
-    """Held pulls by queue and by connection.
-
-    Args:
-        holds_max: Bound on all of them together.
-        bytes_per_peer_max: Bound on the memory of those of one connection.
-    """
+    """Held pulls by queue and by connection; bounded together by number, and for each connection by memory."""
 
     def __init__(self, *, holds_max: int = HOLDS_MAX, bytes_per_peer_max: int = HELD_BYTES_PER_PEER_MAX) -> None:
         self._holds_max = holds_max
@@ -93,12 +87,7 @@ class PullHolds:
     ) -> list[HeldPull]:
         """Release the pulls that a new message is for. Called for every message: costs one lookup when none is held.
 
-        Args:
-            topic: Of the message.
-            queue_id: Of the message.
-            queue_offset: Of the message.
-            tags_code: Of the message.
-            record: Returns its record, called only where a pull must see it; without one the pull is released.
+        ``record`` returns the message's record, called only where a pull must see it; without one the pull is released.
         """
         held = self._queues.get((topic, queue_id))
         if held is None:

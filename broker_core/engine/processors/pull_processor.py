@@ -1,5 +1,3 @@
-"""Pulls: checks, reading, holding until a message arrives (Source: docs/spec/broker.md §5, docs/spec/remoting.md §2.2.3)."""
-
 from __future__ import annotations
 
 import asyncio
@@ -61,15 +59,10 @@ class _Pull(NamedTuple):
 
 
 class PullProcessor:
-    """Serves PULL_MESSAGE and LITE_PULL_MESSAGE.
+    """Serves PULL_MESSAGE and LITE_PULL_MESSAGE (Source: docs/spec/broker.md §5, docs/spec/remoting.md §2.2.3).
 
     Register `arrived` as arrival listener of the store: it runs inside of the put, so a held pull is answered in the same turn
     of the loop in which its message was stored. Call `tick` once a second.
-
-    Attributes:
-        holds: Held pulls.
-        terms: Reads the terms of pulls.
-        admission: Checks them.
     """
 
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:

@@ -24,16 +24,7 @@ TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutDraft:
-    """The part of a message that decides its place in the store.
-
-    Attributes:
-        topic: Its destination; a rewrite changes it to the internal topic.
-        queue_id: Likewise.
-        properties: As they will be stored.
-        sys_flag: As it will be stored.
-        reconsume_times: How often its consumption failed.
-        is_batch: Whether its body holds several messages.
-    """
+    """The part of a message that decides its place in the store; a rewrite changes topic and queue to the internal ones."""
 
     topic: str
     queue_id: int
@@ -47,15 +38,7 @@ Rewrite = Callable[[PutDraft], PutDraft]
 
 
 class PutRewrites:
-    """The rewrites of one broker.
-
-    Args:
-        levels: The delay levels of the store.
-
-    Attributes:
-        half: Rewrites drafts of half messages; the transaction service replaces it.
-        timer: Rewrites drafts with a TIMER property; the timer service replaces it.
-    """
+    """The rewrites of one broker. The transaction service replaces ``half``, the timer service ``timer``."""
 
     def __init__(self, levels: DelayLevels) -> None:
         self._levels = levels

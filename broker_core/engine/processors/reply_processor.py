@@ -41,14 +41,9 @@ class _Reply:
 
 
 class ReplyProcessor:
-    """Serves SEND_REPLY_MESSAGE and SEND_REPLY_MESSAGE_V2.
+    """Serves SEND_REPLY_MESSAGE and SEND_REPLY_MESSAGE_V2; ``durable`` is None where answers need not wait for the disk.
 
     The answer says whether the producer accepted the reply; it is stored either way, unless ``storeReplyMessageEnable`` is off.
-
-    Args:
-        state: Shared by the processors.
-        send: Checks and stores, as for any other message.
-        durable: Holds answers back until their message is on disk; None answers at once.
     """
 
     def __init__(self, state: BrokerState, send: SendProcessor, durable: DurableAnswers | None) -> None:

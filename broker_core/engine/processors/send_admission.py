@@ -52,13 +52,8 @@ class SendTarget(NamedTuple):
 class SendAdmission:
     """Checks sends, in the order that decides which code a client sees.
 
-    Args:
-        state: Shared by the processors.
-        rewrites: Where delayed and half messages are stored.
-        choose: Picks a number below its argument, for requests that leave the queue to the broker.
-
-    Attributes:
-        reserved: Properties that only the broker writes.
+    ``choose`` picks a number below its argument, for requests that leave the queue to the broker. ``reserved`` are properties
+    that only the broker writes.
     """
 
     def __init__(self, state: BrokerState, rewrites: PutRewrites, *, choose: Callable[[int], int] = random.randrange) -> None:
@@ -180,9 +175,7 @@ def without_property(text: str, name: str) -> str:
 def check_batch(body: bytes | bytearray | memoryview, reserved: tuple[str, ...]) -> None:
     """Refuse members that a batch may not have; decodes them only when a forbidden name occurs at all.
 
-    Raises:
-        RequestRefusedError: A member has a forbidden property.
-        CodecError: It is no batch.
+    Raises `RequestRefusedError` for a forbidden property of a member, `CodecError` where the body is no batch.
     """
     data = bytes(body)
     forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *TIMER_PROPERTIES, *reserved)

@@ -48,13 +48,9 @@ class _SendBack:
 
 
 class SendBackProcessor:
-    """Serves CONSUMER_SEND_MSG_BACK.
+    """Serves CONSUMER_SEND_MSG_BACK; ``durable`` is None where answers need not wait for the disk (ASYNC_FLUSH).
 
-    Args:
-        state: Shared by the processors.
-        durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
-        rewrites: Sends retries to the queues of their delay levels.
-        choose: Picks a number below its argument: the retry queue.
+    ``choose`` picks a number below its argument: the retry queue.
     """
 
     def __init__(

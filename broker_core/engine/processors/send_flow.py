@@ -25,10 +25,8 @@ Defer = Callable[[Callable[[], None]], object]
 class SendFlow:
     """Decides before each send whether it is still served.
 
-    Args:
-        state: Shared by the processors.
-        defer: Reports the end of a turn; None for no flow control, e.g. without a loop.
-        worked: Processor time of the loop's thread, in seconds.
+    ``defer`` reports the end of a turn; None for no flow control, e.g. without a loop. ``worked`` returns the processor time of
+    the loop's thread in seconds.
     """
 
     def __init__(self, state: BrokerState, defer: Defer | None, *, worked: Callable[[], float] = time.thread_time) -> None:

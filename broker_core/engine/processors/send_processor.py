@@ -45,18 +45,9 @@ _TOO_LARGE = PutResult(PutStatus.MESSAGE_ILLEGAL)
 
 
 class SendProcessor:
-    """Serves SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE.
+    """Serves SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE; ``durable`` is None with ASYNC_FLUSH.
 
-    Args:
-        state: Shared by the processors.
-        durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
-        rewrites: Where delayed and half messages are stored.
-        choose: Picks a number below its argument, for requests that leave the queue to the broker.
-        defer: For flow control; see `SendFlow`.
-
-    Attributes:
-        admission: Checks sends.
-        store_host: Address of the broker, as records hold it.
+    ``choose`` picks a number below its argument, for requests that leave the queue to the broker; ``defer`` is for `SendFlow`.
     """
 
     def __init__(
@@ -184,12 +175,7 @@ class SendProcessor:
     def put(
         self, header: SendHeader, target: SendTarget, body: bytes | bytearray | memoryview, born_host: HostAddress
     ) -> PutResult:
-        """Put an admitted message, and count it.
-
-        Raises:
-            RequestRefusedError: The store refuses it; or as `store`.
-            CodecError: As `store`.
-        """
+        """Put an admitted message, and count it. Raises `RequestRefusedError` where the store refuses it; else as `store`."""
         result = self.store(header, target, body, born_host)
         if result.status is not _PUT_OK:
             raise RequestRefusedError(self.put_remark(result), code=_CODES[result.status])

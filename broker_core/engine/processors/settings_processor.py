@@ -1,5 +1,3 @@
-"""The broker's settings over the network: reading all, changing some (Source: docs/spec/remoting.md §2.5.2)."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -36,7 +34,7 @@ _FIXED = {
 
 
 class SettingsProcessor:
-    """Serves GET_BROKER_CONFIG and UPDATE_BROKER_CONFIG."""
+    """Serves GET_BROKER_CONFIG and UPDATE_BROKER_CONFIG (Source: docs/spec/remoting.md §2.5.2)."""
 
     def __init__(self, state: BrokerState, settings: LiveSettings) -> None:
         self._state = state

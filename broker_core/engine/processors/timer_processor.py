@@ -47,17 +47,9 @@ _CODES = {
 
 
 class TimerMessages:
-    """Timer messages of one broker: a service, a rewrite and a request.
+    """Timer messages of one broker: a service, a rewrite and a request, both for ``dispatcher``.
 
-    Args:
-        state: Shared by the processors.
-        dispatcher: Gets the timer rewrite and RECALL_MESSAGE.
-        files: For the precision file.
-        journal: Of actions from the console.
-        choose: Picks a number below its argument.
-
-    Attributes:
-        service: Delivers.
+    ``journal`` records actions from the console; ``choose`` picks a number below its argument.
     """
 
     def __init__(

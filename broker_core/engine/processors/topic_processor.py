@@ -1,5 +1,3 @@
-"""Administration of topics (Source: docs/spec/remoting.md §2.5.1, docs/spec/broker.md §15.8)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -26,7 +24,10 @@ _PERMISSIONS = range(16)
 
 
 class TopicProcessor:
-    """Serves creation, change, deletion, listing and statistics of topics."""
+    """Serves creation, change, deletion, listing and statistics of topics.
+
+    Source: docs/spec/remoting.md §2.5.1, docs/spec/broker.md §15.8.
+    """
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state

@@ -1,5 +1,3 @@
-"""Actions of a person on transactions from the console. Recorded before they are done; failures are recorded as well."""
-
 from __future__ import annotations
 
 from broker_core.engine.tables.action_journal import ActionJournal
@@ -10,12 +8,7 @@ from broker_core.protocol.codes import ResponseCode
 
 
 class TransactionActions:
-    """Commit, roll back, check now, resume.
-
-    Args:
-        engine: Carries them out.
-        journal: Records them.
-    """
+    """Commit, roll back, check now, resume, by a person. Recorded before they are done; failures are recorded as well."""
 
     def __init__(self, engine: TransactionEngine, journal: ActionJournal) -> None:
         self._engine = engine

@@ -78,16 +78,8 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
 class TransactionService:
     """The transactions of one broker. Belongs to the loop's thread.
 
-    Args:
-        state: Shared by the processors.
-        dispatcher: Gets the requests and the rewrite of half messages.
-        journal: Of actions of a person.
-        durable: Holds answers back until a decision is on disk; None answers at once (ASYNC_FLUSH).
-
-    Attributes:
-        engine: Decides and checks.
-        actions: Actions of a person on transactions.
-        next_round_ms: When the next round of checks is, ms since the epoch.
+    ``durable`` is None where answers need not wait for the disk (ASYNC_FLUSH). ``next_round_ms`` is the time of the next round
+    of checks, ms since the epoch.
     """
 
     def __init__(

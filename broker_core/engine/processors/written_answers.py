@@ -76,9 +76,7 @@ class Waiting(Protocol):
 class WrittenAnswers:
     """Holds answers back. Belongs to the loop's thread.
 
-    Args:
-        files: Writes the tables.
-        mark_offsets: Marks the file of consumer offsets if one has changed, because they are too many for a mark with each.
+    ``mark_offsets`` marks the file of consumer offsets if one has changed, because they are too many for a mark with each.
     """
 
     def __init__(self, files: ConfigFiles, *, mark_offsets: Callable[[], None]) -> None:

@@ -52,10 +52,7 @@ async def ask_brokers(
 ) -> BrokerAnswer:
     """Carry one request out; ``topics_on`` returns the brokers that have a topic, ``lost`` collects missing parts of a read.
 
-    Raises:
-        UsageError: The window may not send it, or the broker would do something else.
-        RemoteError: It was refused.
-        NetworkError: No broker answers.
+    Raises `UsageError` where the window may not send it or the broker would do something else; `RemoteError`, `NetworkError`.
     """
     if query.code not in READING | ACTING:
         raise UsageError(f"request {query.code} is not one of administration; the console sends no others")

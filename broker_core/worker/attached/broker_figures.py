@@ -1,5 +1,3 @@
-"""What one broker of a cluster reported last."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field

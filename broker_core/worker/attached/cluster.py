@@ -17,13 +17,7 @@ from broker_core.worker.questions.lifecycle import Ready
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """Which cluster to attach to.
-
-    Attributes:
-        name_servers: ``host:port``, several with ``;`` between them.
-        settings: How often and within which budgets it is watched.
-        security: TLS and credentials.
-    """
+    """The cluster to attach to: ``host:port`` of its name servers, several with ``;`` between them."""
 
     name_servers: str
     settings: WatchSettings = field(default_factory=WatchSettings)
@@ -45,13 +39,7 @@ class AttachedCluster:
         self._is_started = False
 
     async def connect(self) -> None:
-        """Find the brokers once.
-
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            CodecError: The other side is no name server.
-        """
+        """Find the brokers once. Raises `NetworkError`, `RemoteError`, or `CodecError` for an unreadable answer."""
         if not self._is_started:
             await self.link.start()
             self._is_started = True

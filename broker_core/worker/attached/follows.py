@@ -121,13 +121,8 @@ class _Open:
 class ClusterFollows:
     """The live tails of a worker that watches a cluster. On its loop.
 
-    Args:
-        link: To the cluster.
-        figures: Of the cluster.
-        clock: Milliseconds since the epoch, for times like ``-15m``.
-        pace_seconds: Between two looks.
-        hold_seconds: How long a question waits for an answer that is not empty.
-        look_seconds: How long it waits for a look at slow brokers.
+    A question waits ``hold_seconds`` for an answer that is not empty, of these ``look_seconds`` for a look at slow brokers;
+    ``pace_seconds`` lie between two looks. ``clock`` returns ms since the epoch, for times like ``-15m``.
     """
 
     def __init__(

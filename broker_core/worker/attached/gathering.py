@@ -58,9 +58,7 @@ async def ask_one(link: ClusterLink, broker: str, command: RemotingCommand) -> B
 async def ask_table(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
     """The parts of a table as one; a broker without a part is left out, unless all are. ``lost`` collects what is missing.
 
-    Raises:
-        RemoteError: All brokers refused it.
-        NetworkError: No broker answers.
+    Raises `RemoteError` where all brokers refuse it, `NetworkError` where none answers.
     """
     answers: dict[str, RemotingCommand] = {}
     absent: list[RemoteError] = []

@@ -66,12 +66,7 @@ class ClusterLifelines:
         return [ReadLifeline.answered_by(self.read)]
 
     async def read(self, query: ReadLifeline) -> Lifeline:
-        """The life of the message at a place that the window knows.
-
-        Raises:
-            UsageError: No message starts there.
-            NetworkError: Its broker does not answer.
-        """
+        """The life of the message at a place that the window knows. Raises `UsageError` where none starts."""
         async with self._turns:
             loop = asyncio.get_running_loop()
             records = ClusterRecords(self._link, self._figures, loop, until_s=loop.time() + LIFE_SECONDS)

@@ -38,15 +38,10 @@ class LostParts:
         self._error = error
 
     async def each(self, brokers: Iterable[str], ask: Callable[[str], Awaitable[None]], *, within_ms: float) -> None:
-        """Ask brokers at the same time; lost ones are not asked, those that fail or are late are noted.
+        """Ask brokers at the same time, ``within_ms`` for all; lost ones are not asked, those that fail or are late are noted.
 
-        Args:
-            brokers: Their names.
-            ask: Asks one; what it took in before it was late stays.
-            within_ms: For all of them.
-
-        Raises:
-            NetworkError: No broker returned its part; so `RemoteError` and `CodecError`, when one answers otherwise.
+        What ``ask`` took in before it was late stays. Raises `NetworkError` where no broker returned its part; so `RemoteError`
+        and `CodecError`, when one answers otherwise.
         """
         asked = [broker for broker in brokers if not self.is_lost(broker)]
         await asyncio.gather(*(self.one(broker, ask, within_ms=within_ms) for broker in asked))

@@ -78,13 +78,7 @@ PRODUCER_GROUP = "orbit-console"
 class ClusterQueries:
     """Answers questions about one cluster. On one event loop.
 
-    Args:
-        link: To the cluster.
-        figures: Of the cluster.
-        sampling: Keeps ``figures`` true.
-        shut_down: Called for the command to stop.
-        history: Of the figures; None: none is kept.
-        read_only: Whether to refuse questions that act.
+    ``sampling`` keeps ``figures`` true; ``history`` is None where none is kept; ``read_only`` refuses questions that act.
     """
 
     def __init__(

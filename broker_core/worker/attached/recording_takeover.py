@@ -33,12 +33,8 @@ class Succession:
     """The history that another process records in a folder; once that one has ended, this one records it.
 
     A `broker_core.worker.history.HistoryService`, which passes everything on: to the guest first, then to the successor.
-
-    Args:
-        guest: Reads and changes the history of the other process.
-        take_over: Begins to record here; None while the other process holds the folder. Called on a thread.
-        taken_over: Called once on that thread, after ``take_over`` succeeded.
-        look_seconds: Time between two tries.
+    ``take_over`` begins to record here, on a thread; None while the other process holds the folder. ``taken_over`` is called
+    once after it, on that thread.
     """
 
     def __init__(

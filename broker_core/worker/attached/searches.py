@@ -1,5 +1,3 @@
-"""Searches of a cluster for the window: started, continued a moment at a time, ended. Each is idle between two questions."""
-
 from __future__ import annotations
 
 import itertools
@@ -33,7 +31,7 @@ class _Open:
 
 
 class ClusterSearches:
-    """The searches of a worker that watches a cluster. On its loop."""
+    """The searches of a worker that watches a cluster; each is idle between two questions. On its loop."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
         self._link = link

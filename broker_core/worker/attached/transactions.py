@@ -76,12 +76,7 @@ class ClusterTransactions:
         return replace(self._page(len(found), rows, living), notice=lost.notice())
 
     async def resume(self, command: ResumeTransaction) -> Done:
-        """Have a broker put a given-up message back into its half queue (Source: docs/spec/remoting.md §2.5.8).
-
-        Raises:
-            RemoteError: It refuses.
-            NetworkError: It does not answer.
-        """
+        """Have a broker put a given-up message back into its half queue (docs/spec/remoting.md §2.5.8)."""
         broker, physical_offset = self._link.numbers.place_of(command.physical_offset)
         view = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
         record = decode_record(bytes((await self._link.ask(broker, view)).body))

@@ -37,9 +37,7 @@ class WorkerClient:
     def request(self, body: Question[Any]) -> tuple[int, bytes]:
         """The id of a question, which its answer will carry, and the bytes to send.
 
-        Raises:
-            WorkerError: Too many requests are pending.
-            CodecError: The question is larger than a frame may be.
+        Raises `WorkerError` where too many requests are pending, `CodecError` where the question is larger than a frame may be.
         """
         if len(self._outstanding) >= self._outstanding_max:
             raise WorkerError(

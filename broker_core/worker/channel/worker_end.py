@@ -54,11 +54,9 @@ def take_channel() -> ChannelFiles:
 
 
 class ChannelWriter:
-    """Sends messages in order from a thread of its own. Any thread may call it.
+    """Sends messages in order from a thread of its own to ``fd``, which `close` closes. Any thread may call it.
 
-    Args:
-        fd: Where to write; closed by `close`.
-        broken: Called once, on the writer's thread, when the other end is gone.
+    ``broken`` is called once, on the writer's thread, when the other end is gone.
     """
 
     def __init__(self, fd: int, *, broken: Callable[[], None]) -> None:

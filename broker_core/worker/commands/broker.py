@@ -23,16 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code of the process.
+    """Serve until SIGTERM or SIGINT; returns the exit code of the process. Raises an `OrbitError` where it cannot start.
 
-    Prints one line to standard output when clients are served; all else is written to standard error.
-
-    Args:
-        config: Of the broker.
-        open_history: Opens the history of the store; None: none is kept.
-
-    Raises:
-        OrbitError: It cannot start.
+    Prints one line to standard output when clients are served; all else is written to standard error. ``open_history`` opens
+    the history of the store; None: none is kept.
     """
     start_logging(None)
     with faults_noted(config.store), asyncio.Runner(loop_factory=new_event_loop) as runner:

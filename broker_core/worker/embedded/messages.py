@@ -67,13 +67,7 @@ class MessageEngine(Protocol):
 
 
 class StoredMessages:
-    """Answers on the engine's loop.
-
-    Args:
-        engine: Whose store is read.
-        history: Of the offsets of groups; None: none is kept.
-        run: Runs a function on a thread.
-    """
+    """Answers on the engine's loop; ``history`` is None where no history of offsets is kept."""
 
     def __init__(self, engine: MessageEngine, history: HistoryService | None, run: Run) -> None:
         self._engine = engine

@@ -54,12 +54,8 @@ class QueryEngine(EngineView, ConnectionEngine, Protocol):
 class Queries:
     """Answers questions about one engine, on its loop.
 
-    Args:
-        engine: The engine.
-        console: The running broker; None: the store is only read.
-        shut_down: Called for the command to stop.
-        history: Of the figures; None: none is kept.
-        read_only: Whether to refuse questions that act.
+    ``console`` is the running broker, None where the store is only read; ``history`` is None where none is kept; ``read_only``
+    refuses questions that act.
     """
 
     def __init__(

@@ -43,13 +43,7 @@ _UNKNOWN = -1
 
 
 class Sampler:
-    """Samples one engine. To be called on the engine's loop.
-
-    Args:
-        engine: What to sample.
-        clock: Time in ms since the epoch, of the broker.
-        monotonic: Seconds, for latencies.
-    """
+    """Samples one engine, on its loop. ``clock`` is the broker's, in ms since the epoch; ``monotonic`` returns seconds."""
 
     def __init__(
         self, engine: EngineView, *, clock: Callable[[], int], monotonic: Callable[[], float] = time.monotonic

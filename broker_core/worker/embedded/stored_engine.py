@@ -59,10 +59,7 @@ class NoProducers:
 class StoredTransactions:
     """Undecided transactions of a store that is only read.
 
-    Attributes:
-        engine: Knows what is undecided.
-        actions: Never called, because a read-only connection refuses before.
-        next_round_ms: -1, because there is no next round.
+    ``actions`` is never called, because a read-only connection refuses before; there is no next round.
     """
 
     next_round_ms = -1
@@ -83,12 +80,7 @@ class StoredTransactions:
 
 
 class StoredEngine:
-    """The parts of `EmbeddedBroker` that sampling and queries read. On the loop.
-
-    Args:
-        config: Where the store is, and the names that the broker had.
-        clock: Time in ms since the epoch.
-    """
+    """The parts of `EmbeddedBroker` that sampling and queries read. On the loop. ``clock`` returns ms since the epoch."""
 
     name_server_address = ""
     broker_address = ""

@@ -25,13 +25,7 @@ _CUT = "More than {count} messages were made of one another; those made last hav
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Lives that links join.
-
-    Attributes:
-        message: The requested one.
-        lives: In the order of the log, each without records that are a life of their own here.
-        missing: What could not be found of them as a whole.
-    """
+    """Lives that links join, in the order of the log, each without records that are a life of their own here."""
 
     message: StoredMessage
     lives: tuple[Gathered, ...]

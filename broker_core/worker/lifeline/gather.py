@@ -82,7 +82,6 @@ class Gathered:
         due_ms: When waiting records are due, by physical offset.
         op: The op record that names a half message of it, if there is one.
         alike: Messages of another unique key with one of its keys and its body.
-        traces: Trace records of clients about it.
         missing: What could not be found, and why.
         resent: Messages of other unique keys that name one of the records as their origin.
         origins: The message that this one names as its origin, then that one's origin, and so on.
@@ -107,10 +106,7 @@ def _own_place(_host: HostAddress, physical_offset: int) -> int | None:
 class Reach:
     """How far a store is searched.
 
-    Attributes:
-        place_of: Store host and physical offset of an id → its place here; None where it is none of here.
-        ops_max: Op records after a half message.
-        other_topics_max: Topics of users that are searched for resends.
+    ``place_of`` maps store host and physical offset of an id to the place here; None where it is none of here.
     """
 
     place_of: Callable[[HostAddress, int], int | None] = _own_place

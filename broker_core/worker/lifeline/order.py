@@ -21,9 +21,8 @@ _OUTCOMES = (EventKind.RETRY_WAITS, EventKind.RETRY, EventKind.DEAD)
 def in_order(recorded: Sequence[Event], between: Sequence[Event]) -> tuple[Event, ...]:
     """Events in their order; those of unknown time last.
 
-    Args:
-        recorded: Those with a place in the log, in its order; a commit just before the record that it made.
-        between: The others, in any order.
+    ``recorded`` events have a place in the log and its order, a commit just before the record that it made; ``between`` are the
+    others, in any order.
     """
     log = _Log(recorded)
     # Of one millisecond: a birth, the record, what follows from the record.

@@ -15,15 +15,12 @@ class AlertPage:
     """What the rules found, as of the newest sample. Parallel lists; unknown values are NaN.
 
     Attributes:
-        revision: Of the rules.
         rules: As `PutAlertRules.rules`; empty when the window has them.
         wants_adoption: Whether no window has sent its former rules yet; see `AdoptAlerts`.
-        webhook: The address; empty for none.
         looked_ms: Time of the sample; -1: there was none.
         found_rule: One item a subject for which a condition holds, those that fire first, at most 1,000.
         found_left_out: Subjects beyond those.
         resolved_rule: Rules whose newest change is a resolved condition.
-        resolved_ms: When.
         change_id: Changes after the requested one, oldest first, the newest 100 of them; 0 or more.
         change_rule: The rule at that time, as `PutAlertRules.rules`.
         changes_left_out: Older changes that no window has shown.
@@ -31,7 +28,6 @@ class AlertPage:
         unjudged_rule: Rules that cannot be judged, or not for all their subjects.
         unjudged_cause: Why: `monitoring.unjudged_rules.Cause`.
         unjudged_parts: Parts of the cluster that are away, where that is the reason.
-        unjudged_since_ms: Since when.
         post_status: Of the newest answer; -1 without one.
     """
 

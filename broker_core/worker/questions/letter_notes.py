@@ -35,11 +35,9 @@ class LetterNotePage:
 
 @question(acts=False)
 class ReadLetterNotes(Question[LetterNotePage]):
-    """Notes on dead letters and on all groups.
+    """Notes on dead letters and on all groups; the answer leaves out dead letters without a note.
 
-    Attributes:
-        message_ids: Offset message ids of up to `LETTERS_ASKED_MAX` dead letters, as in the questions below. The answer leaves
-            out those without a note.
+    ``message_ids`` are offset message ids of up to `LETTERS_ASKED_MAX` dead letters, as in the questions below.
     """
 
     message_ids: list[str]

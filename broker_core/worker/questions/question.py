@@ -53,13 +53,9 @@ QUESTIONS: dict[str, type[Question[Any]]] = {}
 
 @dataclass_transform(frozen_default=True)
 def question(*, acts: bool | Callable[[Any], bool]) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a class a frozen dataclass with slots and register it as a question.
+    """Make a class a frozen dataclass with slots and register it as a question; ``acts`` says whether it may change something.
 
-    Args:
-        acts: Whether the question may change something, or a function of the question that says so.
-
-    Raises:
-        BugError: There is a question of that name already.
+    Raises `BugError` where there is a question of that name already.
     """
 
     def registered(described: type[_Kind]) -> type[_Kind]:

@@ -1,5 +1,3 @@
-"""Bounded memory of the meanings of recurring parts of frames."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sized

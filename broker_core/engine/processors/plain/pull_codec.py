@@ -54,13 +54,7 @@ class PullCodec:
         """
 
     def read(self, source: bytes, position: int, total: int) -> PlainPull | None:
-        """The pull in a frame; None if it is not plain, or arrives for the first time.
-
-        Args:
-            source: Holds the frame, whose header begins as a pull's.
-            position: Of the frame's length.
-            total: That length.
-        """
+        """The pull in a frame with its length ``total`` at ``position``; None if it is not plain, or arrives the first time."""
         if source[position + _KIND_AT] == _BINARY:
             return self._read_binary(source, position, total)
         return self._read_json(source, position, total)

@@ -32,15 +32,7 @@ _SAMPLE_OPAQUE = 1_987_654_321
 
 
 class PullLane:
-    """The common part of pulls of one consumer from one queue.
-
-    Attributes:
-        terms: Of the pulls.
-        is_lite: Whether they are LITE_PULL_MESSAGE.
-        language: Of the client, where the common part names it (JSON).
-        version: Likewise.
-        grant: Whether its pulls may have every message.
-    """
+    """The common part of pulls of one consumer from one queue. Only JSON has ``language`` and ``version`` in it."""
 
     __slots__ = ("grant", "is_lite", "language", "terms", "version")
 
@@ -53,13 +45,7 @@ class PullLane:
 
 
 def lane_of_binary(code: int, pieces: Sequence[bytes], reader: TermsReader) -> PullLane | None:
-    """The lane of the fields around the two offsets, if they are a pull's.
-
-    Args:
-        code: Of the request.
-        pieces: Fields before, between and after the two offsets.
-        reader: Reads the terms.
-    """
+    """The lane of the fields before, between and after the two offsets, if they are a pull's."""
     if code not in _PULLS:
         return None
     fields: dict[str, str] = {}
@@ -74,12 +60,9 @@ def lane_of_binary(code: int, pieces: Sequence[bytes], reader: TermsReader) -> P
 
 
 def lane_of_json(pieces: Sequence[bytes], order: Sequence[int], reader: TermsReader) -> PullLane | None:
-    """The lane of a JSON header around its three numbers, if it is a pull's.
+    """The lane of a JSON header without its three numbers, if it is a pull's.
 
-    Args:
-        pieces: The header without the numbers.
-        order: Which number follows each piece but the last: 0 queue offset, 1 commit offset, 2 opaque.
-        reader: Reads the terms.
+    ``order`` says which number follows each piece but the last: 0 queue offset, 1 commit offset, 2 opaque.
     """
     numbers = (*_SAMPLES, _SAMPLE_OPAQUE)
     text = b"".join(piece + b"%d" % numbers[number] for piece, number in zip(pieces, order, strict=False)) + pieces[-1]

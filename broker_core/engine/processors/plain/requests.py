@@ -40,9 +40,7 @@ class SendAnswers(Protocol):
 class PlainSend(NamedTuple):
     """A send of one message by a client before 5.0. A named tuple, because one is made for each send.
 
-    Attributes:
-        opaque: As in the frame: four bytes, or decimal digits in JSON.
-        answers: Writes the answer.
+    ``opaque`` is as in the frame: four bytes, or decimal digits in JSON.
     """
 
     header: SendHeader
@@ -68,9 +66,8 @@ class PlainSend(NamedTuple):
 class PullGrant:
     """Whether pulls with the same terms may have every message; `PullAdmission` keeps it with their common part.
 
-    Attributes:
-        seen: The state that decided it; empty before. When it has changed, the next pull is checked again.
-        broker_id: From where they should pull next.
+    ``seen`` is the state that decided it, empty before: when it has changed, the next pull is checked again. ``broker_id`` is
+    where they should pull next.
     """
 
     __slots__ = ("broker_id", "seen")
@@ -89,13 +86,11 @@ class FoundHead(Protocol):
 
 
 class PlainPull(NamedTuple):
-    """A pull; a named tuple, as `PlainSend`.
+    """A pull; a named tuple, as `PlainSend`, with the same ``opaque``.
 
     Attributes:
         committed: The offset to commit, where the terms have `FLAG_COMMIT_OFFSET`.
-        opaque: As in the frame: four bytes, or decimal digits in JSON.
         grant: Shared by all pulls that differ in their three numbers only.
-        found_head: Writes the answer.
     """
 
     terms: PullTerms

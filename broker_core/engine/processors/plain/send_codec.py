@@ -73,13 +73,7 @@ class SendCodec:
         """By the text before and after the opaque."""
 
     def read(self, source: bytes, position: int, total: int) -> PlainSend | None:
-        """The send in a frame; None if it is not plain.
-
-        Args:
-            source: Holds the frame.
-            position: Of the frame's length.
-            total: That length.
-        """
+        """The send in a frame with its length ``total`` at ``position``; None if it is not plain."""
         if total < HEAD.size:
             return None
         kind = source[position + _LENGTH.size]

@@ -42,11 +42,9 @@ AnswerFields = Callable[[PutResult, int], dict[str, str]]
 
 
 class SendLane:
-    """The common part of sends of one producer to one queue; `BinaryLane` and `JsonLane` write their answers.
+    """The common part of sends of one producer to one queue; `BinaryLane` and `JsonLane` write their answers from templates.
 
-    Args:
-        start: A header with the fields before the time.
-        answer_fields: For the template.
+    ``start`` has the fields before the time.
     """
 
     kind: SerializeType
@@ -161,9 +159,7 @@ def plain_start_of_json(alike: bytes) -> SendHeader | None:
 def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
     """The client that a JSON header names after its properties, if that is a plain send's before 5.0.
 
-    Args:
-        middle: From the quote that ends the properties to the colon of the opaque.
-        last: From the comma after the opaque on.
+    ``middle`` reaches from the quote after the properties to the colon of the opaque, ``last`` begins with the comma after it.
     """
     text = b'{"extFields":{"i":"%b0%b' % (middle, last)
     header = _json_object(text)
