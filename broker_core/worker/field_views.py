@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message.model import StoredMessage
@@ -12,8 +13,11 @@ from broker_core.tools.search.facts import MessageFacts, utf8
 from broker_core.tools.search.field_text import field_text
 from broker_core.tools.search.language import parse_field
 from broker_core.tools.search.patterns import MarkPattern
-from broker_core.worker.message_views import BODY_START_BYTES, StoreReader
+from broker_core.worker.message_views import BODY_START_BYTES
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 PLACES_MAX = 1_000
 FIELDS_MAX = 50
@@ -61,7 +65,7 @@ class FieldReader:
         return utf8(f"…{part}" if start else part)[:BODY_START_BYTES]
 
 
-def field_reader(store: StoreReader, query: ReadFields) -> list[Callable[[], FieldValues]]:
+def field_reader(store: MessageStore, query: ReadFields) -> list[Callable[[], FieldValues]]:
     """The parts in which a request is carried out, each on any thread. Raises as `FieldReader`."""
     reader = FieldReader(query)
 
@@ -78,7 +82,7 @@ def joined(parts: list[FieldValues], fields: int) -> FieldValues:
     return FieldValues(texts, [start for part in parts for start in part.body_start])
 
 
-def _message(store: StoreReader, place: int) -> StoredMessage | None:
+def _message(store: MessageStore, place: int) -> StoredMessage | None:
     record = store.record_at(place)
     if record is None:
         return None

@@ -28,11 +28,11 @@ from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
-from broker_core.worker.searches import SearchStore
 
 if TYPE_CHECKING:
     # These import numpy, which a worker without tails does not load.
     from broker_core.engine.store.inspection.log_reader import CheckedWindow
+    from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.columns import TopicVerdicts
     from broker_core.tools.search.expression import Expression
     from broker_core.tools.search.scan import Breather
@@ -96,7 +96,7 @@ class Follows:
 
     def __init__(
         self,
-        store: SearchStore,
+        store: MessageStore,
         *,
         clock: Callable[[], int],
         pace_seconds: float = PACE_SECONDS,

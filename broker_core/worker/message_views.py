@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from broker_core.engine.store.results import GetResult
 from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
@@ -22,24 +21,15 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import MessageBody, MessageDetail, MessagePage, ReadBody, ReadMessage
 
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
+
 _T = TypeVar("_T")
 
 PAGE_MESSAGES_MAX = 1_000
 BODY_START_BYTES = 200
 BATCH_MESSAGES = 32
 """Messages read at once; other work takes turns with these reads."""
-
-
-class StoreReader(Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` that reads messages."""
-
-    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,7 @@ class Batch:
     """Offsets that were skipped because their record is gone or broken."""
 
 
-def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count: int) -> Batch:
+def read_batch(store: MessageStore, topic: str, queue_id: int, offset: int, count: int) -> Batch:
     """Up to ``count`` messages of a queue from ``offset`` on, at most `BATCH_MESSAGES`.
 
     The batch has at least one message or a larger offset, unless the queue ends at ``offset``.
@@ -85,14 +75,14 @@ def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count
     return Batch(heads, end, max(end - offset - len(heads), 0))
 
 
-def newest_first(store: StoreReader, topic: str, queue_ids: list[int], count: int) -> Iterator[MessageHead]:
+def newest_first(store: MessageStore, topic: str, queue_ids: list[int], count: int) -> Iterator[MessageHead]:
     """Messages of several queues, newest store time first; read on demand, a few of each queue at a time."""
     batch = max(1, min(BATCH_MESSAGES, count // max(len(queue_ids), 1) + 1))
     queues = [_backwards(store, topic, queue_id, batch) for queue_id in queue_ids]
     return islice(heapq.merge(*queues, key=lambda head: -head.store_ms), count)
 
 
-def _backwards(store: StoreReader, topic: str, queue_id: int, batch: int) -> Iterator[MessageHead]:
+def _backwards(store: MessageStore, topic: str, queue_id: int, batch: int) -> Iterator[MessageHead]:
     end, low = store.max_offset(topic, queue_id), store.min_offset(topic, queue_id)
     while end > low:
         start = max(low, end - batch)
@@ -153,7 +143,7 @@ def message_handlers(view: ViewMessage) -> list[Handler]:
     return [ReadMessage.answered_by(read), ReadBody.answered_by(read_body)]
 
 
-def record_of(store: StoreReader, physical_offset: int) -> memoryview:
+def record_of(store: MessageStore, physical_offset: int) -> memoryview:
     """The record of a message. Raises `UsageError` where none starts."""
     record = store.record_at(physical_offset)
     if record is None:
@@ -165,7 +155,7 @@ def record_of(store: StoreReader, physical_offset: int) -> memoryview:
     return record
 
 
-def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
+def read_detail_by_id(store: MessageStore, message_id: str) -> MessageDetail:
     """The message that an offset message id names.
 
     Raises `CodecError` for any other text, `UsageError` where no message starts, or another broker than the id names stored it.

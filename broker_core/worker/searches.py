@@ -13,16 +13,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from broker_core.config import StoreConfig
 from broker_core.errors import UsageError
-from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:
-    # It imports numpy, which a worker without searches does not load.
+    # These import numpy, which a worker without searches does not load.
+    from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.plan import Plan
 
 _T = TypeVar("_T")
@@ -32,27 +31,6 @@ BESIDE_FROM_MESSAGES = 20_000
 """With so many messages to search, a search gets a process of its own."""
 WINDOW_BYTES = 1024 * 1024
 """Small, because the broker waits while bytes are compared."""
-
-
-class SearchStore(Protocol):
-    """The part of the store that a search uses."""
-
-    @property
-    def config(self) -> StoreConfig: ...
-
-    @property
-    def read_only(self) -> bool: ...
-
-    @property
-    def commit_log_max_offset(self) -> int: ...
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
 
 
 class Turns(Protocol):
@@ -68,7 +46,7 @@ class Turns(Protocol):
 class Searches:
     """The searches of a worker, on the engine's loop. ``clock`` returns ms since the epoch, for times like ``-15m``."""
 
-    def __init__(self, store: SearchStore, *, clock: Callable[[], int]) -> None:
+    def __init__(self, store: MessageStore, *, clock: Callable[[], int]) -> None:
         self._store = store
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")

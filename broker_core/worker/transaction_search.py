@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import check_record
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 ROWS_A_SLICE = 64
 """A millisecond."""
@@ -29,18 +32,12 @@ class Found(Protocol):
     def half(self) -> HalfMessage: ...
 
 
-class RecordStore(Protocol):
-    """Reads records."""
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-
 def words_of(text: str) -> list[str]:
     """Words of a text, letter case aside."""
     return text.casefold().split()
 
 
-async def with_words(rows: Iterable[_R], words: Sequence[str], store: RecordStore) -> list[_R]:
+async def with_words(rows: Iterable[_R], words: Sequence[str], store: MessageStore) -> list[_R]:
     """The rows that have all words, in their order."""
     found = []
     for number, row in enumerate(rows, 1):
@@ -51,7 +48,7 @@ async def with_words(rows: Iterable[_R], words: Sequence[str], store: RecordStor
     return found
 
 
-def _has(half: HalfMessage, words: Sequence[str], store: RecordStore) -> bool:
+def _has(half: HalfMessage, words: Sequence[str], store: MessageStore) -> bool:
     text = f"{half.topic} {half.group}".casefold()
     left = [word for word in words if word not in text]
     if not left:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker_core.clock import wall_clock_ms
 from broker_core.engine.transaction.engine import Ended, TransactionEngine
-from broker_core.engine.transaction.history import HistoryPage, HistoryStore, read_history
+from broker_core.engine.transaction.history import HistoryPage, read_history
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
 from broker_core.protocol.message import properties as props
@@ -29,10 +29,11 @@ from broker_core.worker.questions.transactions import (
     TransactionHistory,
     TransactionPage,
 )
-from broker_core.worker.transaction_search import RecordStore, with_words, words_of
+from broker_core.worker.transaction_search import with_words, words_of
 
 if TYPE_CHECKING:
     from broker_core.engine.processors.transaction_actions import TransactionActions
+    from broker_core.engine.store.message_store import MessageStore
 
 PAGE_MAX = 1_000
 COMMIT, ROLLBACK, UNDECIDED = "commit", "rollback", "unknown"
@@ -89,10 +90,6 @@ class Transactions(Protocol):
     def living(self, group: str) -> int: ...
 
 
-class TransactionStore(RecordStore, HistoryStore, Protocol):
-    """Reads half messages and their history."""
-
-
 def serving(transactions: Transactions | None) -> Transactions:
     """The transactions of a broker. Raises `UsageError` where it serves none now."""
     if transactions is None:
@@ -100,7 +97,7 @@ def serving(transactions: Transactions | None) -> Transactions:
     return transactions
 
 
-def transaction_handlers(transactions: Callable[[], Transactions | None], store: TransactionStore, run: Run) -> list[Handler]:
+def transaction_handlers(transactions: Callable[[], Transactions | None], store: MessageStore, run: Run) -> list[Handler]:
     """Handlers of transactions with half messages, on the engine's loop."""
 
     async def read(query: ListTransactions) -> TransactionPage:
@@ -168,7 +165,7 @@ class _Row(NamedTuple):
 
 
 async def list_transactions(
-    query: ListTransactions, transactions: Transactions, store: RecordStore, *, now_ms: Callable[[], int]
+    query: ListTransactions, transactions: Transactions, store: MessageStore, *, now_ms: Callable[[], int]
 ) -> TransactionPage:
     """One page; reads the records of its rows, and for a search those of all.
 
@@ -269,7 +266,7 @@ class _Head(NamedTuple):
     body_bytes: int = -1
 
 
-def _head(store: RecordStore, half: HalfMessage) -> _Head:
+def _head(store: MessageStore, half: HalfMessage) -> _Head:
     record = store.record_at(half.physical_offset)
     if record is None:
         return _Head()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from broker_core.engine.atomic.coordinator import Coordinator
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import UsageError
 from broker_core.protocol.atomic import AtomicPhase
 from broker_core.worker.questions.lifecycle import Done
@@ -24,13 +25,7 @@ class AtomicTransactions(Protocol):
     async def abort_by_hand(self, name: str) -> None: ...
 
 
-class StoredOffsets(Protocol):
-    """Ends of queues, including messages that readers may not see yet."""
-
-    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-
-
-def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str, float]:
+def atomic_totals(atomic: AtomicTransactions, store: MessageStore) -> dict[str, float]:
     """Figures for `Snapshot.totals`."""
     coordinator = atomic.coordinator
     started = [entry.start_ms for entry in coordinator.state.ids.values() if entry.state is AtomicPhase.ONGOING]
@@ -48,7 +43,7 @@ def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str,
     }
 
 
-def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: StoredOffsets) -> list[Handler]:
+def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: MessageStore) -> list[Handler]:
     """Handlers of atomic transactions, on the engine's loop."""
 
     def serving() -> AtomicTransactions:
@@ -67,7 +62,7 @@ def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: Stor
     return [ListAtomic.answered_by(read), AbortAtomic.answered_by(abort)]
 
 
-def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffsets) -> AtomicPage:
+def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: MessageStore) -> AtomicPage:
     """One page: open transactions first, the oldest first, then ids without one in the order of their names.
 
     Raises:

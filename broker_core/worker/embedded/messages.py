@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
-from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import UsageError
+from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
-from broker_core.worker.lifeline.gather import LifelineStore
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
     PAGE_MESSAGES_MAX,
     MessageHead,
-    StoreReader,
     message_handlers,
     newest_first,
     page_of,
@@ -49,27 +46,10 @@ from broker_core.worker.questions.stored_messages import (
 _T = TypeVar("_T")
 
 
-class MessageStoreReader(StoreReader, LifelineStore, Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` that is used here."""
-
-
-class MessageEngine(Protocol):
-    """The part of the engine that is used here."""
-
-    @property
-    def store(self) -> MessageStoreReader: ...
-
-    @property
-    def topics(self) -> TopicTable: ...
-
-    @property
-    def offsets(self) -> ConsumerOffsets: ...
-
-
 class StoredMessages:
     """Answers on the engine's loop; ``history`` is None where no history of offsets is kept."""
 
-    def __init__(self, engine: MessageEngine, history: HistoryService | None, run: Run) -> None:
+    def __init__(self, engine: EngineView, history: HistoryService | None, run: Run) -> None:
         self._engine = engine
         self._store = engine.store
         self._history = history

@@ -11,18 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.engine.transaction.history import HistoryStore
 from broker_core.errors import BugError, OrbitError
 from broker_core.worker.connections import ConnectionEngine, connection_handlers
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
 from broker_core.worker.embedded.console import ConsoleEngine, console_handlers
-from broker_core.worker.embedded.engine import EngineView, StoreFigures
+from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.embedded.members import member_handlers
-from broker_core.worker.embedded.messages import MessageStoreReader, StoredMessages
-from broker_core.worker.embedded.queue_measures import MeasuredStore, QueueMeasures
-from broker_core.worker.embedded.store_views import InsideStore, store_handlers
+from broker_core.worker.embedded.messages import StoredMessages
+from broker_core.worker.embedded.queue_measures import QueueMeasures
+from broker_core.worker.embedded.store_views import store_handlers
 from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
@@ -31,7 +30,7 @@ from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.refusals import files_refusal
-from broker_core.worker.searches import Searches, SearchStore
+from broker_core.worker.searches import Searches
 from broker_core.worker.transactions import transaction_handlers
 
 THREADS = 2
@@ -40,15 +39,8 @@ _Answer = TypeVar("_Answer")
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, MessageStoreReader, HistoryStore, SearchStore, MeasuredStore, InsideStore, Protocol):
-    """The part of the store that handlers use."""
-
-
 class QueryEngine(EngineView, ConnectionEngine, Protocol):
     """The part of the engine that handlers use."""
-
-    @property
-    def store(self) -> QueryStore: ...
 
 
 class Queries:

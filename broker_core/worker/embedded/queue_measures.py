@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Protocol
 
 from broker_core.engine.store.consume_queue import UNIT
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import UsageError
-from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.administration import MeasureTopics, TopicMeasures
 from broker_core.worker.questions.question import Handler
@@ -22,20 +21,6 @@ WHOLE_MAX = PLACES * UNITS_AT_PLACE
 """Queues up to this length are read whole, so that their size is exact."""
 
 
-class MeasuredStore(Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` that is read here; any thread."""
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def store_time(self, topic: str, queue_id: int, offset: int) -> int: ...
-
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-
-
 class QueueMeasures:
     """Measures the queues of a store. Any thread may ask it.
 
@@ -43,7 +28,7 @@ class QueueMeasures:
     kept as long as the message is the oldest.
     """
 
-    def __init__(self, store: MeasuredStore) -> None:
+    def __init__(self, store: MessageStore) -> None:
         self._store = store
         self._oldest: dict[tuple[str, int], tuple[int, int]] = {}
         """Offset and store time of the oldest message of a queue."""
@@ -84,7 +69,7 @@ class QueueMeasures:
         return oldest_ms
 
 
-def _log_bytes(store: MeasuredStore, topic: str, queue_id: int, low: int, high: int) -> tuple[int, bool]:
+def _log_bytes(store: MessageStore, topic: str, queue_id: int, low: int, high: int) -> tuple[int, bool]:
     """Bytes of the records of a queue, and whether they were estimated from a part of them."""
     count = high - low
     if count <= 0:
@@ -101,7 +86,7 @@ def _log_bytes(store: MeasuredStore, topic: str, queue_id: int, low: int, high: 
     return (sum(sizes), False) if whole else (round(sum(sizes) / len(sizes) * count), True)
 
 
-def _sizes(store: MeasuredStore, topic: str, queue_id: int, offset: int, count: int) -> list[int]:
+def _sizes(store: MessageStore, topic: str, queue_id: int, offset: int, count: int) -> list[int]:
     sizes: list[int] = []
     while len(sizes) < count:
         # A read ends at the end of a file.

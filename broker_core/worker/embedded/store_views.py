@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Protocol
 
 from broker_core.clock import wall_clock_ms
-from broker_core.config import StoreConfig
 from broker_core.engine.store.disk_use import clean_forcibly_percent, max_used_percent, warning_percent
 from broker_core.engine.store.flush import FlushRun
-from broker_core.engine.store.picture import StoreInside
-from broker_core.engine.store.results import StoreStats
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.administration import ReadStore, StorePicture
 from broker_core.worker.questions.question import Handler
@@ -19,18 +16,7 @@ from broker_core.worker.questions.question import Handler
 FLUSH_WINDOW_SECONDS = 10.0
 
 
-class InsideStore(Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` that is used here."""
-
-    @property
-    def config(self) -> StoreConfig: ...
-
-    def inside(self) -> StoreInside: ...
-
-    def stats(self) -> StoreStats: ...
-
-
-def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
+def store_handlers(store: MessageStore, run: Run) -> list[Handler]:
     """Handlers that read the store on a thread."""
 
     async def read(_query: ReadStore) -> StorePicture:
@@ -39,7 +25,7 @@ def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
     return [ReadStore.answered_by(read)]
 
 
-def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
+def store_picture(store: MessageStore, *, now_ms: int) -> StorePicture:
     """All figures of a store; on a thread, because it reads files. Raises `StoreError` where file or disk cannot be read."""
     inside, stats, config = store.inside(), store.stats(), store.config
     now_s = time.monotonic()
