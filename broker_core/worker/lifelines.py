@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Protocol
 
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.tools.search.fields import group_of_topic
+from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
 from broker_core.worker.lifeline.family import gather_family, join_family
 from broker_core.worker.lifeline.gather import WHOLE, LifelineStore, Reach
-from broker_core.worker.lifeline.model import Position, Story
+from broker_core.worker.lifeline.model import Event, Position, Story
 from broker_core.worker.questions.history import HistoryLines, ReadHistory
 from broker_core.worker.questions.stored_messages import Lifeline
 
@@ -25,6 +26,7 @@ STRETCHES = 500
 GAP_MS_MAX = 10_000
 """A time is returned only where the history has no gap of this length."""
 _SECOND_MS = 1_000
+_COLUMNS = [one.name for one in fields(Event) if one.name not in ("kind", "evidence")]
 _NO_HISTORY = "No history of offsets is kept by this process: when groups came past it is not known."
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
 
@@ -129,19 +131,8 @@ def columns(unique_key: str, story: Story) -> Lifeline:
     events = story.events
     return Lifeline(
         unique_key=unique_key,
-        at_ms=[event.at_ms for event in events],
         kind=[event.kind.value for event in events],
         evidence=[event.evidence.value for event in events],
-        source=[event.source for event in events],
-        until_ms=[event.until_ms for event in events],
-        group=[event.group for event in events],
-        number=[event.number for event in events],
-        topic=[event.topic for event in events],
-        queue_id=[event.queue_id for event in events],
-        queue_offset=[event.queue_offset for event in events],
-        physical_offset=[event.physical_offset for event in events],
-        outcome=[event.outcome for event in events],
-        host=[event.host for event in events],
         missing=list(story.missing),
-        branch=[event.branch for event in events],
+        **columns_of(events, _COLUMNS),
     )

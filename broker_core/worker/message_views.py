@@ -18,6 +18,7 @@ from broker_core.protocol.message.message_id import offset_message_id, parse_off
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record
+from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import MessageBody, MessageDetail, MessagePage, ReadBody, ReadMessage
 
@@ -121,7 +122,7 @@ def page_of(
 
 def head_columns(heads: Sequence[MessageHead]) -> dict[str, Any]:
     """One list for each field of the heads, under its name."""
-    return {one.name: [getattr(head, one.name) for head in heads] for one in fields(MessageHead)}
+    return columns_of(heads, [one.name for one in fields(MessageHead)])
 
 
 class ViewMessage(Protocol):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from broker_core.worker.message_views import MessageHead, head_of
+from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.searches import SearchHits
 
 if TYPE_CHECKING:
@@ -68,21 +68,14 @@ def search_hits(
 
     ``outcome`` is that of the whole search, once it is over; ``last`` are the messages scanned, total and found so far.
     """
-    heads = [head for _, head in found]
+    columns = head_columns([head for _, head in found])
+    if not body_starts:
+        columns["body_start"] = []
     scanned, total, count = last
     return SearchHits(
         search_id=search_id,
         topic=[topic for topic, _ in found],
-        queue_id=[head.queue_id for head in heads],
-        queue_offset=[head.queue_offset for head in heads],
-        physical_offset=[head.physical_offset for head in heads],
-        store_ms=[head.store_ms for head in heads],
-        born_ms=[head.born_ms for head in heads],
-        body_bytes=[head.body_bytes for head in heads],
-        tag=[head.tag for head in heads],
-        keys=[head.keys for head in heads],
-        unique_key=[head.unique_key for head in heads],
-        body_start=[head.body_start for head in heads] if body_starts else [],
+        **columns,
         scanned=scanned if outcome is None else outcome.scanned,
         total=total if outcome is None else outcome.scanned,
         found=count if outcome is None else outcome.found,

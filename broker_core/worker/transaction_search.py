@@ -1,14 +1,14 @@
-"""Finds transactions by words of key, unique key, tag, topic or producer group.
+"""Texts of half messages: for a list, and to find transactions by words of key, unique key, tag, topic or producer group.
 
-Reads the records of all undecided transactions, 100,000 in a second or two, in slices between which the loop runs; another
-question ends it.
+A search reads the records of all undecided transactions, 100,000 in a second or two, in slices between which the loop runs;
+another question ends it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import RecordError
@@ -30,6 +30,23 @@ class Found(Protocol):
 
     @property
     def half(self) -> HalfMessage: ...
+
+
+class HalfHead(NamedTuple):
+    """What a list shows of the message of a transaction."""
+
+    keys: str = ""
+    tag: str = ""
+    unique_key: str = ""
+    body_bytes: int = -1
+
+
+def half_head(record: memoryview) -> HalfHead:
+    """The head of a half message. Raises `RecordError` for a damaged record."""
+    parts = check_record(record, 0, len(record), check_crc=False)
+    found = props.decode_properties(parts.properties)
+    keys, tag, unique_key = (found.get(name, "") for name in (props.KEYS, props.TAGS, props.UNIQUE_KEY))
+    return HalfHead(keys, tag, unique_key, parts.head.body_bytes)
 
 
 def words_of(text: str) -> list[str]:

@@ -14,8 +14,8 @@ from broker_core.engine.transaction.history import HistoryPage, read_history
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.record import check_record
 from broker_core.protocol.message.resent import TIMED
+from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
@@ -29,7 +29,7 @@ from broker_core.worker.questions.transactions import (
     TransactionHistory,
     TransactionPage,
 )
-from broker_core.worker.transaction_search import with_words, words_of
+from broker_core.worker.transaction_search import HalfHead, half_head, with_words, words_of
 
 if TYPE_CHECKING:
     from broker_core.engine.processors.transaction_actions import TransactionActions
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 PAGE_MAX = 1_000
 COMMIT, ROLLBACK, UNDECIDED = "commit", "rollback", "unknown"
 """How a person's transaction ends, in the words of `SendMessage`."""
+_HALF_COLUMNS = (
+    "origin", "half_offset", "physical_offset", "group", "topic", "queue_id", "born_ms", "check_times", "asked_ms",
+)  # fmt: skip
+_LIFE_COLUMNS = (
+    "origin", "group", "topic", "queue_id", "keys", "unique_key", "born_ms", "check_times", "op_offset",
+)  # fmt: skip
 CONSOLE_GROUP = "orbit-console"
 """Producer group of a person's transactions; only a person answers its checks."""
 
@@ -180,27 +186,15 @@ async def list_transactions(
         total, rows = len(found), _still(found, transactions)[query.start : query.start + query.count]
     else:
         total, rows = _ended_rows(query, transactions) if query.ended else _undecided_rows(query, transactions)
-    heads = [_head(store, row.half) for row in rows]
     return TransactionPage(
         total=total,
         check_times_max=transactions.engine.settings.check_times_max,
-        origin=[row.half.origin for row in rows],
-        half_offset=[row.half.half_offset for row in rows],
+        **columns_of([row.half for row in rows], _HALF_COLUMNS),
+        **columns_of([_head(store, row.half) for row in rows], HalfHead._fields),
         op_offset=[_op_offset(row, transactions) for row in rows],
-        physical_offset=[row.half.physical_offset for row in rows],
         real_offset=[row.ended.real_offset if row.ended else row.half.real_offset for row in rows],
         state=[_state(row, transactions) for row in rows],
-        group=[row.half.group for row in rows],
         producers=[transactions.living(row.half.group) for row in rows],
-        topic=[row.half.topic for row in rows],
-        queue_id=[row.half.queue_id for row in rows],
-        keys=[head.keys for head in heads],
-        tag=[head.tag for head in heads],
-        unique_key=[head.unique_key for head in heads],
-        body_bytes=[head.body_bytes for head in heads],
-        born_ms=[row.half.born_ms for row in rows],
-        check_times=[row.half.check_times for row in rows],
-        asked_ms=[row.half.asked_ms for row in rows],
         next_check_ms=[_next_check_ms(row, transactions, now_ms()) for row in rows],
         ended_ms=[row.ended.at_ms if row.ended else -1 for row in rows],
     )
@@ -259,23 +253,12 @@ def _next_check_ms(row: _Row, transactions: Transactions, now_ms: int) -> int:
     return first if due <= first else first + -(-(due - first) // interval) * interval
 
 
-class _Head(NamedTuple):
-    keys: str = ""
-    tag: str = ""
-    unique_key: str = ""
-    body_bytes: int = -1
-
-
-def _head(store: MessageStore, half: HalfMessage) -> _Head:
+def _head(store: MessageStore, half: HalfMessage) -> HalfHead:
     record = store.record_at(half.physical_offset)
-    if record is None:
-        return _Head()
     try:
-        parts = check_record(record, 0, len(record), check_crc=False)
+        return HalfHead() if record is None else half_head(record)
     except RecordError:
-        return _Head()
-    found = props.decode_properties(parts.properties)
-    return _Head(found.get(props.KEYS, ""), found.get(props.TAGS, ""), found.get(props.UNIQUE_KEY, ""), parts.head.body_bytes)
+        return HalfHead()
 
 
 def history_columns(page: HistoryPage) -> TransactionHistory:
@@ -284,17 +267,9 @@ def history_columns(page: HistoryPage) -> TransactionHistory:
     steps = [(row, step) for row, life in enumerate(lives) for step in life.steps]
     return TransactionHistory(
         next_before=page.next_before,
-        origin=[life.origin for life in lives],
+        **columns_of(lives, _LIFE_COLUMNS),
         state=[life.state.value for life in lives],
-        group=[life.group for life in lives],
-        topic=[life.topic for life in lives],
-        queue_id=[life.queue_id for life in lives],
-        keys=[life.keys for life in lives],
         tag=[life.tags for life in lives],
-        unique_key=[life.unique_key for life in lives],
-        born_ms=[life.born_ms for life in lives],
-        check_times=[life.check_times for life in lives],
-        op_offset=[life.op_offset for life in lives],
         deliveries=[len(life.real_offsets) for life in lives],
         step_row=[row for row, _step in steps],
         step_kind=[step.kind.value for _row, step in steps],

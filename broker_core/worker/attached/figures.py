@@ -6,10 +6,8 @@ as growth of offsets since the watching began, because brokers report no such co
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from broker_core.cluster.numbering import BrokerNumbers
@@ -25,6 +23,7 @@ from broker_core.worker.attached.catalog import QueueKey, list_cluster
 from broker_core.worker.attached.cluster_totals import cluster_totals
 from broker_core.worker.attached.delay_levels import BrokerLevels, level_figures
 from broker_core.worker.attached.timers import timer_figures
+from broker_core.worker.columns import packed
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 
@@ -303,25 +302,25 @@ class ClusterFigures:
             revision=self._catalog.revision,
             taken_ms=self._clock(),
             queues={
-                "min_offset": _packed(_UNKNOWN if found is None else found.min_offset for found in queues),
-                "max_offset": _packed(_UNKNOWN if found is None else found.max_offset for found in queues),
-                "last_store_ms": _packed(_last_ms(found) for found in queues),
+                "min_offset": packed(_UNKNOWN if found is None else found.min_offset for found in queues),
+                "max_offset": packed(_UNKNOWN if found is None else found.max_offset for found in queues),
+                "last_store_ms": packed(_last_ms(found) for found in queues),
             },
             topics={
-                "put_messages": _packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
-                "put_bytes": _packed(_UNKNOWN for _topic in topics),
-                "got_messages": _packed(_UNKNOWN if topic in in_part else self._got_topic.get(topic, 0) for topic in topics),
-                "got_bytes": _packed(_UNKNOWN for _topic in topics),
+                "put_messages": packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
+                "put_bytes": packed(_UNKNOWN for _topic in topics),
+                "got_messages": packed(_UNKNOWN if topic in in_part else self._got_topic.get(topic, 0) for topic in topics),
+                "got_bytes": packed(_UNKNOWN for _topic in topics),
             },
             groups={
-                "members": _packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
-                "got_messages": _packed(got_of_group.get(group, 0) for group in groups),
-                "consume_failed": _packed(_UNKNOWN for _group in groups),
+                "members": packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
+                "got_messages": packed(got_of_group.get(group, 0) for group in groups),
+                "consume_failed": packed(_UNKNOWN for _group in groups),
             },
             positions={
-                "offset": _packed(self.position_offsets()),
-                "next_store_ms": _packed(self._next_ms(group, key) for group, key in self._positions),
-                "owner": _packed(self._owner_of(group, online) for group, _key in self._positions),
+                "offset": packed(self.position_offsets()),
+                "next_store_ms": packed(self._next_ms(group, key) for group, key in self._positions),
+                "owner": packed(self._owner_of(group, online) for group, _key in self._positions),
             },
             owners=[],
             totals=self._totals(members),
@@ -461,10 +460,3 @@ class ClusterFigures:
 
 def _last_ms(held: QueueOffsets | None) -> int:
     return held.last_store_ms if held is not None and held.last_store_ms > 0 else _UNKNOWN
-
-
-def _packed(values: Iterable[int]) -> bytes:
-    column = array("q", values)
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column.tobytes()

@@ -14,7 +14,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Puller
@@ -22,9 +21,8 @@ from broker_core.engine.transaction.ledger import TransactionLedger, Transaction
 from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
 from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.record import check_record
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
+from broker_core.worker.transaction_search import HalfHead, half_head
 
 logger = logging.getLogger(__name__)
 
@@ -34,15 +32,6 @@ SINGLES_A_LOOK = 2_000
 """The same of a queue that brokers do not let pull: the op queue of 4.x (Source: docs/spec/broker.md §0.3)."""
 _TIMEOUT_MS = 6_000
 """The brokers' default of ``transactionTimeOut``; used for immunity times that are no numbers."""
-
-
-class HalfHead(NamedTuple):
-    """What a list shows of the message of a transaction."""
-
-    keys: str
-    tag: str
-    unique_key: str
-    body_bytes: int
 
 
 class HalfQueue:
@@ -119,8 +108,4 @@ class HalfQueue:
     def _half(self, ledger: TransactionLedger, record: memoryview) -> None:
         half: HalfMessage = read_half(record, timeout_ms=_TIMEOUT_MS)
         ledger.half_arrived(half)
-        parts = check_record(record, 0, len(record), check_crc=False)
-        found = props.decode_properties(parts.properties)
-        self.heads[half.half_offset] = HalfHead(
-            found.get(props.KEYS, ""), found.get(props.TAGS, ""), found.get(props.UNIQUE_KEY, ""), parts.head.body_bytes
-        )
+        self.heads[half.half_offset] = half_head(record)

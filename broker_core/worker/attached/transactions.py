@@ -18,17 +18,18 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.half_messages import HalfHead, HalfQueue
+from broker_core.worker.attached.half_messages import HalfQueue
 from broker_core.worker.attached.lost_brokers import LostParts
+from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction, TransactionPage
+from broker_core.worker.transaction_search import HalfHead
 from broker_core.worker.transactions import PAGE_MAX
 
 _UNKNOWN = -1
 _PRODUCERS_KEPT_S = 10.0
 """How long the number of a group's producers counts as true."""
-_NO_HEAD = HalfHead("", "", "", _UNKNOWN)
 
 
 class _Row(NamedTuple):
@@ -138,21 +139,14 @@ class ClusterTransactions:
             total=total,
             check_times_max=max((number for text in times_max if (number := whole_number(text)) is not None), default=_UNKNOWN),
             origin=[numbers.shown_place(row.broker, row.half.origin) for row in rows],
-            half_offset=[row.half.half_offset for row in rows],
+            **columns_of([row.half for row in rows], ("half_offset", "group", "topic", "born_ms", "check_times")),
+            **columns_of([row.head for row in rows], HalfHead._fields),
             op_offset=[row.op_end for row in rows],
             physical_offset=[numbers.shown_place(row.broker, row.half.physical_offset) for row in rows],
             real_offset=unknown,
             state=[_state(row.half, living) for row, living in zip(rows, producers, strict=True)],
-            group=[row.half.group for row in rows],
             producers=producers,
-            topic=[row.half.topic for row in rows],
             queue_id=[numbers.shown_queue(row.broker, row.half.queue_id) if row.half.queue_id >= 0 else -1 for row in rows],
-            keys=[row.head.keys for row in rows],
-            tag=[row.head.tag for row in rows],
-            unique_key=[row.head.unique_key for row in rows],
-            body_bytes=[row.head.body_bytes for row in rows],
-            born_ms=[row.half.born_ms for row in rows],
-            check_times=[row.half.check_times for row in rows],
             asked_ms=unknown,
             next_check_ms=unknown,
             ended_ms=unknown,
@@ -162,7 +156,7 @@ class ClusterTransactions:
 def _rows(broker: str, queue: HalfQueue) -> Iterator[_Row]:
     if queue.ledger is not None:
         for half in queue.ledger:
-            yield _Row(broker, half, queue.heads.get(half.half_offset, _NO_HEAD), queue.ledger.op_end)
+            yield _Row(broker, half, queue.heads.get(half.half_offset, HalfHead()), queue.ledger.op_end)
 
 
 def _is_meant(row: _Row, group: str, words: list[str]) -> bool:

@@ -9,6 +9,7 @@ from broker_core.engine.atomic.coordinator import Coordinator
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import UsageError
 from broker_core.protocol.atomic import AtomicPhase
+from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
@@ -78,13 +79,8 @@ def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: MessageSto
     queues = [(row, queue, opened) for row, entry in enumerate(rows) for queue, opened in sorted(entry.queues.items())]
     return AtomicPage(
         total=len(entries),
-        name=[entry.name for entry in rows],
-        producer_id=[entry.producer_id for entry in rows],
-        epoch=[entry.epoch for entry in rows],
+        **columns_of(rows, ("name", "producer_id", "epoch", "start_ms", "update_ms", "timeout_ms")),
         state=["deciding" if entry.deciding else _WORDS[entry.state] for entry in rows],
-        start_ms=[entry.start_ms for entry in rows],
-        update_ms=[entry.update_ms for entry in rows],
-        timeout_ms=[entry.timeout_ms for entry in rows],
         offsets=[len(entry.offsets) for entry in rows],
         queue_row=[row for row, _queue, _opened in queues],
         queue_topic=[queue.topic for _row, queue, _opened in queues],

@@ -7,7 +7,6 @@ rest in turns), positions in turns, and the disk once a second.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from array import array
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import psutil
 from broker_core.counted import counted
 from broker_core.engine.store.results import StoreStats
 from broker_core.errors import StoreError
+from broker_core.worker.columns import packed
 from broker_core.worker.delay_views import delay_columns, lateness_columns
 from broker_core.worker.embedded.action_events import action_event
 from broker_core.worker.embedded.atomic_views import atomic_totals
@@ -171,10 +171,10 @@ class Sampler:
         counters = self._engine.counters.topics
         found = [counters.get(topic) for topic in self._inventory.catalog.topics]
         return {
-            "put_messages": _packed([c.put_messages if c else 0 for c in found]),
-            "put_bytes": _packed([c.put_bytes if c else 0 for c in found]),
-            "got_messages": _packed([c.got_messages if c else 0 for c in found]),
-            "got_bytes": _packed([c.got_bytes if c else 0 for c in found]),
+            "put_messages": packed([c.put_messages if c else 0 for c in found]),
+            "put_bytes": packed([c.put_bytes if c else 0 for c in found]),
+            "got_messages": packed([c.got_messages if c else 0 for c in found]),
+            "got_bytes": packed([c.got_bytes if c else 0 for c in found]),
         }
 
     def _group_columns(self) -> Columns:
@@ -182,9 +182,9 @@ class Sampler:
         found = [self._engine.counters.groups.get(group) for group in groups]
         members = [self._engine.consumers.group(group) for group in groups]
         return {
-            "members": _packed([len(group.members) if group else _UNKNOWN for group in members]),
-            "got_messages": _packed([c.got_messages if c else 0 for c in found]),
-            "consume_failed": _packed([c.consume_failed if c else 0 for c in found]),
+            "members": packed([len(group.members) if group else _UNKNOWN for group in members]),
+            "got_messages": packed([c.got_messages if c else 0 for c in found]),
+            "consume_failed": packed([c.consume_failed if c else 0 for c in found]),
         }
 
     def _totals(self) -> dict[str, float]:
@@ -240,7 +240,7 @@ class _QueueColumns:
         self._turn = end % count if count else 0
 
     def columns(self) -> Columns:
-        return {"min_offset": _bytes(self.low), "max_offset": _bytes(self.high), "last_store_ms": _bytes(self._last)}
+        return {"min_offset": packed(self.low), "max_offset": packed(self.high), "last_store_ms": packed(self._last)}
 
     def _read(self, rows: range) -> None:
         store, queues = self._engine.store, self._inventory.queues
@@ -286,7 +286,7 @@ class _PositionColumns:
         """The columns, and the clients that the numbers of the owner column mean."""
         numbers: dict[str, int] = {"": _UNKNOWN}
         owner = array("q", [numbers.setdefault(client_id, len(numbers) - 1) for client_id in self._owner_id])
-        columns = {"offset": _bytes(self._offset), "next_store_ms": _bytes(self._next_ms), "owner": _bytes(owner)}
+        columns = {"offset": packed(self._offset), "next_store_ms": packed(self._next_ms), "owner": packed(owner)}
         return columns, list(numbers)[1:]
 
     def _look_up_time(self, row: int, queue_row: int, queues: _QueueColumns) -> int:
@@ -352,14 +352,3 @@ def _subscriptions(engine: EngineView) -> Subscriptions:
         group.name: {topic: (wanted.expression_type, wanted.expression) for topic, wanted in group.subscriptions.items()}
         for group in engine.consumers.groups()
     }
-
-
-def _packed(values: list[int]) -> bytes:
-    return _bytes(array("q", values))
-
-
-def _bytes(values: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        values = array("q", values)
-        values.byteswap()
-    return values.tobytes()
