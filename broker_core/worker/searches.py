@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from broker_core.errors import UsageError
 from broker_core.worker.questions.lifecycle import Done
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     # These import numpy, which a worker without searches does not load.
     from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.plan import Plan
+    from broker_core.worker.search_process import SearchProcess
 
 _T = TypeVar("_T")
 
@@ -33,16 +34,6 @@ WINDOW_BYTES = 1024 * 1024
 """Small, because the broker waits while bytes are compared."""
 
 
-class Turns(Protocol):
-    """A search that has not ended. Used by the search thread alone, but for `cancel`."""
-
-    def turn(self, search_id: int) -> SearchHits: ...
-
-    def cancel(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class Searches:
     """The searches of a worker, on the engine's loop. ``clock`` returns ms since the epoch, for times like ``-15m``."""
 
@@ -50,7 +41,8 @@ class Searches:
         self._store = store
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
-        self._open: dict[int, Turns] = {}
+        self._open: dict[int, SearchTurns | SearchProcess] = {}
+        """Used by the search thread alone, but for `cancel`."""
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
@@ -77,7 +69,7 @@ class Searches:
         self._open[number] = turns
         return SearchStarted(number, list(plan.steps), plan.total_messages)
 
-    def _prepared(self, query: StartSearch) -> tuple[Turns, Plan]:
+    def _prepared(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, Plan]:
         from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  see above
         from broker_core.tools.search.scan import Breather, StoreSearch  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import BugError, OrbitError
@@ -16,7 +16,7 @@ from broker_core.worker.connections import ConnectionEngine, connection_handlers
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
-from broker_core.worker.embedded.console import ConsoleEngine, console_handlers
+from broker_core.worker.embedded.console import console_handlers
 from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.embedded.members import member_handlers
 from broker_core.worker.embedded.messages import StoredMessages
@@ -32,6 +32,9 @@ from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.refusals import files_refusal
 from broker_core.worker.searches import Searches
 from broker_core.worker.transactions import transaction_handlers
+
+if TYPE_CHECKING:
+    from broker_core.engine.broker.embedded import EmbeddedBroker
 
 THREADS = 2
 
@@ -54,7 +57,7 @@ class Queries:
         self,
         engine: QueryEngine,
         *,
-        console: ConsoleEngine | None,
+        console: EmbeddedBroker | None,
         shut_down: Callable[[], None],
         history: HistoryService | None = None,
         read_only: bool = False,
