@@ -25,6 +25,7 @@ from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader, frame
 from broker_core.worker.channel.schema import Failure, Reply
+from broker_core.worker.channel.worker_end import write_all
 from broker_core.worker.questions.searches import SearchHits
 from broker_core.worker.search_turns import SearchTurns
 
@@ -91,7 +92,7 @@ class SearchProcess:
         assert self._process.stdin is not None
         try:
             # A pipe may take only a part of a large order.
-            _write(self._process.stdin.fileno(), self._order + _GO_ON)
+            write_all(self._process.stdin.fileno(), self._order + _GO_ON)
         except OSError as error:
             raise self._lost() from error
         self._order = b""
@@ -141,11 +142,11 @@ def run_search_process(given: int, taken: int) -> int:
             if turns is None:
                 turns = _begun(SearchOrder.unpacked(payload))
             else:
-                _write(taken, encode_message(Reply(0, turns.turn(0))))
+                write_all(taken, encode_message(Reply(0, turns.turn(0))))
     except BrokenPipeError:
         return 0  # the worker has gone
     except OrbitError as error:
-        _write(taken, encode_message(Failure(0, error.kind, error.message, error.context)))
+        write_all(taken, encode_message(Failure(0, error.kind, error.message, error.context)))
         return error.exit_code
     return 0
 
@@ -165,9 +166,3 @@ def _begun(order: SearchOrder) -> SearchTurns:
     if hasattr(os, "nice"):
         os.nice(NICENESS)  # not before: a start takes little, and somebody waits for it
     return turns
-
-
-def _write(taken: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(taken, view) :]
