@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -25,3 +26,16 @@ def on_stop_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]
             signal.signal(number, lambda n, _frame: loop.call_soon_threadsafe(stop, signal.Signals(n).name))
         else:
             loop.add_signal_handler(number, stop, number.name)
+
+
+async def unless_stopped(beginning: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+    """Run something to its end; False when ``stop`` was set before, after its cancellation."""
+    starting, stopping = asyncio.create_task(beginning), asyncio.create_task(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait((starting,))
+        return False
+    await starting
+    return True

@@ -190,7 +190,7 @@ class _Worker:
         from broker_core.worker.embedded.sampler import Sampler  # noqa: PLC0415  after Hello
 
         self._writer.send(Stage("Opening the store"))
-        if not await self._start(engine):
+        if not await self._unless_ended(engine.start(lambda *progress: self._writer.send(Stage(*progress)))):
             return 0
         history = self._history(config)
         self._queries = queries = Queries(
@@ -288,25 +288,11 @@ class _Worker:
 
         return await self._unless_ended(cluster.connect_in_time(failed)) and await self._unless_ended(cluster.sampling.greet())
 
-    async def _start(self, engine: EmbeddedBroker | StoredEngine) -> bool:
-        """Start the engine; False when the end was requested before it was ready."""
-        return await self._unless_ended(engine.start(self._progress))
-
     async def _unless_ended(self, beginning: Coroutine[Any, Any, None]) -> bool:
-        assert self._stop_asked is not None
-        starting = asyncio.create_task(beginning)
-        stopping = asyncio.create_task(self._stop_asked.wait())
-        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if not starting.done():
-            starting.cancel()
-            await asyncio.wait((starting,))
-            return False
-        await starting
-        return True
+        from broker_core.transport.event_loop import unless_stopped  # noqa: PLC0415  after Hello
 
-    def _progress(self, text: str, done: int, total: int) -> None:
-        self._writer.send(Stage(text, done, total))
+        assert self._stop_asked is not None
+        return await unless_stopped(beginning, self._stop_asked)
 
     def _ready(self, engine: EmbeddedBroker | StoredEngine, config: BrokerConfig, notice: str) -> Ready:
         return Ready(

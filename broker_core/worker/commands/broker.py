@@ -13,7 +13,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
-from broker_core.transport.event_loop import new_event_loop, on_stop_signals
+from broker_core.transport.event_loop import new_event_loop, on_stop_signals, unless_stopped
 from broker_core.worker.logs import start_logging
 
 if TYPE_CHECKING:
@@ -38,23 +38,13 @@ async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None
     stop = asyncio.Event()
     on_stop_signals(asyncio.get_running_loop(), lambda _signal: stop.set())
     broker = EmbeddedBroker(config)
-    starting = asyncio.create_task(broker.start(_log_progress))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done():
-        starting.cancel()
-        await asyncio.wait((starting,))
+    if not await unless_stopped(broker.start(_log_progress), stop):
         return
-    try:
-        await starting
-    except BaseException:
-        stopping.cancel()
-        raise
     store = config.store.root.absolute()
     sys.stdout.write(f"ready name-server={broker.name_server_address} broker={broker.broker_address} store={store}\n")
     sys.stdout.flush()
     async with _recorded(broker, open_history, stop):
-        await stopping
+        await stop.wait()
         logger.info("stopping")
     await broker.stop()
 

@@ -18,7 +18,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
-from broker_core.transport.event_loop import on_stop_signals
+from broker_core.transport.event_loop import on_stop_signals, unless_stopped
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import NOTHING_COMES
 from broker_core.worker.attached.recording import open_recording
@@ -98,14 +98,7 @@ async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
         reason = told
         logger.warning("%s", told)
 
-    connecting, stopping = asyncio.create_task(cluster.connect_in_time(failed)), asyncio.create_task(stop.wait())
-    await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if connecting.done():
-        connecting.result()
-        return None
-    connecting.cancel()
-    return reason
+    return None if await unless_stopped(cluster.connect_in_time(failed), stop) else reason
 
 
 async def _record(cluster: AttachedCluster, history: HistoryService, stop: asyncio.Event) -> None:
