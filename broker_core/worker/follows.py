@@ -16,11 +16,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
 from broker_core.protocol.message.record import decode_record
@@ -70,21 +70,61 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Batch:
-    topic: list[str] = field(default_factory=list)
-    heads: list[MessageHead] = field(default_factory=list)
-    rule: list[int] = field(default_factory=list)
+class FollowBatch:
+    """What looks have found."""
+
+    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
+    """Topic, head, and the rule that it passes."""
     body_bytes: int = 0
     left_out: int = 0
     skipped_bytes: int = 0
 
     @property
     def is_full(self) -> bool:
+        """Whether further messages are left out."""
         return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
 
     @property
     def is_empty(self) -> bool:
+        """Whether there is nothing to answer."""
         return not (self.heads or self.left_out or self.skipped_bytes)
+
+    def answer(self, follow_id: int, *, position: int, is_over: bool) -> Followed:
+        """The answer to a question about a tail."""
+        return Followed(
+            follow_id=follow_id,
+            topic=[topic for topic, _head, _rule in self.heads],
+            **head_columns([head for _topic, head, _rule in self.heads]),
+            rule=[rule for _topic, _head, rule in self.heads],
+            left_out=self.left_out,
+            skipped_bytes=self.skipped_bytes,
+            position=position,
+            is_over=is_over,
+        )
+
+
+class Tail(Protocol):
+    """A tail that one question at a time asks about."""
+
+    is_asked: bool
+
+
+_Tail = TypeVar("_Tail", bound=Tail)
+
+
+@contextlib.contextmanager
+def asked_about(opened: Mapping[int, _Tail], follow_id: int) -> Iterator[_Tail]:
+    """The tail of a question. Raises `UsageError` where it has ended, or another question about it is open."""
+    tail = opened.get(follow_id)
+    if tail is None:
+        raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
+    if tail.is_asked:
+        raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
+    tail.is_asked = True
+    try:
+        yield tail
+    finally:
+        tail.is_asked = False
 
 
 class Follows:
@@ -153,15 +193,8 @@ class Follows:
         )
 
     async def _continue(self, query: ContinueFollow) -> Followed:
-        follow_id = query.follow_id
-        opened = self._open.get(follow_id)
-        if opened is None:
-            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
-        if opened.is_asked:
-            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
-        opened.is_asked = True
-        try:
-            batch = _Batch()
+        batch = FollowBatch()
+        with asked_about(self._open, query.follow_id) as opened:
             for _ in range(self._hold_looks):
                 await asyncio.sleep(self._pace_seconds)
                 if opened.is_ended:
@@ -170,26 +203,15 @@ class Follows:
                     batch = await self._run(partial(self._look, opened))
                 if not batch.is_empty:
                     break
-        finally:
-            opened.is_asked = False
-        return Followed(
-            follow_id=follow_id,
-            topic=batch.topic,
-            **head_columns(batch.heads),
-            rule=batch.rule,
-            left_out=batch.left_out,
-            skipped_bytes=batch.skipped_bytes,
-            position=opened.position,
-            is_over=opened.is_ended,
-        )
+        return batch.answer(query.follow_id, position=opened.position, is_over=opened.is_ended)
 
     # ---- on the thread -------------------------------------------------------------------------------------------------
 
-    def _look(self, opened: _Open) -> _Batch:
+    def _look(self, opened: _Open) -> FollowBatch:
         from broker_core.engine.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
 
         opened.breathe.begin()
-        batch = _Batch()
+        batch = FollowBatch()
         end = self._store.commit_log_max_offset
         if end - opened.position > BEHIND_BYTES_MAX:
             batch.skipped_bytes, opened.position = end - opened.position, end
@@ -206,7 +228,7 @@ class Follows:
             batch.left_out += len(log.findings)
         return batch
 
-    def _take(self, opened: _Open, window: CheckedWindow, batch: _Batch) -> None:
+    def _take(self, opened: _Open, window: CheckedWindow, batch: FollowBatch) -> None:
         """Add the messages of a window that pass; count those beyond the limit of the batch."""
         from broker_core.tools.search.columns import WindowFilter  # noqa: PLC0415  see above
 
@@ -228,7 +250,7 @@ class Follows:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
+def _add(opened: _Open, record: bytes, batch: FollowBatch, *, is_sure: bool) -> None:
     from broker_core.tools.search.facts import MessageFacts, matches  # noqa: PLC0415  see above
 
     try:
@@ -239,9 +261,8 @@ def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
     facts = MessageFacts(message)
     if not is_sure and opened.expression is not None and not matches(opened.expression, facts):
         return
-    batch.topic.append(message.topic)
-    batch.heads.append(head_of(message))
-    batch.rule.append(next((number for number, rule in enumerate(opened.rules) if matches(rule, facts)), -1))
+    rule = next((number for number, one in enumerate(opened.rules) if matches(one, facts)), -1)
+    batch.heads.append((message.topic, head_of(message), rule))
     batch.body_bytes += len(message.body)
 
 

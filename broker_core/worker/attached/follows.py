@@ -33,8 +33,8 @@ from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
-from broker_core.worker.follows import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, TOPICS_MAX, check_follow, filter_of, rules_of
-from broker_core.worker.message_views import MessageHead, head_columns, head_of
+from broker_core.worker.follows import TOPICS_MAX, FollowBatch, asked_about, check_follow, filter_of, rules_of
+from broker_core.worker.message_views import head_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
@@ -52,33 +52,10 @@ KEPT_PLACES = 8
 
 
 @dataclass(slots=True)
-class _Batch:
-    """What looks have found."""
-
-    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
-    """Topic, head, and the rule that it passes."""
-    body_bytes: int = 0
-    left_out: int = 0
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.heads or self.left_out)
-
-    def add(self, other: _Batch) -> None:
-        self.heads += other.heads
-        self.body_bytes += other.body_bytes
-        self.left_out += other.left_out
-
-
-@dataclass(slots=True)
 class _Look:
     """One look at a broker, and where the tail is there once the window has what was found."""
 
-    batch: _Batch = field(default_factory=_Batch)
+    batch: FollowBatch = field(default_factory=FollowBatch)
     offsets: dict[MessageQueue, int] = field(default_factory=dict)
     heard: set[str] = field(default_factory=set)
     """Topics that it reported."""
@@ -241,15 +218,8 @@ class ClusterFollows:
     # ---- looking -------------------------------------------------------------------------------------------------------
 
     async def _continue(self, query: ContinueFollow) -> Followed:
-        follow_id = query.follow_id
-        opened = self._open.get(follow_id)
-        if opened is None:
-            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
-        if opened.is_asked:
-            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
-        opened.is_asked = True
-        batch = _Batch()
-        try:
+        batch = FollowBatch()
+        with asked_about(self._open, query.follow_id) as opened:
             for _ in range(self._hold_looks):
                 await asyncio.sleep(self._pace_seconds)
                 if opened.is_ended:
@@ -259,20 +229,10 @@ class ClusterFollows:
                 await self._look_around(opened, batch)
                 if not batch.is_empty:
                     break
-        finally:
-            opened.is_asked = False
-        heads = sorted(batch.heads, key=lambda one: one[1].store_ms)
-        return Followed(
-            follow_id=follow_id,
-            topic=[topic for topic, _head, _rule in heads],
-            **head_columns([head for _topic, head, _rule in heads]),
-            rule=[rule for _topic, _head, rule in heads],
-            left_out=batch.left_out,
-            position=follow_id,
-            is_over=opened.is_ended,
-        )
+        batch.heads.sort(key=lambda one: one[1].store_ms)
+        return batch.answer(query.follow_id, position=query.follow_id, is_over=opened.is_ended)
 
-    async def _look_around(self, opened: _Open, batch: _Batch) -> None:
+    async def _look_around(self, opened: _Open, batch: FollowBatch) -> None:
         """Look at every broker; take the findings of all that end within the time limit."""
         for broker in self._link.numbers.names:
             if broker not in opened.looks:
@@ -284,7 +244,9 @@ class ClusterFollows:
                 del opened.looks[broker]
                 found = look.result()
                 opened.take(broker, found)
-                batch.add(found.batch)
+                batch.heads += found.batch.heads
+                batch.body_bytes += found.batch.body_bytes
+                batch.left_out += found.batch.left_out
 
     async def _look(self, opened: _Open, broker: str) -> _Look:
         """What one broker has got, as far as this look may ask it."""
@@ -340,7 +302,7 @@ class ClusterFollows:
                 look.offsets[queue] = offset = pulled.following
         return pulls
 
-    def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: _Batch) -> None:
+    def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: FollowBatch) -> None:
         numbers = self._link.numbers
         for record in records:
             try:
