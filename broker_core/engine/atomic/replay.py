@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker_core.engine.atomic.records import decode_state
 from broker_core.engine.atomic.snapshot import SnapshotFiles
 from broker_core.engine.atomic.state import AppliedOffsets, AtomicState
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import CodecError
 from broker_core.protocol.atomic import PROPERTY, STATE_TOPIC, QueueKey, Stamp
 from broker_core.protocol.message.properties import property_marker
@@ -17,22 +18,6 @@ logger = logging.getLogger(__name__)
 
 _MARKER = property_marker(PROPERTY)
 _STATE_TOPIC = STATE_TOPIC.encode()
-
-
-class ReadableLog(Protocol):
-    """The part of a store that is read here."""
-
-    @property
-    def commit_log_min_offset(self) -> int: ...
-
-    @property
-    def commit_log_max_offset(self) -> int: ...
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-    def next_file_offset(self, physical_offset: int) -> int: ...
-
-    def first_physical_offset(self, topic: str, queue_id: int) -> int | None: ...
 
 
 class Replayed(NamedTuple):
@@ -48,7 +33,7 @@ class Replayed(NamedTuple):
     snapshot_offset: int
 
 
-def replay(log: ReadableLog, files: SnapshotFiles) -> Replayed:
+def replay(log: MessageStore, files: SnapshotFiles) -> Replayed:
     """Read the state back."""
     end = log.commit_log_max_offset
     found = files.newest(end)

@@ -11,20 +11,14 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from broker_core.engine.store.log_syncs import LogSyncs
+from broker_core.engine.store.message_store import MessageStore
 
 Answer = Callable[[bool], None]
 
 _GROUP = 64
 """So many answers do not wait for the end of their turn: a sync takes the time of some thirty puts, and costs that of three."""
-
-
-class DurableStore(Protocol):
-    """The part of the store that is used here."""
-
-    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
 
 
 class DurableAnswers:
@@ -36,7 +30,7 @@ class DurableAnswers:
         syncs: The store's syncs for an event loop, to be used by one only; needs `close`.
     """
 
-    def __init__(self, store: DurableStore, loop: asyncio.AbstractEventLoop, syncs: LogSyncs | None = None) -> None:
+    def __init__(self, store: MessageStore, loop: asyncio.AbstractEventLoop, syncs: LogSyncs | None = None) -> None:
         self._loop = loop
         self._thread = threading.get_ident()
         self._syncs = syncs

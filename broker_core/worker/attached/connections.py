@@ -19,7 +19,7 @@ from broker_core.protocol.admin.connections import GroupMember, read_members, re
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.lost_brokers import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts, body_unless
 from broker_core.worker.connections import CONSUMER, PRODUCER
 from broker_core.worker.questions.administration import ConnectionPage, ListConnections
 from broker_core.worker.questions.question import Handler
@@ -71,11 +71,7 @@ class ClusterConnections:
 
     def handlers(self) -> list[Handler]:
         """The handler of the list of clients."""
-
-        async def read(_query: ListConnections) -> ConnectionPage:
-            return await self.page()
-
-        return [ListConnections.answered_by(read)]
+        return [ListConnections.answered_by(lambda _query: self.page())]
 
     async def page(self) -> ConnectionPage:
         """All known clients, broker by broker, with a notice of what is missing and why.
@@ -123,13 +119,8 @@ class ClusterConnections:
 
     async def _consumers(self, broker: str, group: str) -> list[_Client]:
         command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-        try:
-            body = (await self._link.ask(broker, command)).body
-        except RemoteError as error:
-            # All its members left since the last look.
-            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                raise
-            return []
+        # All its members may have left since the last look.
+        body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
         topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
         return [_client(broker, CONSUMER, group, member, topics) for member in read_members(body)]
 

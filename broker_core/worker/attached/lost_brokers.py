@@ -10,7 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
+from broker_core.cluster.link import refused_as
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.values import Body
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 
 PART_ERRORS = (NetworkError, RemoteError, CodecError)
@@ -81,6 +85,16 @@ def too_slow(broker: str, within_ms: float) -> NetworkError:
     return NetworkError(
         f"broker {broker} is slow: not all that it was asked for came within {within_ms:,.0f} ms", broker=broker
     )
+
+
+async def body_unless(asking: Awaitable[RemotingCommand], refusal: ResponseCode) -> Body:
+    """The body of an answer; that of an empty table for a refusal by which brokers say that they have nothing."""
+    try:
+        return (await asking).body
+    except RemoteError as error:
+        if not refused_as(error, refusal):
+            raise
+        return b"{}"
 
 
 async def together(asks: Iterable[Coroutine[Any, Any, None]]) -> None:

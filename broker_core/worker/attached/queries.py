@@ -13,13 +13,12 @@ from typing import TypeVar
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.time_bounds import first_stored_from
 from broker_core.config import ClientConfig
-from broker_core.errors import RemoteError, UsageError
+from broker_core.errors import UsageError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
-from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
@@ -34,7 +33,7 @@ from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.attached.lost_brokers import LostParts, too_slow
+from broker_core.worker.attached.lost_brokers import LostParts, body_unless, too_slow
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
@@ -256,7 +255,8 @@ class ClusterQueries:
         lost = LostParts(self._figures)
 
         async def ask(broker: str) -> None:
-            body = await self._members_body(broker, query.group)
+            command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": query.group})
+            body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
             subscriptions = read_subscriptions(body)
             # Each member is connected to every broker.
             rows.update({member.client_id: (member, subscriptions) for member in read_members(body)})
@@ -274,13 +274,3 @@ class ClusterQueries:
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
             notice=lost.notice(),
         )
-
-    async def _members_body(self, broker: str, group: str) -> Body:
-        """The answer of a broker about the members of a group; an empty table where none is online."""
-        command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-        try:
-            return (await self._link.ask(broker, command)).body
-        except RemoteError as error:
-            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                raise
-            return b"{}"

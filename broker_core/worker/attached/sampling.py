@@ -40,6 +40,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.lost_brokers import body_unless
 from broker_core.worker.questions.abilities import Ability
 
 logger = logging.getLogger(__name__)
@@ -326,13 +327,7 @@ class BrokerRounds:
             of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:
-        body: Body = b""
-        try:
-            body = (await self._ask(RequestCode.GET_ALL_CONSUMER_OFFSET)).body
-        except RemoteError as error:
-            # Brokers refuse instead of returning an empty table.
-            if _NO_OFFSETS not in error.message:
-                raise
+        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, _NO_OFFSETS)
         self._moving_groups = self._figures.take_positions(self._name, read_consumer_offsets(body))
 
     async def _levels(self) -> None:
@@ -344,14 +339,8 @@ class BrokerRounds:
         queues = of.offsets.get(SCHEDULE_TOPIC, {})
         if not any(held.max_offset for held in queues.values()):
             return
-        offsets: dict[int, int] = {}
-        try:
-            offsets = read_delay_offsets((await self._ask(RequestCode.GET_ALL_DELAY_OFFSET)).body)
-        except RemoteError as error:
-            # Brokers refuse instead of returning an empty table.
-            if _NO_DELAYS not in error.message:
-                raise
-        of.levels.take_offsets(offsets)
+        body = await self._body_unless_empty(RequestCode.GET_ALL_DELAY_OFFSET, _NO_DELAYS)
+        of.levels.take_offsets(read_delay_offsets(body) if body else {})
         for level, offset in of.levels.unread_heads(queues)[:HEADS_IN_ROUND]:
             body = await self._link.pull_gently(MessageQueue(SCHEDULE_TOPIC, self._name, level - 1), offset)
             of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)
@@ -422,16 +411,10 @@ class BrokerRounds:
         self._group_turn += _taken(turn, wanted)
 
     async def _members(self, group: str) -> None:
-        members: frozenset[str] = frozenset()
-        wanted: dict[str, tuple[str, str]] = {}
-        try:
-            answer = await self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-        except RemoteError as error:
-            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                raise
-        else:
-            members = frozenset(member.client_id for member in read_members(answer.body))
-            wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(answer.body).items()}
+        asking = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+        body = await body_unless(asking, ResponseCode.CONSUMER_NOT_ONLINE)
+        members = frozenset(member.client_id for member in read_members(body))
+        wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(body).items()}
         self._figures.take_members(self._name, group, members)
         self._figures.take_subscriptions(self._name, group, wanted)
 
@@ -440,6 +423,15 @@ class BrokerRounds:
         body = await self._link.pull_gently(place, offset)
         store_ms = decode_record(body).store_timestamp_ms if body else -1
         self._figures.of(self._name).next_store[group, topic, queue] = (offset, store_ms)
+
+    async def _body_unless_empty(self, code: RequestCode, remark: str) -> Body:
+        """A table of the broker; empty for its refusal with this remark, which it sends instead of an empty table."""
+        try:
+            return (await self._ask(code)).body
+        except RemoteError as error:
+            if remark not in error.message:
+                raise
+            return b""
 
     async def _ask(self, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
         return await self._link.ask_gently(self._name, code, fields)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.link import ClusterLink
 from broker_core.engine.transaction.messages import HalfMessage
-from broker_core.errors import RemoteError, UsageError
+from broker_core.errors import UsageError
 from broker_core.protocol.admin.connections import read_members
 from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -19,7 +19,7 @@ from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.half_messages import HalfQueue
-from broker_core.worker.attached.lost_brokers import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts, body_unless
 from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
@@ -118,15 +118,8 @@ class ClusterTransactions:
         if now_s - asked_s < _PRODUCERS_KEPT_S:
             return count
         command = RemotingCommand(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": group})
-        try:
-            members = read_members((await self._link.ask(broker, command)).body)
-        except RemoteError as error:
-            # Brokers answer so when no producer of the group is connected.
-            if not refused_as(error, ResponseCode.SYSTEM_ERROR):
-                raise
-            count = 0
-        else:
-            count = len(members)
+        # Brokers answer so when no producer of the group is connected.
+        count = len(read_members(await body_unless(self._link.ask(broker, command), ResponseCode.SYSTEM_ERROR)))
         self._producers = {key: kept for key, kept in self._producers.items() if now_s - kept[0] < _PRODUCERS_KEPT_S}
         self._producers[broker, group] = (now_s, count)
         return count
