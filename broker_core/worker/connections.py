@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from broker_core.clock import wall_clock_ms
@@ -65,11 +66,7 @@ def connection_handlers(engine: ConnectionEngine) -> list[Handler]:
     async def read(_query: ListConnections) -> ConnectionPage:
         return list_connections(engine, now_ms=wall_clock_ms())
 
-    async def close(command: CloseConnection) -> Done:
-        await close_connection(engine, command)
-        return Done()
-
-    return [ListConnections.answered_by(read), CloseConnection.answered_by(close)]
+    return [ListConnections.answered_by(read), CloseConnection.answered_by(partial(close_connection, engine))]
 
 
 def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage:
@@ -116,7 +113,7 @@ def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> It
                 yield _Member(rows[peer], CONSUMER, client, group.name, topics)
 
 
-async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> None:
+async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> Done:
     """Record the end of a connection in the journal, then close it.
 
     Raises:
@@ -129,3 +126,4 @@ async def close_connection(engine: ConnectionEngine, command: CloseConnection) -
     await engine.journal.record("connection.close", command.address, side=command.side)
     for connection in named:
         connection.close(CLOSE_REASON)
+    return Done()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, get_args
 
 from broker_core.clock import wall_clock_ms
+from broker_core.config import BrokerConfig
 from broker_core.errors import OrbitError, UsageError, WorkerError
 from broker_core.worker.channel.schema import WorkerMessage
 from broker_core.worker.handlers import Run
@@ -236,6 +237,12 @@ class LateHistory:
             logger.exception("no history is kept")
         finally:
             self._settled.set()
+
+
+def history_of(config: BrokerConfig, open_history: OpenHistory) -> LateHistory:
+    """The history of the store of a broker that starts now."""
+    cluster = f"{config.cluster_name}/{config.broker_name}"
+    return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
 
 
 async def record(engine: EmbeddedBroker, history: HistoryService, stop: asyncio.Event) -> None:

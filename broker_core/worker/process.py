@@ -214,13 +214,12 @@ class _Worker:
         return 0
 
     def _history(self, config: BrokerConfig) -> HistoryService | None:
-        from broker_core.worker.history import LateHistory  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import history_of  # noqa: PLC0415  after Hello
 
         open_history = self._options.open_history
         if open_history is None or not config.keep_history or self._options.files_only:
             return None
-        cluster = f"{config.cluster_name}/{config.broker_name}"
-        return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+        return history_of(config, open_history)
 
     async def _run_attached(self, attach: AttachOptions) -> int:
         """As `_run_engine`, for a cluster that runs elsewhere."""

@@ -27,6 +27,7 @@ from broker_core.worker.attached.gathering import (
 )
 from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic
+from broker_core.worker.questions.lifecycle import Done
 
 logger = logging.getLogger(__name__)
 
@@ -75,10 +76,11 @@ async def ask_brokers(
     return await ask_any(link, brokers, command, lost)
 
 
-async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
+async def create_topic(link: ClusterLink, topic: CreateTopic) -> Done:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
     fields = topic_fields(TopicSettings(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
     await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
+    return Done()
 
 
 def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topics_on: Callable[[str], list[str]]) -> list[str]:

@@ -16,6 +16,8 @@ from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import offsets_of
 from broker_core.errors import RecordError
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.lost_brokers import LostParts, together, too_slow
@@ -154,6 +156,12 @@ def _heads(link: ClusterLink, queue: MessageQueue, records: Iterable[bytes]) -> 
             )
         )
     return found
+
+
+async def record_of(link: ClusterLink, broker: str, physical_offset: int) -> bytes:
+    """The record at a place of a broker. Raises `RemoteError` where none starts, or `NetworkError`."""
+    command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
+    return bytes((await link.ask(broker, command)).body)
 
 
 async def whole_queue(link: ClusterLink, queue: MessageQueue) -> QueueSlice:

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import CodecError, RemoteError
-from broker_core.protocol.codes import RequestCode
-from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.worker.attached.browsing import record_of
 from broker_core.worker.attached.lost_brokers import LostParts, together
 from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
@@ -55,9 +54,7 @@ async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> 
 
 async def _message_at(link: ClusterLink, shown_place: int) -> StoredMessage | None:
     """A message by the place that the window knows; None where it has expired or is damaged."""
-    broker, offset = link.numbers.place_of(shown_place)
-    command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
     try:
-        return decode_record(bytes((await link.ask(broker, command)).body))
+        return decode_record(await record_of(link, *link.numbers.place_of(shown_place)))
     except (RemoteError, CodecError):
         return None

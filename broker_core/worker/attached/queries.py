@@ -26,7 +26,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
 from broker_core.worker.attached.admin_requests import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_queue
+from broker_core.worker.attached.browsing import browse_newest, browse_one, record_of, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.delayed_messages import list_delayed
 from broker_core.worker.attached.fields import read_fields
@@ -125,7 +125,7 @@ class ClusterQueries:
             ListDelayed.answered_by(partial(list_delayed, self._link, self._figures)),
             MeasureTopics.answered_by(self._measure),
             AskBroker.answered_by(self._ask_brokers),
-            CreateTopic.answered_by(self._create_topic),
+            CreateTopic.answered_by(partial(create_topic, self._link)),
             *self._searches.handlers(),
             *self._follows.handlers(),
             *self._lifelines.handlers(),
@@ -144,10 +144,6 @@ class ClusterQueries:
 
     async def _ask_brokers(self, query: AskBroker) -> BrokerAnswer:
         return await ask_brokers(self._link, query, LostParts(self._figures), topics_on=self._brokers_of)
-
-    async def _create_topic(self, topic: CreateTopic) -> Done:
-        await create_topic(self._link, topic)
-        return Done()
 
     async def _measure(self, query: MeasureTopics) -> TopicMeasures:
         # Their rows are on the screen.
@@ -199,18 +195,14 @@ class ClusterQueries:
         broker = self._link.broker_at(str(host))
         if broker is None:
             raise UsageError(f"the id names the broker at {host}, which is none of this cluster's", address=str(host))
-        record = await self._record(broker, offset)
+        record = await record_of(self._link, broker, offset)
         return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
         return await read_fields(self._link, query, LostParts(self._figures))
 
     async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
-        return view(await self._record(*self._link.numbers.place_of(place)))
-
-    async def _record(self, broker: str, physical_offset: int) -> bytes:
-        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        return bytes((await self._link.ask(broker, command)).body)
+        return view(await record_of(self._link, *self._link.numbers.place_of(place)))
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         if message.transaction:

@@ -17,6 +17,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
+from broker_core.worker.attached.browsing import record_of
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.half_messages import HalfQueue
 from broker_core.worker.attached.lost_brokers import LostParts, body_unless
@@ -79,8 +80,7 @@ class ClusterTransactions:
     async def resume(self, command: ResumeTransaction) -> Done:
         """Have a broker put a given-up message back into its half queue (docs/spec/remoting.md §2.5.8)."""
         broker, physical_offset = self._link.numbers.place_of(command.physical_offset)
-        view = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        record = decode_record(bytes((await self._link.ask(broker, view)).body))
+        record = decode_record(await record_of(self._link, broker, physical_offset))
         fields = {"msgId": offset_message_id(record.store_host, physical_offset), "topic": record.topic}
         await self._link.ask(broker, RemotingCommand(RequestCode.RESUME_CHECK_HALF_MESSAGE, fields))
         return Done()

@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
@@ -55,11 +54,9 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
     if open_history is None:
         yield
         return
-    from broker_core.worker.history import LateHistory, record  # noqa: PLC0415  clients are served before
+    from broker_core.worker.history import history_of, record  # noqa: PLC0415  clients are served before
 
-    config = broker.config
-    cluster = f"{config.cluster_name}/{config.broker_name}"
-    history = LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+    history = history_of(broker.config, open_history)
     recording = asyncio.create_task(record(broker, history, stop))
     recording.add_done_callback(_tell_failure)
     try:

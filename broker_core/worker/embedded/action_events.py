@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from broker_core.engine.tables.action_journal import ActionJournal, JournalEntry
 from broker_core.errors import UsageError
 from broker_core.worker.questions.figures import Occurred
@@ -27,15 +29,10 @@ def action_event(entry: JournalEntry) -> Occurred:
 
 def note_handlers(journal: ActionJournal) -> list[Handler]:
     """Handlers on the engine's loop."""
-
-    async def note(command: NoteEvent) -> Done:
-        await note_event(journal, command)
-        return Done()
-
-    return [NoteEvent.answered_by(note)]
+    return [NoteEvent.answered_by(partial(note_event, journal))]
 
 
-async def note_event(journal: ActionJournal, note: NoteEvent) -> None:
+async def note_event(journal: ActionJournal, note: NoteEvent) -> Done:
     """Record an alert or a note, which becomes an event with the next sample.
 
     Raises:
@@ -47,6 +44,7 @@ async def note_event(journal: ActionJournal, note: NoteEvent) -> None:
     if not note.text.strip() or len(note.text) > TEXT_MAX or len(note.subject) > TEXT_MAX:
         raise UsageError(f"a note has 1 to {TEXT_MAX} characters, not {len(note.text)}")
     await journal.record(note.kind, note.subject, text=note.text)
+    return Done()
 
 
 def _short(value: object) -> str:
