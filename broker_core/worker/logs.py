@@ -23,8 +23,6 @@ _DECIDED = "passes_burst_filter"
 
 @dataclass(slots=True)
 class _Window:
-    """Lines of one kind since a point in time."""
-
     since: float
     lines: int = 0
 

@@ -62,7 +62,6 @@ class WorkerOptions:
     """Whether to take other ports when those of ``config`` are in use."""
     log_directory: Path | None = None
     open_history: OpenHistory | None = None
-    """Opens the history of the store; None: none is kept."""
     read_only: bool = False
     """Whether to refuse questions of the window that change something."""
     files_only: bool = False

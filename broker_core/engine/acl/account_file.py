@@ -21,7 +21,6 @@ WAITING_BYTES_MAX = 256 * 1024
 """Memory bound of pending changes; further ones are refused."""
 
 CHANGE_BYTES = 512
-"""Estimated size of a change beside its texts."""
 
 Change = Callable[[AccessRules], AccessRules]
 """Makes new rules of the present ones; raises `UsageError` where that is not possible."""

@@ -28,7 +28,6 @@ from broker_core.protocol.message.model import MessageToStore
 logger = logging.getLogger(__name__)
 
 ATTRIBUTE, ATTRIBUTE_VALUE = "orbit.txn", "kafka"
-"""The attribute of a topic that takes part."""
 
 OFFSETS_ENTRY = "orbitAtomic"
 """Entry of ``consumerOffset.json``: the log position up to which it contains decisions, and the positions set beside them."""

@@ -16,7 +16,6 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonValue, MessageQueue, emit
 
 QUEUE_ENTRIES_MAX = 1_000
-"""Entries of a consume queue in one answer."""
 
 
 class ConsumeReportProcessor:

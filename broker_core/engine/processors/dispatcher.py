@@ -173,7 +173,6 @@ class Dispatcher:
         return {**self.pop.table(), **self._client_table(), **self._setting_table(), **self._report_table()}
 
     def _client_table(self) -> dict[RequestCode, Serve]:
-        """Requests of producers and consumers."""
         return {
             RequestCode.SEND_MESSAGE: self.send.handle,
             RequestCode.SEND_MESSAGE_V2: self.send.handle,
@@ -201,7 +200,6 @@ class Dispatcher:
         }
 
     def _setting_table(self) -> dict[RequestCode, Serve]:
-        """Topics, groups, accounts and settings, and commands of an administrator."""
         return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.topics.create,
             RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self.topics.create_all,
@@ -233,7 +231,6 @@ class Dispatcher:
         }
 
     def _report_table(self) -> dict[RequestCode, Serve]:
-        """Reports on the broker, its clients and their progress."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
             RequestCode.GET_BROKER_HA_STATUS: self._slaves.status,

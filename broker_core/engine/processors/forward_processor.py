@@ -15,7 +15,6 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.transport.connection import RequestTimeoutError
 
 FORWARD_TIMEOUT_MS = 10_000
-"""How long a consumer has for its answer."""
 
 _CREDENTIALS = frozenset({"AccessKey", "Signature", "SecurityToken"})
 

@@ -57,7 +57,6 @@ class PullHolds:
         self._bytes_per_peer_max = bytes_per_peer_max
         self._queues: dict[tuple[str, int], list[HeldPull]] = {}
         self._peers: dict[Peer, int] = {}
-        """Memory of the held pulls of each connection."""
         self._count = 0
 
     def bytes_of(self, peer: Peer) -> int:

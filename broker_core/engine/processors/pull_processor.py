@@ -121,7 +121,6 @@ class PullProcessor:
         return run
 
     def _serve(self, peer: Peer, pull: _Pull) -> RemotingCommand | None:
-        """Answer a pull the ordinary way, now or later."""
         result = self._read(pull)
         code = _code(result.status, pull.offset)
         if code == ResponseCode.PULL_NOT_FOUND and pull.terms.flags & FLAG_SUSPEND:

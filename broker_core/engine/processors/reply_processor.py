@@ -21,7 +21,6 @@ from broker_core.protocol.message import properties as props
 from broker_core.transport.connection import RequestTimeoutError
 
 PUSH_TIMEOUT_MS = 10_000
-"""How long the requesting producer has to accept the reply."""
 
 REPLY_TO_CLIENT = "REPLY_TO_CLIENT"
 PUSH_REPLY_TIME = "PUSH_REPLY_TIME"
@@ -31,8 +30,6 @@ _LONG_NAMES = {"a": "producerGroup", "c": "defaultTopic", "k": "unitMode"}
 
 @dataclass(slots=True)
 class _Reply:
-    """A reply on its way."""
-
     peer: Peer
     command: RemotingCommand
     header: SendHeader

@@ -19,7 +19,6 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonValue, MessageQueue, emit, parse_object
 
 STATUS_TIMEOUT_MS = 5_000
-"""How long a consumer has to report its offsets."""
 
 _TO_THE_END = -1
 _UNREACHABLE = (1 << 63) - 1

@@ -14,7 +14,6 @@ from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.protocol.properties_text import parse_properties
 
 SETTINGS_BYTES_MAX = 1 << 20
-"""Bound on the text of one change."""
 
 _FIXED = {
     "brokerRole": "ASYNC_MASTER",

@@ -24,9 +24,7 @@ class BrokerFigures:
     producers: frozenset[str] | None = None
     """Client ids of its producers; None: unknown."""
     offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
-    """Topic → queue → what it holds."""
     positions: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
-    """(group, topic) → queue → offset."""
     members: dict[str, frozenset[str]] = field(default_factory=dict)
     """Group → clients online; a group that was not asked about is missing."""
     subscriptions: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -43,7 +41,6 @@ class BrokerFigures:
     version: str = ""
     """As RocketMQ prints it; empty before it is reported."""
     cannot: dict[str, str] = field(default_factory=dict)
-    """`Ability` → why it cannot."""
     levels: BrokerLevels = field(default_factory=BrokerLevels)
     timers: dict[str, int] | None = None
     """Topic → pending timer messages; None: the broker has no timers, or did not report."""
@@ -51,12 +48,10 @@ class BrokerFigures:
     """Records of half and op queue that the last look at its transactions left for the next."""
     undecided: int = 0
     in_check: int = 0
-    """Undecided transactions that a producer was asked about."""
     undecided_ms: int = -(1 << 62)
     """When these were counted, ms since the epoch."""
     fault: str = ""
     fault_ms: int = 0
-    """When the fault began, ms since the epoch."""
     is_lost: bool = False
     lost_ms: int = 0
     no_master_ms: int = 0

@@ -25,7 +25,6 @@ from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_o
 from broker_core.worker.questions.stored_messages import MessagePage
 
 QUEUES_AT_ONCE = 16
-"""Queues of one broker that are read at the same time."""
 
 
 async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, count: int) -> MessagePage:
@@ -77,19 +76,16 @@ class _Newest:
     def __init__(self, link: ClusterLink, queues: list[MessageQueue], count: int) -> None:
         step = max(1, min(BATCH_MESSAGES, count // len(queues) + 1))
         self.tails: dict[str, list[_Tail]] = {}
-        """Broker → its queues."""
         self.heap: list[tuple[int, int, int, MessageHead, _Tail]] = []
         for number, queue in enumerate(queues):
             self.tails.setdefault(queue.broker_name, []).append(_Tail(link, queue, step, number))
 
     async def begin(self, broker: str) -> None:
-        """Read the newest messages of each queue of a broker."""
         tails = self.tails[broker]
         for start in range(0, len(tails), QUEUES_AT_ONCE):
             await together(self.push(tail, broker) for tail in tails[start : start + QUEUES_AT_ONCE])
 
     async def push(self, tail: _Tail, _broker: str) -> None:
-        """Read the next message of a queue."""
         head = await tail.next()
         if head is not None:
             heapq.heappush(self.heap, (-head.store_ms, -head.queue_offset, tail.number, head, tail))

@@ -15,7 +15,6 @@ from broker_core.worker.attached.broker_figures import BrokerFigures, used_queue
 from broker_core.worker.questions.figures import Catalog
 
 QueueKey = tuple[str, str, int]
-"""Topic, broker, queue id."""
 _SYSTEM_PREFIXES = (names.SYSTEM_PREFIX, "%SYS%")
 
 
@@ -26,7 +25,6 @@ class Listing:
     catalog: Catalog
     queues: list[QueueKey]
     positions: list[tuple[str, QueueKey]]
-    """Group and queue."""
 
 
 def list_cluster(
@@ -88,7 +86,6 @@ def list_cluster(
 
 
 def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers) -> dict[str, Any]:
-    """The catalog's columns of the brokers themselves."""
     told = [brokers.get(name, BrokerFigures()) for name in numbers.names]
     places = [of.place for of in told]
     return {

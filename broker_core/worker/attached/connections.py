@@ -37,8 +37,6 @@ PARTLY_KNOWN = (
 
 
 class _Client(NamedTuple):
-    """A client in a group, as one broker sees it."""
-
     broker: str
     address: str
     role: str

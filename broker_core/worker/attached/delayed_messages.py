@@ -65,7 +65,6 @@ class _Level:
         self._pages: dict[str, DelayedPage] = {}
         self._whole: set[str] = set()
         self._reached: list[str] = []
-        """Brokers that the page has room for."""
 
     @property
     def is_read(self) -> bool:
@@ -73,7 +72,6 @@ class _Level:
         return bool(self._pages) or not self.wanted
 
     async def look(self, broker: str) -> None:
-        """Read where the level begins and ends on a broker."""
         level = self._query.level
         queue = MessageQueue(SCHEDULE_TOPIC, broker, level - 1)
         part = await whole_queue(self._link, queue)
@@ -82,7 +80,6 @@ class _Level:
         self._spans[broker] = max(self._query.start_offset - self._first(broker), next_due), held.max_offset
 
     def share_out(self, brokers: list[str]) -> None:
-        """Share the room of the page out to the brokers in their order."""
         left = self._query.count
         for broker in brokers:
             if left <= 0:

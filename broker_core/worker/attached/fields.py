@@ -16,7 +16,6 @@ from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 
 FIELDS_AT_A_TIME = 16
-"""Messages requested at once from a broker to fill columns."""
 
 
 async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> FieldValues:

@@ -44,7 +44,6 @@ class ClusterFigures:
         self.cluster_names: set[str] = set()
         self.name_server_fault = ""
         self._name_server_ms = 0
-        """When its fault began, ms since the epoch."""
         self._put: dict[str, int] = defaultdict(int)
         self._got_topic: dict[str, int] = defaultdict(int)
         self._got_group: dict[str, int] = defaultdict(int)
@@ -155,7 +154,6 @@ class ClusterFigures:
         self._judge(broker)
 
     def _judge(self, broker: str) -> None:
-        """Update what it can do."""
         of = self.of(broker)
         nature = BrokerNature(of.runtime, of.config, of.topics)
         judged = nature.version_text, broker_cannot(broker, nature)

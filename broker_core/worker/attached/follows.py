@@ -58,11 +58,8 @@ class _Look:
     batch: FollowBatch = field(default_factory=FollowBatch)
     offsets: dict[MessageQueue, int] = field(default_factory=dict)
     heard: set[str] = field(default_factory=set)
-    """Topics that it reported."""
     pulled: dict[str, int] = field(default_factory=dict)
-    """Topic → the queue that was pulled last."""
     turn: int = 0
-    """Its topic to read next."""
 
 
 @dataclass(slots=True)
@@ -75,9 +72,7 @@ class _Open:
     known: frozenset[str]
     """Brokers whose topics were known at the start; the former content of others is unknown."""
     turn: dict[str, int] = field(default_factory=dict)
-    """Broker → its topic to read next."""
     pulled: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Broker and topic → the queue that was pulled last."""
     unheard: set[tuple[str, str]] = field(default_factory=set)
     """Brokers, each with a topic, that did not answer at the start: what they hold then has not just arrived."""
     looks: dict[str, asyncio.Task[_Look]] = field(default_factory=dict)
@@ -88,7 +83,6 @@ class _Open:
     is_ended: bool = False
 
     def take(self, broker: str, look: _Look) -> None:
-        """Move to where a look at a broker ended."""
         self.offsets.update(look.offsets)
         self.pulled.update({(broker, topic): queue for topic, queue in look.pulled.items()})
         self.unheard -= {(broker, topic) for topic in look.heard}

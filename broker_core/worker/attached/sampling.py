@@ -346,7 +346,6 @@ class BrokerRounds:
             of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)
 
     async def _timers(self) -> None:
-        """Read how many timer messages are pending."""
         of = self._figures.of(self._name)
         if Ability.TIMERS in of.cannot or WHEEL_TIMER_TOPIC not in of.topics:
             of.timers = None

@@ -112,7 +112,6 @@ class ClusterTransactions:
         await asyncio.gather(*(lost.one(broker, ask, within_ms=self._link.settings.page_ms) for broker in brokers))
 
     async def _living(self, broker: str, group: str) -> int:
-        """Producers of a group that are connected to a broker."""
         asked_s, count = self._producers.get((broker, group), (-_PRODUCERS_KEPT_S, _UNKNOWN))
         now_s = self._monotonic()
         if now_s - asked_s < _PRODUCERS_KEPT_S:

@@ -26,8 +26,6 @@ _Check = Callable[[_Value], _Value]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Shape:
-    """How one message class is read and written."""
-
     message: type
     names: tuple[str, ...]
     checks: tuple[_Check, ...]

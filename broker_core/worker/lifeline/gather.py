@@ -37,17 +37,13 @@ from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.lifeline.traces import Trace, TraceKind, read_traces
 
 COPIES_MAX = 64
-"""Records of one unique key in one topic."""
 TOPICS_MAX = 1_000
-"""Retry, dead letter and trace topics that are searched."""
 OPS_MAX = 20_000
-"""Op records after a half message that are read."""
 TRACES_MAX = 64
 KEYS_MAX = 4
 ALIKE_MAX = 16
 """Messages of the same key and body in the answer; more of them say nothing more."""
 OTHER_TOPICS_MAX = 200
-"""Topics of users that are searched for resends."""
 ORIGINS_MAX = 8
 _BATCH = 32
 _PLACE_MASK = (1 << PLACE_BITS) - 1

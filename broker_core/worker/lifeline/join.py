@@ -62,7 +62,6 @@ class _Joining:
         self._recorded: list[tuple[int, Event]] = []
         """Events of records, each with its place in the log."""
         self._between: list[Event] = []
-        """Events without a place in the log."""
         self._missing = list(gathered.missing)
         self._waiting: dict[tuple[str, int], list[int]] = {}
         """Due times of waits without a delivery, by real topic and reconsume times."""

@@ -41,7 +41,6 @@ class EventKind(Enum):
     ATTEMPT = "attempt"
     PASSED = "passed"
     AHEAD = "ahead"
-    """The group has not reached it."""
     RETRY_WAITS = "retry waits"
     RETRY = "retry"
     DEAD = "dead"

@@ -22,9 +22,7 @@ class Members:
     version: list[str]
     last_heartbeat_ms: list[int]
     subscriptions: list[dict[str, str]]
-    """Topic → filter expression."""
     notice: str = ""
-    """What is missing, and why."""
     expression_types: list[dict[str, str]] = field(default_factory=list)
     """Topic → TAG or SQL92; none where that is unknown."""
 
@@ -41,7 +39,6 @@ class BrokerAnswer:
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     notice: str = ""
-    """What brokers of a cluster did not return, and why."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     """Broker → its body, where each has its own, such as settings; ``body`` is that of the first."""
 
@@ -83,7 +80,6 @@ class ConnectionPage:
     bytes_out: list[int]
     requests: list[int]
     member_row: list[int]
-    """Index of the connection."""
     member_role: list[str]
     """``producer`` or ``consumer``."""
     member_client_id: list[str]
@@ -92,7 +88,6 @@ class ConnectionPage:
     member_topics: list[dict[str, str]]
     """Topic → filter expression of the group; empty for producers, which subscribe to nothing."""
     notice: str = ""
-    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +179,6 @@ class AskBroker(Question[BrokerAnswer]):
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     name_server: bool = False
-    """Whether the request is for the name server, not the broker."""
     broker_name: str = ""
     """The broker of a cluster; empty: the only one, or any."""
 

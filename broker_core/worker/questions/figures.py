@@ -26,7 +26,6 @@ class Catalog:
     position_group: list[int]
     """Index into ``groups`` for each position row; a position is one group's offset in one queue."""
     position_queue: list[int]
-    """Index into the queue rows."""
     group_is_system: list[bool] = field(default_factory=list)
     brokers: list[str] = field(default_factory=list)
     """Names of the brokers of an attached cluster; empty for an embedded one. The next four have one item for each."""
@@ -109,7 +108,6 @@ class HistorySample:
     """The history's input within the worker: figures of a moment, and events since the one before."""
 
     catalog: Catalog | None
-    """A new one, when there is one."""
     snapshot: Snapshot
     events: list[Occurred]
     subscriptions: Subscriptions | None = None

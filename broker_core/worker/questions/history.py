@@ -15,7 +15,6 @@ class HistoryLines:
     """One item a requested series, in that order; empty for a series never recorded. N differs from series to series."""
 
     step_ms: int
-    """Length of a stretch."""
     begin_ms: int
     """When the record begins; -1 when there is none."""
     times_ms: list[bytes]

@@ -8,7 +8,6 @@ from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Question, question
 
 LETTERS_ASKED_MAX = 5_000
-"""Dead letters that one question names."""
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------------

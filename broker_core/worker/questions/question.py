@@ -32,7 +32,6 @@ class Question(Generic[_Answer_co]):
     __slots__ = ()
 
     answer_type: ClassVar[type]
-    """Class of the answer."""
     acts_when: ClassVar[Callable[[Any], bool]]
     """Whether a question of this kind acts."""
 
@@ -48,7 +47,6 @@ class Question(Generic[_Answer_co]):
 
 
 QUESTIONS: dict[str, type[Question[Any]]] = {}
-"""Every question by its name."""
 
 
 @dataclass_transform(frozen_default=True)

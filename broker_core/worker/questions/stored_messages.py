@@ -76,13 +76,11 @@ class FieldValues:
     """Fields of messages, each list with one item a message: its values as text, empty where there is none."""
 
     texts: list[list[str]]
-    """One list for each field."""
     body_start: list[bytes]
     """First 200 bytes of the decompressed bodies."""
     unread: list[int] = field(default_factory=list)
     """Numbers of messages whose broker did not answer in time; their items are empty."""
     notice: str = ""
-    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ class TransactionPage:
     ``expired``."""
     group: list[str]
     producers: list[int]
-    """Connected members of the group."""
     topic: list[str]
     queue_id: list[int]
     keys: list[str]
@@ -44,7 +43,6 @@ class TransactionPage:
     """When a producer is asked next; -1 where none can be asked, and for ended ones."""
     ended_ms: list[int]
     notice: str = ""
-    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,6 @@ class AtomicPage:
     update_ms: list[int]
     timeout_ms: list[int]
     offsets: list[int]
-    """Consumer positions in the open one."""
     queue_row: list[int]
     """Index into the first lists."""
     queue_topic: list[str]

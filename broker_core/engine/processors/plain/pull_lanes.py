@@ -28,7 +28,6 @@ _PULLS = (int(RequestCode.PULL_MESSAGE), LITE)
 _JSON_KIND = int(SerializeType.JSON) << 24
 _SAMPLES = (987_654_321_012_345, 876_543_210_123_456)
 _SAMPLE_OPAQUE = 1_987_654_321
-"""Numbers that are found again at their places."""
 
 
 class PullLane:

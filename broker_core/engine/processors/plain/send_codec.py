@@ -65,7 +65,6 @@ class SendCodec:
 
     def __init__(self, answer_fields: AnswerFields) -> None:
         self._lanes = LearntParts[bytes, BinaryLane](lambda part: _lane(BinaryLane, plain_start_of_binary(part), answer_fields))
-        """By the fields before the time."""
         self._json_lanes = LearntParts[bytes, JsonLane](lambda part: _lane(JsonLane, plain_start_of_json(part), answer_fields))
         self._ends = LearntParts[bytes, bool](is_plain_end_of_binary)
         """Binary fields after the properties."""
