@@ -116,9 +116,7 @@ def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> It
 async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> Done:
     """Record the end of a connection in the journal, then close it.
 
-    Raises:
-        UsageError: There is no such connection any more.
-        StoreError: The journal cannot be written; the connection stays.
+    Raises `UsageError` where it is gone already, `StoreError` where the journal cannot be written; then it stays.
     """
     named = [one for side, one in engine.open_connections() if (side, one.remote_address) == (command.side, command.address)]
     if not named:

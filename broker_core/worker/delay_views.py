@@ -65,12 +65,7 @@ def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
 
 
 async def act_on_delayed(console: DelayConsole, command: ActOnDelayed) -> DelayedActed:
-    """Carry out a command.
-
-    Raises:
-        UsageError: There is no such action or level, or the lists do not fit each other.
-        StoreError: The store or the disk refuses it.
-    """
+    """Carry out a command. Raises `UsageError` for an unknown action or level, `StoreError` where store or disk refuse it."""
     if len(command.queue_offset) != len(command.physical_offset):
         raise BugError(f"{len(command.queue_offset)} queue offsets came with {len(command.physical_offset)} physical offsets")
     places = [DelayedPlace(*both) for both in zip(command.queue_offset, command.physical_offset, strict=True)]

@@ -30,9 +30,7 @@ BEFORE_MATCH_CHARACTERS = 24
 class FieldReader:
     """Reads the fields of one request out of messages.
 
-    Raises:
-        FilterError: A field cannot be read.
-        UsageError: The request is too large, or ``around`` is no regular expression.
+    Raises `FilterError` for an unreadable field, `UsageError` for too large a request or an ``around`` that is no pattern.
     """
 
     def __init__(self, query: ReadFields) -> None:

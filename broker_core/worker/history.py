@@ -200,11 +200,7 @@ class LateHistory:
             self._pass_on()
 
     def answer(self, query: HistoryQuery) -> HistoryAnswer:
-        """As `HistoryService.answer`; opens the history now if it is not open yet.
-
-        Raises:
-            OrbitError: It cannot be opened, or not answer.
-        """
+        """As `HistoryService.answer`; opens the history now if it is not open yet."""
         self._hurried.set()
         self._settled.wait(ANSWER_SECONDS)
         if self._keeper is None:

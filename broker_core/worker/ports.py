@@ -15,10 +15,9 @@ _PORT_MAX = 65_535
 
 
 def with_free_ports(config: BrokerConfig) -> tuple[BrokerConfig, str]:
-    """The config with the requested ports, or with the next pair of free ones, and then a notice for a person, else "".
+    """The config with the requested ports and "", or with the next pair of free ones and a notice for a person.
 
-    Raises:
-        PortInUseError: No pair is free among the next hundred.
+    Raises `PortInUseError` where no pair is free among the next hundred.
     """
     taken = _taken_port(config)
     if taken is None:

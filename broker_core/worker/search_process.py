@@ -64,11 +64,7 @@ class SearchOrder:
 
 
 class SearchProcess:
-    """The worker's end. To be used by one thread at a time; any thread may call `cancel`.
-
-    Raises:
-        WorkerLostError: No process can be started.
-    """
+    """The worker's end; raises `WorkerLostError` where no process starts. One thread at a time, but for `cancel`."""
 
     def __init__(self, order: SearchOrder) -> None:
         command = [sys.executable, str(_MAIN), COMMAND]

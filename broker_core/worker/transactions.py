@@ -51,8 +51,7 @@ CONSOLE_GROUP = "orbit-console"
 def half_of(message: SendMessage) -> SendMessage:
     """The half message of a message that a person sends in a transaction.
 
-    Raises:
-        UsageError: It asks for an unknown end, or for a delay, which a half message cannot have.
+    Raises `UsageError` for an unknown end, or for a delay, which a half message cannot have.
     """
     if message.transaction not in (COMMIT, ROLLBACK, UNDECIDED):
         raise UsageError(f"a transaction ends with {COMMIT}, {ROLLBACK} or {UNDECIDED}, not “{message.transaction}”")
@@ -66,8 +65,7 @@ def half_of(message: SendMessage) -> SendMessage:
 async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> None:
     """End a person's transaction, whose half message is stored, in one of the ways that `half_of` allows.
 
-    Raises:
-        RequestRefusedError: That is not possible now; the text says that the half message is stored nevertheless.
+    Raises `RequestRefusedError` where that is not possible now; the text says that the half message is stored nevertheless.
     """
     if end == UNDECIDED:
         return
@@ -173,11 +171,7 @@ class _Row(NamedTuple):
 async def list_transactions(
     query: ListTransactions, transactions: Transactions, store: MessageStore, *, now_ms: Callable[[], int]
 ) -> TransactionPage:
-    """One page; reads the records of its rows, and for a search those of all.
-
-    Raises:
-        UsageError: The page is empty, too large, or before the first.
-    """
+    """One page; reads the records of its rows, and for a search those of all. Raises `UsageError` for an impossible page."""
     if not 1 <= query.count <= PAGE_MAX or query.start < 0:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
     words = words_of(query.words)

@@ -103,11 +103,7 @@ class AccessControl:
         return _stamp_of(self.path) != self._stamp
 
     def read(self) -> tuple[AccessRules, Stamp]:
-        """The file's rules, for `take`. Any thread. After a failure the same file no longer counts as stale.
-
-        Raises:
-            UsageError: The file cannot be used.
-        """
+        """The file's rules, for `take`. Any thread. Raises `UsageError` where it is unusable; then it no longer is stale."""
         self._stamp = stamp = _stamp_of(self.path)
         return read_rules(self.path), stamp
 

@@ -110,11 +110,7 @@ def permissions_of(items: object, what: str) -> dict[str, Permission]:
 
 
 def read_rules(path: Path) -> AccessRules:
-    """The rules of an access control file.
-
-    Raises:
-        UsageError: It is missing, unreadable or invalid; names file and place.
-    """
+    """The rules of an access control file. Raises `UsageError` with the place where it is missing, unreadable or invalid."""
     import yaml  # noqa: PLC0415  a start without access control does not load it
 
     try:

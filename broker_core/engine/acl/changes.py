@@ -12,11 +12,7 @@ from broker_core.errors import UsageError
 
 
 def with_account(rules: AccessRules, fields: Mapping[str, str]) -> AccessRules:
-    """Create an account or change its given fields.
-
-    Raises:
-        UsageError: A value cannot be used, or a new account has no secret.
-    """
+    """Create an account or change its given fields. Raises `UsageError` for a bad value, or a new account without a secret."""
     access_key = fields.get("accessKey", "")
     if access_key == INTERNAL_ACCESS_KEY:
         raise UsageError(f"the accessKey {access_key} is the broker's own: choose another one")

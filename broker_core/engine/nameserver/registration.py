@@ -89,11 +89,7 @@ class TopicConfig:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TopicConfig:
-        """Read a TopicConfig object; a missing field takes the default of a new topic.
-
-        Raises:
-            CodecError: A field has a value of another type.
-        """
+        """Read a TopicConfig object; a missing field takes the default of a new topic. Raises `CodecError` for a wrong type."""
         attributes = value.get("attributes")
         return cls(
             name=str(value.get("topicName", "")),

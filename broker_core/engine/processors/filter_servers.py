@@ -41,11 +41,7 @@ class FilterServers:
         self._servers: dict[Peer, _FilterServer] = {}
 
     def register(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Register a filter server or refresh it; the answer names the broker.
-
-        Raises:
-            RequestRefusedError: The address is invalid, or there are too many.
-        """
+        """Register or refresh a filter server; the answer names the broker. Raises `RequestRefusedError`."""
         address = _checked_address(text_field(command.ext_fields, "filterServerAddr"))
         self._drop_silent()
         known = self._servers.get(peer)

@@ -45,11 +45,7 @@ class LiveSettings:
         self._listeners.append(listener)
 
     def change(self, values: Mapping[str, str]) -> None:
-        """Change settings, all of them or none.
-
-        Raises:
-            RequestRefusedError: A key is not on the list (NO_PERMISSION), or a value cannot be used (SYSTEM_ERROR).
-        """
+        """Change settings, all of them or none. Raises `RequestRefusedError` (NO_PERMISSION: a key is not on the list)."""
         for key in values:
             if key in BLACK_LIST:
                 raise RequestRefusedError("Can not update config in black list.", code=ResponseCode.NO_PERMISSION)

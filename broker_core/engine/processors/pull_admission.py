@@ -31,11 +31,7 @@ class PullAdmission:
         self._filters = filters
 
     def admit(self, terms: PullTerms, *, lite: bool) -> MessageFilter:
-        """Check a pull; returns the filter of its messages.
-
-        Raises:
-            RequestRefusedError: It is refused; with the code and remark of the answer.
-        """
+        """Check a pull; returns the filter of its messages. Raises `RequestRefusedError` with code and remark."""
         self._check(terms, lite=lite)
         return self.wanted(terms)
 

@@ -96,8 +96,7 @@ class PullProcessor:
     def handle_plain(self, peer: FramePeer, pull: PlainPull) -> RemotingCommand | None:
         """Serve a pull of a codec: `handle` without fields. None when it is held, or answered from a template.
 
-        Raises:
-            RequestRefusedError: It is refused.
+        Raises `RequestRefusedError`.
         """
         terms = pull.terms
         wanted = self.admission.admit_plain(pull)

@@ -46,11 +46,7 @@ class PutRewrites:
         self.timer: Rewrite = refuse_timer
 
     def place(self, draft: PutDraft) -> PutDraft:
-        """The place of a client's message in the store; the draft itself when nothing is special about it.
-
-        Raises:
-            RequestRefusedError: It may not be stored so.
-        """
+        """The place of a client's message, or the same draft. Raises `RequestRefusedError` where it may not be stored so."""
         if is_half(draft):
             refuse_batch(draft, props.TRANSACTION_PREPARED)
             return self.half(draft)

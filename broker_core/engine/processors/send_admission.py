@@ -71,11 +71,7 @@ class SendAdmission:
         self._is_writable = bool(config.permission & PERM_WRITE)
 
     def admit(self, header: SendHeader) -> SendTarget:
-        """Check a send; returns the place of its message.
-
-        Raises:
-            RequestRefusedError: It may not be stored; with the code and remark for the client.
-        """
+        """Check a send; returns the place of its message. Raises `RequestRefusedError` with code and remark."""
         topic = self._topics.get(header.topic)
         if topic is None or header.topic in names.NOT_SENDABLE_TOPICS or not self._is_writable:
             topic = self._checked_topic(header, topic)

@@ -48,11 +48,7 @@ class SendFlow:
         self._accept_from_ms = config.accept_sends_from_ms
 
     def check(self, now_s: float) -> None:
-        """Let a send through, at a monotonic time in seconds, or refuse it.
-
-        Raises:
-            RequestRefusedError: It has waited too long, or the broker does not accept sends yet.
-        """
+        """Let a send through, at a monotonic time in seconds; raises `RequestRefusedError` where it is late or too early."""
         if self._accept_from_ms:
             self._check_accepting()
         if not self._is_on:

@@ -68,11 +68,7 @@ class TopicProcessor:
         return replace(topic, attributes=_changed({} if known is None else known.attributes, text))
 
     def put(self, topic: TopicConfig) -> None:
-        """Create or change a topic, after the checks that every way to it shares.
-
-        Raises:
-            RequestRefusedError: Its name, its queues or its permission cannot be used.
-        """
+        """Create or change a topic, after the checks that every way to it shares; raises `RequestRefusedError`."""
         self._check(topic)
         self._state.topics.put(topic)
 

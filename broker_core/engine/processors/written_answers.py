@@ -111,11 +111,7 @@ class WrittenAnswers:
         return self._held_bytes[peer]
 
     async def wait(self, *files: str) -> None:
-        """Wait as an answer does, for a change of a table without a request.
-
-        Raises:
-            RequestRefusedError: The disk refuses the change.
-        """
+        """Wait as an answer does, for a change without a request. Raises `RequestRefusedError` where the disk refuses it."""
         try:
             await self._files.wait_written(files)
         except StoreError as error:

@@ -25,11 +25,7 @@ class AttachOptions:
 
 
 class AttachedCluster:
-    """One attached cluster, in the worker's place of an engine. On one event loop.
-
-    Raises:
-        NetworkError: ``options`` holds no valid address.
-    """
+    """One attached cluster, in the worker's place of an engine. On one event loop. Raises `NetworkError` for a bad address."""
 
     def __init__(self, options: AttachOptions, *, clock: Callable[[], int] = wall_clock_ms) -> None:
         self.options = options

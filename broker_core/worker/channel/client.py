@@ -60,9 +60,8 @@ class WorkerClient:
     def receive(self, data: bytes) -> list[WorkerMessage]:
         """The messages completed by ``data``, in order, without answers to cancelled requests.
 
-        Raises:
-            CodecError: The bytes are no messages; nothing that follows can be read.
-            WorkerError: The worker speaks another version of the protocol.
+        Raises `CodecError` for bytes that are no messages, after which nothing can be read, and `WorkerError` for another
+        version of the protocol.
         """
         messages = (decode_worker_message(payload) for payload in self._reader.feed(data))
         return [message for message in messages if self._wanted(message)]

@@ -35,9 +35,7 @@ def note_handlers(journal: ActionJournal) -> list[Handler]:
 async def note_event(journal: ActionJournal, note: NoteEvent) -> Done:
     """Record an alert or a note, which becomes an event with the next sample.
 
-    Raises:
-        UsageError: It is of another kind, empty or too long.
-        StoreError: The journal cannot be written.
+    Raises `UsageError` for another kind, an empty or too long text, `StoreError` where the journal cannot be written.
     """
     if note.kind not in (ALERT, NOTE):
         raise UsageError(f"events of the kind “{note.kind}” are noted by the broker itself", kind=note.kind)

@@ -64,11 +64,7 @@ def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: Mess
 
 
 def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: MessageStore) -> AtomicPage:
-    """One page: open transactions first, the oldest first, then ids without one in the order of their names.
-
-    Raises:
-        UsageError: The page is empty, too large, or before the first.
-    """
+    """One page: open transactions first, the oldest first, then ids by name. Raises `UsageError` for an impossible page."""
     if not 1 <= query.count <= PAGE_MAX or query.start < 0:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
     entries = sorted(

@@ -80,12 +80,7 @@ def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) ->
 
 
 async def act_on_timers(console: TimerConsole, command: ActOnTimers) -> TimersActed:
-    """Carry out a command.
-
-    Raises:
-        UsageError: There is no such action, or the time cannot be kept.
-        StoreError: The store or the disk refuses it.
-    """
+    """Carry out a command. Raises `UsageError` for an unknown action or an impossible time, `StoreError` as the store."""
     if len(command.slot_ms) != len(command.position):
         raise BugError(f"{len(command.slot_ms)} slots came with {len(command.position)} positions")
     places = [TimerPlace(*both) for both in zip(command.slot_ms, command.position, strict=True)]
