@@ -168,12 +168,17 @@ class _Row(NamedTuple):
     ended: Ended | None
 
 
+def check_page(start: int, count: int) -> None:
+    """Raise `UsageError` for a page that is empty, too large, or before the first."""
+    if not 1 <= count <= PAGE_MAX or start < 0:
+        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {count:,} from {start:,}")
+
+
 async def list_transactions(
     query: ListTransactions, transactions: Transactions, store: MessageStore, *, now_ms: Callable[[], int]
 ) -> TransactionPage:
     """One page; reads the records of its rows, and for a search those of all. Raises `UsageError` for an impossible page."""
-    if not 1 <= query.count <= PAGE_MAX or query.start < 0:
-        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+    check_page(query.start, query.count)
     words = words_of(query.words)
     if words:
         found = await with_words(_ended(query, transactions) if query.ended else _undecided(query, transactions), words, store)

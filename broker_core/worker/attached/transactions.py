@@ -26,7 +26,7 @@ from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction, TransactionPage
 from broker_core.worker.transaction_search import HalfHead
-from broker_core.worker.transactions import PAGE_MAX
+from broker_core.worker.transactions import check_page
 
 _UNKNOWN = -1
 _PRODUCERS_KEPT_S = 10.0
@@ -66,8 +66,7 @@ class ClusterTransactions:
                 "how a transaction ended is known inside a broker only: an op record says that it was decided, not which way. "
                 "Search for its key: a committed message is in its topic"
             )
-        if not 1 <= query.count <= PAGE_MAX or query.start < 0:
-            raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+        check_page(query.start, query.count)
         words = query.words.casefold().split()
         lost = LostParts(self._figures)
         found = [row for row in await self._looked(lost) if _is_meant(row, query.group, words)]

@@ -13,8 +13,7 @@ from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
-
-PAGE_MAX = 1_000
+from broker_core.worker.transactions import check_page
 
 
 class AtomicTransactions(Protocol):
@@ -65,8 +64,7 @@ def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: Mess
 
 def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: MessageStore) -> AtomicPage:
     """One page: open transactions first, the oldest first, then ids by name. Raises `UsageError` for an impossible page."""
-    if not 1 <= query.count <= PAGE_MAX or query.start < 0:
-        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+    check_page(query.start, query.count)
     entries = sorted(
         atomic.coordinator.state.ids.values(),
         key=lambda entry: (entry.state is not AtomicPhase.ONGOING, entry.start_ms, entry.name),
