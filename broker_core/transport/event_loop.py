@@ -7,7 +7,8 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -41,3 +42,16 @@ def interrupts(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
+
+
+async def unless_stopped(beginning: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+    """Run something to its end; False when ``stop`` was set before, after its cancellation."""
+    starting, stopping = asyncio.create_task(beginning), asyncio.create_task(stop.wait())
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait((starting,))
+        return False
+    await starting
+    return True

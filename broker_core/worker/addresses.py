@@ -1,4 +1,4 @@
-"""Which address clients are told."""
+"""The address that routes name for this broker."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SOMEWHERE = ("192.0.2.1", 9)
 def advertised_host(bind_host: str) -> str:
     """The address that routes name for a broker that listens on ``bind_host``.
 
-    For one that listens everywhere it is the address by which this machine reaches others, or the loopback address when
-    there is no network; ``--set brokerIP1=…`` overrides it.
+    A broker that listens everywhere names the address by which this machine reaches others, or the loopback address without
+    a network; ``--set brokerIP1=…`` overrides it.
     """
     if bind_host not in _ANY:
         return bind_host

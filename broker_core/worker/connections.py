@@ -1,9 +1,10 @@
-"""Connections as the window shows them, and their end by hand."""
+"""The window's list of connections, and closing them by hand."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from broker_core.clock import wall_clock_ms
@@ -20,7 +21,7 @@ CLOSE_REASON = "closed by hand at the console"
 
 
 class OpenConnection(Hashable, Protocol):
-    """What is told of a connection; `broker_core.transport.connection.Connection` has it."""
+    """The attributes that are read of a `broker_core.transport.connection.Connection`."""
 
     remote_address: str
     local_address: str
@@ -36,7 +37,7 @@ class OpenConnection(Hashable, Protocol):
 
 
 class ConnectionEngine(Protocol):
-    """What is needed of the engine."""
+    """The part of the engine that is used here."""
 
     @property
     def consumers(self) -> Consumers[Any]: ...
@@ -65,11 +66,7 @@ def connection_handlers(engine: ConnectionEngine) -> list[Handler]:
     async def read(_query: ListConnections) -> ConnectionPage:
         return list_connections(engine, now_ms=wall_clock_ms())
 
-    async def close(command: CloseConnection) -> Done:
-        await close_connection(engine, command)
-        return Done()
-
-    return [ListConnections.answered_by(read), CloseConnection.answered_by(close)]
+    return [ListConnections.answered_by(read), CloseConnection.answered_by(partial(close_connection, engine))]
 
 
 def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage:
@@ -88,7 +85,7 @@ def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage
         side=[side for side, _connection in found],
         address=[one.remote_address for one in connections],
         local_address=[one.local_address for one in connections],
-        # Before its first request nobody knows what the peer is.
+        # The first request says what the peer is.
         language=[one.language.name if one.requests_in else "" for one in connections],
         version=[version_name(one.version) if one.version else "" for one in connections],
         connected_ms=[wall_ms(one.connected_at) for one in connections],
@@ -116,12 +113,10 @@ def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> It
                 yield _Member(rows[peer], CONSUMER, client, group.name, topics)
 
 
-async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> None:
-    """End a connection; recorded first.
+async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> Done:
+    """Record the end of a connection in the journal, then close it.
 
-    Raises:
-        UsageError: There is no such connection any more.
-        StoreError: The journal cannot be written; the connection stays.
+    Raises `UsageError` where it is gone already, `StoreError` where the journal cannot be written; then it stays.
     """
     named = [one for side, one in engine.open_connections() if (side, one.remote_address) == (command.side, command.address)]
     if not named:
@@ -129,3 +124,4 @@ async def close_connection(engine: ConnectionEngine, command: CloseConnection) -
     await engine.journal.record("connection.close", command.address, side=command.side)
     for connection in named:
         connection.close(CLOSE_REASON)
+    return Done()

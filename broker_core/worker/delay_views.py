@@ -1,15 +1,13 @@
-"""Delay levels as the window shows them: columns for snapshots, pages, actions."""
+"""The window's view of delay levels: columns for snapshots, pages, actions."""
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections.abc import Callable
-from typing import Any
 
-from broker_core.engine.schedule.delay_console import DelayConsole, DelayedPage, DelayedPlace, LevelFigures
+from broker_core.engine.schedule.delay_console import DelayConsole, DelayedHead, DelayedPage, DelayedPlace, LevelFigures
 from broker_core.engine.schedule.lateness import LATE_FROM_MS, LatenessCounts
 from broker_core.errors import BugError, UsageError
+from broker_core.worker.columns import columns_of, packed
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed
 from broker_core.worker.questions.figures import Columns
@@ -21,14 +19,8 @@ _FLOATS = frozenset({"late_p50_ms", "late_p99_ms"})
 def delay_columns(figures: list[LevelFigures]) -> Columns:
     """The columns of `broker_core.worker.questions.figures.Snapshot.delays`."""
     rows = zip(*figures, strict=True) if figures else ((),) * len(LevelFigures._fields)
-    return {name: _packed(name, values) for name, values in zip(LevelFigures._fields, rows, strict=True)}
-
-
-def _packed(name: str, values: tuple[Any, ...]) -> bytes:
-    column: array[Any] = array("d" if name in _FLOATS else "q", values)
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column.tobytes()
+    fields = zip(LevelFigures._fields, rows, strict=True)
+    return {name: packed(values, "d" if name in _FLOATS else "q") for name, values in fields}
 
 
 def lateness_columns(levels: LatenessCounts | None, timers: LatenessCounts | None) -> Columns:
@@ -36,10 +28,10 @@ def lateness_columns(levels: LatenessCounts | None, timers: LatenessCounts | Non
     if levels is None:
         return {}
     return {
-        "from_ms": _packed("from_ms", LATE_FROM_MS),
-        "levels": _packed("levels", levels.deliveries),
-        "timers": b"" if timers is None else _packed("timers", timers.deliveries),
-        "counted_s": _packed("counted_s", (levels.seconds,)),
+        "from_ms": packed(LATE_FROM_MS),
+        "levels": packed(levels.deliveries),
+        "timers": b"" if timers is None else packed(timers.deliveries),
+        "counted_s": packed((levels.seconds,)),
     }
 
 
@@ -62,20 +54,10 @@ def delay_handlers(console: Callable[[], DelayConsole | None], run: Run) -> list
 
 
 def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
-    """Put a page into columns."""
-    heads = page.heads
+    """The columns of a page."""
     return DelayedMessages(
         level=level,
-        queue_offset=[head.queue_offset for head in heads],
-        physical_offset=[head.physical_offset for head in heads],
-        due_ms=[head.due_ms for head in heads],
-        store_ms=[head.store_ms for head in heads],
-        topic=[head.topic for head in heads],
-        queue_id=[head.queue_id for head in heads],
-        tag=[head.tag for head in heads],
-        keys=[head.keys for head in heads],
-        unique_key=[head.unique_key for head in heads],
-        body_bytes=[head.body_bytes for head in heads],
+        **columns_of(page.heads, DelayedHead._fields),
         next_offset=page.next_offset,
         max_offset=page.max_offset,
         notice=f"{page.unreadable} messages could not be read: their records are gone or damaged" if page.unreadable else "",
@@ -83,12 +65,7 @@ def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
 
 
 async def act_on_delayed(console: DelayConsole, command: ActOnDelayed) -> DelayedActed:
-    """Carry out a command.
-
-    Raises:
-        UsageError: There is no such action or level, or the lists do not fit each other.
-        StoreError: The store or the disk does not take it.
-    """
+    """Carry out a command. Raises `UsageError` for an unknown action or level, `StoreError` where store or disk refuse it."""
     if len(command.queue_offset) != len(command.physical_offset):
         raise BugError(f"{len(command.queue_offset)} queue offsets came with {len(command.physical_offset)} physical offsets")
     places = [DelayedPlace(*both) for both in zip(command.queue_offset, command.physical_offset, strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message.model import StoredMessage
@@ -12,23 +13,24 @@ from broker_core.tools.search.facts import MessageFacts, utf8
 from broker_core.tools.search.field_text import field_text
 from broker_core.tools.search.language import parse_field
 from broker_core.tools.search.patterns import MarkPattern
-from broker_core.worker.message_views import BODY_START_BYTES, StoreReader
+from broker_core.worker.message_views import BODY_START_BYTES
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 PLACES_MAX = 1_000
 FIELDS_MAX = 50
 PLACES_AT_A_TIME = 100
-"""Messages read in one go; between them other work gets its turn."""
+"""Messages read at once; other work takes turns with these reads."""
 BEFORE_MATCH_CHARACTERS = 24
-"""Of a body that are shown before what was looked for."""
+"""Characters of a body before the match."""
 
 
 class FieldReader:
-    """Makes the answer to one request out of messages.
+    """Reads the fields of one request out of messages.
 
-    Raises:
-        FilterError: A field cannot be read.
-        UsageError: Too much is asked for, or ``around`` is no regular expression.
+    Raises `FilterError` for an unreadable field, `UsageError` for too large a request or an ``around`` that is no pattern.
     """
 
     def __init__(self, query: ReadFields) -> None:
@@ -41,7 +43,7 @@ class FieldReader:
         self._fields = [parse_field(text) for text in query.fields]
 
     def values(self, messages: Iterable[StoredMessage | None]) -> FieldValues:
-        """Fields of some messages; of those that are gone everything is empty. Any thread."""
+        """Fields of some messages, empty for those that are gone. Any thread."""
         texts: list[list[str]] = [[] for _ in self._fields]
         starts = []
         for message in messages:
@@ -52,7 +54,7 @@ class FieldReader:
         return FieldValues(texts, starts)
 
     def _part_of_body(self, facts: MessageFacts) -> bytes:
-        """The beginning of the body, or where that does not reach the match the part with it."""
+        """The beginning of the body, or the part with the match where the beginning does not reach it."""
         match = next(self._around.finditer(facts.body_text), None) if self._around is not None else None
         if match is None or match.end() <= BODY_START_BYTES // 4:
             return facts.body[:BODY_START_BYTES]
@@ -61,13 +63,8 @@ class FieldReader:
         return utf8(f"…{part}" if start else part)[:BODY_START_BYTES]
 
 
-def field_reader(store: StoreReader, query: ReadFields) -> list[Callable[[], FieldValues]]:
-    """The parts in which a request is carried out, each on any thread.
-
-    Raises:
-        FilterError: A field cannot be read.
-        UsageError: Too much is asked for.
-    """
+def field_reader(store: MessageStore, query: ReadFields) -> list[Callable[[], FieldValues]]:
+    """The parts in which a request is carried out, each on any thread. Raises as `FieldReader`."""
     reader = FieldReader(query)
 
     def part(places: list[int]) -> FieldValues:
@@ -83,7 +80,7 @@ def joined(parts: list[FieldValues], fields: int) -> FieldValues:
     return FieldValues(texts, [start for part in parts for start in part.body_start])
 
 
-def _message(store: StoreReader, place: int) -> StoredMessage | None:
+def _message(store: MessageStore, place: int) -> StoredMessage | None:
     record = store.record_at(place)
     if record is None:
         return None

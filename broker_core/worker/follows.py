@@ -1,15 +1,14 @@
 """Live tails for the window: what arrives from now on and passes a filter, in bounded batches.
 
-The window keeps one question open a follow; it is answered when something has arrived, ten times a second at most, and after
-a second in any case. So a window that does not keep up is its own brake, a producer pays nothing for it, and nobody looks at
-anything while nobody asks. The log is read behind the puts by columns, as a search reads it, on a thread that gives way to the
-broker every millisecond.
+The window keeps one question open for each tail. It is answered when something has arrived, ten times a second at most, and
+after a second in any case. A window that does not keep up therefore gets less, a producer pays nothing, and the log is read
+only while a question is open. The log is read after the puts by columns, as a search reads it, on a thread that gives way to
+the broker every millisecond.
 
-What is more than a window can show is counted and left out, never queued: `Followed` says how many messages, and how much of
-the log where even counting would fall behind.
+Messages beyond what a window can show are counted and left out, never queued: `Followed` says how many messages, and how much
+of the log where even counting would fall behind.
 
-Messages are shown as they are stored: those of an open atomic transaction too, and those of system topics
-that the filter takes.
+Messages are shown as they are stored: also those of an open atomic transaction, and of system topics that the filter takes.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
 from broker_core.protocol.message.record import decode_record
@@ -29,11 +28,11 @@ from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
-from broker_core.worker.searches import SearchStore
 
 if TYPE_CHECKING:
-    # Bring numpy, which a worker that nobody follows does without.
+    # These import numpy, which a worker without tails does not load.
     from broker_core.engine.store.inspection.log_reader import CheckedWindow
+    from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.columns import TopicVerdicts
     from broker_core.tools.search.expression import Expression
     from broker_core.tools.search.scan import Breather
@@ -45,20 +44,20 @@ TOPICS_MAX = 100
 RULES_MAX = 8
 BATCH_MESSAGES_MAX = 500
 BATCH_BYTES_MAX = 4 * 1024 * 1024
-"""Bodies of one batch that are looked at whole, about; a single larger one is given all the same."""
+"""Bytes of bodies after which a batch is full; a single larger one is sent nevertheless."""
 PACE_SECONDS = 0.1
 """Between two looks: with `BATCH_MESSAGES_MAX` at most 5,000 messages a second reach the window."""
 HOLD_SECONDS = 1.0
 TURN_BYTES = 8 * 1024 * 1024
 BEHIND_BYTES_MAX = 64 * 1024 * 1024
-"""Further behind than this, a follow goes on at the end of the log."""
+"""A tail that lags further continues at the end of the log."""
 WINDOW_BYTES = 1024 * 1024
-"""Small, as the broker waits while bytes are compared."""
+"""Small, because the broker waits while bytes are compared."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A follow. ``position`` and ``topics`` are touched by its thread only, while it looks."""
+    """A tail. During a look, only its thread touches ``position`` and ``topics``."""
 
     expression: Expression | None
     """None: everything."""
@@ -71,36 +70,73 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Batch:
-    topic: list[str] = field(default_factory=list)
-    heads: list[MessageHead] = field(default_factory=list)
-    rule: list[int] = field(default_factory=list)
+class FollowBatch:
+    """What looks have found."""
+
+    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
+    """Topic, head, and the rule that it passes."""
     body_bytes: int = 0
     left_out: int = 0
     skipped_bytes: int = 0
 
     @property
     def is_full(self) -> bool:
+        """Whether further messages are left out."""
         return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
 
     @property
     def is_empty(self) -> bool:
+        """Whether there is nothing to answer."""
         return not (self.heads or self.left_out or self.skipped_bytes)
+
+    def answer(self, follow_id: int, *, position: int, is_over: bool) -> Followed:
+        """The answer to a question about a tail."""
+        return Followed(
+            follow_id=follow_id,
+            topic=[topic for topic, _head, _rule in self.heads],
+            **head_columns([head for _topic, head, _rule in self.heads]),
+            rule=[rule for _topic, _head, rule in self.heads],
+            left_out=self.left_out,
+            skipped_bytes=self.skipped_bytes,
+            position=position,
+            is_over=is_over,
+        )
+
+
+class Tail(Protocol):
+    """A tail that one question at a time asks about."""
+
+    is_asked: bool
+
+
+_Tail = TypeVar("_Tail", bound=Tail)
+
+
+@contextlib.contextmanager
+def asked_about(opened: Mapping[int, _Tail], follow_id: int) -> Iterator[_Tail]:
+    """The tail of a question. Raises `UsageError` where it has ended, or another question about it is open."""
+    tail = opened.get(follow_id)
+    if tail is None:
+        raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
+    if tail.is_asked:
+        raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
+    tail.is_asked = True
+    try:
+        yield tail
+    finally:
+        tail.is_asked = False
 
 
 class Follows:
     """The live tails of a worker. To be called on the engine's loop.
 
-    Args:
-        store: What is followed.
-        clock: Milliseconds since the epoch, for times like ``-15m``.
-        pace_seconds: Between two looks.
-        hold_seconds: How long a question waits for an answer that is not empty.
+    A question waits ``hold_seconds`` for an answer that is not empty; ``pace_seconds`` lie between two looks. ``clock`` returns
+    ms since the epoch, for times like ``-15m``.
     """
 
     def __init__(
         self,
-        store: SearchStore,
+        store: MessageStore,
         *,
         clock: Callable[[], int],
         pace_seconds: float = PACE_SECONDS,
@@ -115,14 +151,14 @@ class Follows:
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
-        """Give all up and end the thread."""
+        """End all tails and the thread."""
         for one in self._open.values():
             one.is_ended = True
         self._open.clear()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def handlers(self) -> list[Handler]:
-        """Those of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
+        """The handlers of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
         return [
             StartFollow.answered_by(self._start),
             ContinueFollow.answered_by(self._continue),
@@ -157,15 +193,8 @@ class Follows:
         )
 
     async def _continue(self, query: ContinueFollow) -> Followed:
-        follow_id = query.follow_id
-        opened = self._open.get(follow_id)
-        if opened is None:
-            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
-        if opened.is_asked:
-            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
-        opened.is_asked = True
-        try:
-            batch = _Batch()
+        batch = FollowBatch()
+        with asked_about(self._open, query.follow_id) as opened:
             for _ in range(self._hold_looks):
                 await asyncio.sleep(self._pace_seconds)
                 if opened.is_ended:
@@ -174,27 +203,15 @@ class Follows:
                     batch = await self._run(partial(self._look, opened))
                 if not batch.is_empty:
                     break
-        finally:
-            opened.is_asked = False
-        return Followed(
-            follow_id=follow_id,
-            topic=batch.topic,
-            **head_columns(batch.heads),
-            rule=batch.rule,
-            left_out=batch.left_out,
-            skipped_bytes=batch.skipped_bytes,
-            position=opened.position,
-            is_over=opened.is_ended,
-        )
+        return batch.answer(query.follow_id, position=opened.position, is_over=opened.is_ended)
 
     # ---- on the thread -------------------------------------------------------------------------------------------------
 
-    def _look(self, opened: _Open) -> _Batch:
-        """What has arrived since the last look."""
+    def _look(self, opened: _Open) -> FollowBatch:
         from broker_core.engine.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
 
         opened.breathe.begin()
-        batch = _Batch()
+        batch = FollowBatch()
         end = self._store.commit_log_max_offset
         if end - opened.position > BEHIND_BYTES_MAX:
             batch.skipped_bytes, opened.position = end - opened.position, end
@@ -211,8 +228,8 @@ class Follows:
             batch.left_out += len(log.findings)
         return batch
 
-    def _take(self, opened: _Open, window: CheckedWindow, batch: _Batch) -> None:
-        """Add the messages of a window that pass; what no longer fits is counted."""
+    def _take(self, opened: _Open, window: CheckedWindow, batch: FollowBatch) -> None:
+        """Add the messages of a window that pass; count those beyond the limit of the batch."""
         from broker_core.tools.search.columns import WindowFilter  # noqa: PLC0415  see above
 
         heads, rows = window.heads, list(range(len(window.heads)))
@@ -233,7 +250,7 @@ class Follows:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
+def _add(opened: _Open, record: bytes, batch: FollowBatch, *, is_sure: bool) -> None:
     from broker_core.tools.search.facts import MessageFacts, matches  # noqa: PLC0415  see above
 
     try:
@@ -244,14 +261,13 @@ def _add(opened: _Open, record: bytes, batch: _Batch, *, is_sure: bool) -> None:
     facts = MessageFacts(message)
     if not is_sure and opened.expression is not None and not matches(opened.expression, facts):
         return
-    batch.topic.append(message.topic)
-    batch.heads.append(head_of(message))
-    batch.rule.append(next((number for number, rule in enumerate(opened.rules) if matches(rule, facts)), -1))
+    rule = next((number for number, one in enumerate(opened.rules) if matches(one, facts)), -1)
+    batch.heads.append((message.topic, head_of(message), rule))
     batch.body_bytes += len(message.body)
 
 
 def check_follow(query: StartFollow, *, open_already: int) -> None:
-    """Refuse what is more than live tails are for; raises `UsageError`."""
+    """Refuse a tail beyond the limits; raises `UsageError`."""
     if open_already >= FOLLOWS_MAX:
         raise UsageError(f"{FOLLOWS_MAX} live tails are open; end one of them, then try again")
     for what, given, most in (("topics", query.topics, TOPICS_MAX), ("rules", query.rules, RULES_MAX)):
@@ -260,7 +276,7 @@ def check_follow(query: StartFollow, *, open_already: int) -> None:
 
 
 def rules_of(query: StartFollow, now_ms: int) -> tuple[Expression, ...]:
-    """Its colour rules; raises `FilterError` with the number of one that cannot be read."""
+    """Its colour rules; raises `FilterError` with the number of an unreadable one."""
     return tuple(_rule_of(number, rule, now_ms) for number, rule in enumerate(query.rules))
 
 

@@ -21,13 +21,8 @@ class Run(Protocol):
 class Handlers:
     """Answers questions, each by its handler. On one event loop.
 
-    Args:
-        handlers: One for each question that can be answered.
-        refusal: Why a question without a handler cannot be answered.
-        read_only: Whether to refuse questions that act.
-
-    Raises:
-        BugError: A question has two handlers.
+    ``refusal`` makes the error for a question without a handler; ``read_only`` refuses questions that act. Raises `BugError`
+    where a question has two handlers.
     """
 
     def __init__(
@@ -42,11 +37,7 @@ class Handlers:
             self._table[handler.question] = handler.answer
 
     async def answer(self, question: Question[_Answer]) -> _Answer:
-        """Answer a question or carry out a command.
-
-        Raises:
-            OrbitError: It cannot be answered; the message says why.
-        """
+        """Answer a question or carry out a command. Raises an `OrbitError` with the reason where that is not possible."""
         if self._read_only and question.acts:
             raise read_only_refusal(question)
         handler = self._table.get(type(question))

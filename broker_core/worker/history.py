@@ -1,6 +1,6 @@
-"""What the worker needs of a history, and who gets which figures when.
+"""What the worker needs of a history, and when window and history get which figures.
 
-The history itself is `monitoring.history.keeper`; the composition root hands it in, as monitoring is built on this package.
+The composition root passes the history itself, `monitoring.history.keeper`, in, because monitoring is built on this package.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, get_args
 
 from broker_core.clock import wall_clock_ms
+from broker_core.config import BrokerConfig
 from broker_core.errors import OrbitError, UsageError, WorkerError
 from broker_core.worker.channel.schema import WorkerMessage
 from broker_core.worker.handlers import Run
@@ -36,19 +37,19 @@ logger = logging.getLogger(__name__)
 
 SAMPLE_MS = 1_000
 OPEN_DELAY_SECONDS = 1.0
-"""The history is opened when the first clients are served: what it imports takes 0.3 s of a processor."""
+"""The history opens after the first clients are served, because its imports take 0.3 s of a processor."""
 UNOPENED_MAX = 60
-"""Samples that wait for the history to open."""
+"""Samples kept until the history is open."""
 ANSWER_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 SAMPLING_SHARE_MAX = 0.05
-"""Largest share of the loop's time that sampling may take: with very many queues samples come more slowly."""
+"""Largest share of the loop's time that sampling may take: with very many queues samples become rarer."""
 EVENTS_MAX = 1_000
 """Events kept for a window that does not read; older ones are in the history."""
 
 
 HistoryQuery = RecordQuery | AlertQuery | NoteQuery
-"""Alerts are judged where the history is kept, by the same samples; notes are a table of its database."""
+"""The history judges alerts by its samples, and notes are a table of its database."""
 HistoryAnswer = HistoryLines | EventPage | Ownership | AlertPage | LetterNotePage | Done
 
 
@@ -66,13 +67,7 @@ class HistoryService(Protocol):
 
 
 def history_handlers(history: HistoryService | None, *, run: Run, missing: str) -> list[Handler]:
-    """Handlers of everything that a history answers.
-
-    Args:
-        history: None: none is kept.
-        run: Runs a function on a thread.
-        missing: Why none is kept.
-    """
+    """Handlers of everything that a history answers; without one ``missing`` is the reason."""
 
     async def answer(query: HistoryQuery) -> HistoryAnswer:
         if history is None:
@@ -91,13 +86,13 @@ class OpenHistory(Protocol):
         Args:
             store: The directory.
             started_ms: Since when the broker runs, ms since the epoch.
-            cluster: What is recorded, for those that are told of alerts.
-            of_connection: The broker runs elsewhere: what begins and ends here is the recording of a connection to it.
+            cluster: The name of the recorded cluster, for receivers of alerts.
+            of_connection: The broker runs elsewhere: the start and end recorded here are those of a connection to it.
         """
 
 
 class Figures(Protocol):
-    """Where figures come from: `broker_core.worker.embedded.sampler.Sampler`."""
+    """The source of figures: `broker_core.worker.embedded.sampler.Sampler`."""
 
     def catalog(self) -> Catalog | None: ...
 
@@ -109,13 +104,9 @@ class Figures(Protocol):
 
 
 class FigureFeed:
-    """Passes figures to the window when it has taken the ones before, and to the history once a second in any case.
+    """Passes figures to the window when it has read the ones before, and to the history once a second in any case.
 
-    Args:
-        figures: Where they come from.
-        send: To the window.
-        history: Where they are recorded; None: nowhere.
-        clock: ms since the epoch.
+    ``history`` is None where none is kept.
     """
 
     def __init__(
@@ -137,7 +128,7 @@ class FigureFeed:
         self._unrecorded_events: deque[Occurred] = deque(maxlen=EVENTS_MAX)
 
     def pass_on(self, *, window_reads: bool) -> bool:
-        """Sample once, if somebody wants it; returns whether it did."""
+        """Sample once, if window or history wants it; returns whether it did."""
         second = self._clock() // SAMPLE_MS
         record = self._history is not None and second != self._recorded
         if not window_reads and not record:
@@ -173,15 +164,7 @@ class FigureFeed:
 
 
 class LateHistory:
-    """A history that opens a moment later, on a thread; what is sampled before waits for it.
-
-    Args:
-        open_history: Opens it; may take long.
-        store: Directory of the store.
-        started_ms: Since when the broker runs.
-        cluster: What is recorded.
-        delay_seconds: How long to wait before that.
-    """
+    """A history that opens after ``delay_seconds``, on a thread; it gets the samples taken before."""
 
     def __init__(
         self,
@@ -208,7 +191,7 @@ class LateHistory:
     def take(self, sample: HistorySample) -> None:
         """Take in a sample; never waits. To be called on one thread."""
         if len(self._waiting) == UNOPENED_MAX:
-            # The oldest is left out, but not the catalog and the events that came with it.
+            # The oldest sample is left out, but not its catalog and its events.
             oldest, following = self._waiting.popleft(), self._waiting.popleft()
             events = [*oldest.events, *following.events][-EVENTS_MAX:]
             self._waiting.appendleft(replace(following, catalog=following.catalog or oldest.catalog, events=events))
@@ -217,11 +200,7 @@ class LateHistory:
             self._pass_on()
 
     def answer(self, query: HistoryQuery) -> HistoryAnswer:
-        """As `HistoryService.answer`; opens the history now if it is not open yet.
-
-        Raises:
-            OrbitError: It cannot be opened, or not answer.
-        """
+        """As `HistoryService.answer`; opens the history now if it is not open yet."""
         self._hurried.set()
         self._settled.wait(ANSWER_SECONDS)
         if self._keeper is None:
@@ -229,7 +208,7 @@ class LateHistory:
         return self._keeper.answer(query)
 
     def close(self) -> None:
-        """As `HistoryService.close`; one that is not open yet is opened for what was sampled."""
+        """As `HistoryService.close`; opens the history first where samples are pending."""
         self._hurried.set()
         self._thread.join()
         self._pass_on()
@@ -256,9 +235,15 @@ class LateHistory:
             self._settled.set()
 
 
+def history_of(config: BrokerConfig, open_history: OpenHistory) -> LateHistory:
+    """The history of the store of a broker that starts now."""
+    cluster = f"{config.cluster_name}/{config.broker_name}"
+    return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+
+
 async def record(engine: EmbeddedBroker, history: HistoryService, stop: asyncio.Event) -> None:
-    """Sample a broker without a window once a second, until told to stop; the caller closes the history."""
-    # Clients are served already: the import is on a thread, so that their first requests need not wait for it.
+    """Sample a broker without a window once a second until ``stop`` is set; the caller closes the history."""
+    # Clients are served already: the import runs on a thread, so that their first requests need not wait for it.
     sampling = await asyncio.to_thread(importlib.import_module, "broker_core.worker.embedded.sampler")
 
     def nowhere(_message: WorkerMessage) -> None:

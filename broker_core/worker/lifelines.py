@@ -1,36 +1,38 @@
-"""Answers what is known of the life of a message: from the store, from the offsets of groups, and from their history."""
+"""Answers questions about the life of a message: from the store, the offsets of groups, and their history."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Protocol
 
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.tools.search.fields import group_of_topic
+from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
 from broker_core.worker.lifeline.family import gather_family, join_family
 from broker_core.worker.lifeline.gather import WHOLE, LifelineStore, Reach
-from broker_core.worker.lifeline.model import Position, Story
+from broker_core.worker.lifeline.model import Event, Position, Story
 from broker_core.worker.questions.history import HistoryLines, ReadHistory
 from broker_core.worker.questions.stored_messages import Lifeline
 
 POSITIONS_MAX = 200
-"""Groups whose progress is told; as many series as the history gives at once."""
+"""Groups whose progress is returned; as many series as the history returns at once."""
 STRETCHES = 500
 GAP_MS_MAX = 10_000
-"""A time is told only where the history was without a gap of this length."""
+"""A time is returned only where the history has no gap of this length."""
 _SECOND_MS = 1_000
+_COLUMNS = [one.name for one in fields(Event) if one.name not in ("kind", "evidence")]
 _NO_HISTORY = "No history of offsets is kept by this process: when groups came past it is not known."
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
 
 
 class Offsets(Protocol):
-    """What is needed of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets`; read on the engine's loop."""
+    """The part of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets` that is used here; read on the engine's loop."""
 
     def get(self, group: str, topic: str, queue_id: int) -> int: ...
 
@@ -47,21 +49,10 @@ async def read_lifeline(
     now_ms: int,
     reach: Reach = WHOLE,
 ) -> Lifeline:
-    """Everything known of the message at a place of the commit log, and of what it was sent again as.
+    """Everything known of the message at a place of the commit log, and of its resends.
 
-    To be called on the engine's loop.
-
-    Args:
-        physical_offset: Where its record, or any copy of it, begins.
-        store: Where it lies.
-        offsets: Of all groups.
-        history: What is recorded of them; None: nothing.
-        run: Runs a function on a thread.
-        now_ms: End of the history.
-        reach: How far the store is looked through.
-
-    Raises:
-        UsageError: No message starts there.
+    To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``. Raises `UsageError` where
+    no message starts at the place.
     """
     family = await run(partial(gather_family, store, physical_offset, reach))
     positions = positions_of(offsets, family.places)
@@ -75,7 +66,7 @@ async def read_lifeline(
         try:
             positions = await run(partial(dated, history, positions, family.begun_ms, now_ms))
         except OrbitError as error:
-            # The records tell the life without it.
+            # The records show the life without it.
             missing.append(f"The history of offsets cannot be read: {error.message}")
     story = join_family(family, positions)
     unique_key = family.message.properties.get(UNIQUE_KEY, "")
@@ -100,7 +91,7 @@ def dated(history: HistoryService, positions: Sequence[Position], begin_ms: int,
 
 
 def _crossings(history: HistoryService, positions: Sequence[Position], begin_ms: int, end_ms: int) -> dict[Position, int]:
-    """When each was first seen behind its message, if shortly before it was before it, or the message was not there yet."""
+    """When each group was first seen past its message, if it was seen before it shortly earlier, or the message is newer."""
     coarse = _lines(history, positions, begin_ms, end_ms)
     found = {}
     for number, position in enumerate(positions):
@@ -123,12 +114,12 @@ def _lines(history: HistoryService, positions: Sequence[Position], begin_ms: int
 
 
 def _crossing(lines: HistoryLines, number: int, queue_offset: int, begin_ms: int) -> tuple[int, int] | None:
-    """Last time before and first time behind; None where it was never seen behind."""
+    """Last time before and first time after the message was passed; None where the history never saw it passed."""
     times, low, high = array("q", lines.times_ms[number]), array("d", lines.low[number]), array("d", lines.high[number])
     before_ms = begin_ms
     for at_ms, least, most in zip(times, low, high, strict=True):
         if most > queue_offset:
-            # Within one stretch on both sides: it was before at the start of it.
+            # Within one stretch on both sides: at its start the group had not passed the message.
             return (at_ms, at_ms + lines.step_ms) if least <= queue_offset else (before_ms, at_ms)
         if least <= queue_offset:
             before_ms = at_ms
@@ -136,23 +127,12 @@ def _crossing(lines: HistoryLines, number: int, queue_offset: int, begin_ms: int
 
 
 def columns(unique_key: str, story: Story) -> Lifeline:
-    """A story as it is sent."""
+    """The columns of a story."""
     events = story.events
     return Lifeline(
         unique_key=unique_key,
-        at_ms=[event.at_ms for event in events],
         kind=[event.kind.value for event in events],
         evidence=[event.evidence.value for event in events],
-        source=[event.source for event in events],
-        until_ms=[event.until_ms for event in events],
-        group=[event.group for event in events],
-        number=[event.number for event in events],
-        topic=[event.topic for event in events],
-        queue_id=[event.queue_id for event in events],
-        queue_offset=[event.queue_offset for event in events],
-        physical_offset=[event.physical_offset for event in events],
-        outcome=[event.outcome for event in events],
-        host=[event.host for event in events],
         missing=list(story.missing),
-        branch=[event.branch for event in events],
+        **columns_of(events, _COLUMNS),
     )

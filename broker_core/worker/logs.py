@@ -1,4 +1,4 @@
-"""Where the engine's log goes: a rotating file, and standard error."""
+"""The engine's log: a rotating file, and standard error."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ _DECIDED = "passes_burst_filter"
 
 @dataclass(slots=True)
 class _Window:
-    """Lines of one kind since a point in time."""
-
     since: float
     lines: int = 0
 
 
 class BurstFilter(logging.Filter):
-    """Leaves lines out that come in bursts, so that a client gone wild cannot fill the log; the log says that it did.
+    """Leaves out lines that arrive in bursts, so that a faulty client cannot fill the log; the log says so.
 
     Lines are of one kind when logger, level and text before its values are the same. Of each kind ``lines_max`` pass in
-    ``window_seconds``. One filter serves all handlers: what it decides of a line holds for each.
+    ``window_seconds``. One filter serves all handlers: its decision about a line holds for each.
     """
 
     def __init__(self, *, lines_max: int = BURST_LINES, window_seconds: float = BURST_SECONDS) -> None:
@@ -43,7 +41,7 @@ class BurstFilter(logging.Filter):
         self._windows: dict[tuple[str, int, str], _Window] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the line is written; the first and the last of a burst also tell of the others."""
+        """Whether the line is written; the first and the last of a burst also report the lines left out."""
         decided = record.__dict__.setdefault(_DECIDED, None)
         if decided is None:
             decided = record.__dict__[_DECIDED] = self._decide(record)
@@ -66,14 +64,14 @@ class BurstFilter(logging.Filter):
 
 
 def log_file_of(store: Path, log_directory: Path | None = None) -> Path:
-    """The log of the worker of a store. Each store has its own, as rotation suffers no second writer."""
+    """The log of the worker of a store. Each store has its own, because rotation suffers no second writer."""
     directory = log_directory or Path(platformdirs.user_log_dir("orbit", appauthor=False))
     digest = hashlib.sha256(str(store.absolute()).encode()).hexdigest()[:8]
     return directory / f"broker-{digest}.log"
 
 
 def start_logging(log_file: Path | None, *, level: int = logging.INFO) -> None:
-    """Send the log to standard error, and to a file where one is given and can be written."""
+    """Send the log to standard error, and to ``log_file`` where it can be written."""
     formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]

@@ -1,6 +1,6 @@
 """Messages of files for the composer: rows of an export or of a table made by hand, or whole files as bodies.
 
-Unlike a replay, which gathers any number in a folder, this holds them in memory, so there is a bound to it.
+Unlike a replay, which gathers any number in a folder, this holds them in memory, so their number is bounded.
 """
 
 from __future__ import annotations
@@ -19,18 +19,13 @@ IMPORT_BYTES_MAX = 64 * 1024 * 1024
 
 
 def read_imports(paths: Sequence[Path], template: SendMessage) -> list[SendMessage]:
-    """Messages of some files, in their order. Reads files: not on a thread that must not wait.
+    """Messages of at least one file, in their order. Reads files, so not on a thread that must not wait.
 
-    A file whose name ends in .jsonl, .csv or .parquet has a message in each row, under the names of an export; no more than a
-    body is needed: ``body`` in Base64, or ``bodyText`` as text. Any other file is one body.
+    A file whose name ends in .jsonl, .csv or .parquet has a message in each row, under the names of an export; the only
+    required column is a body: ``body`` in Base64, or ``bodyText`` as text. Any other file is one body. ``template`` has the
+    topic of rows without one, and all but the body for whole files.
 
-    Args:
-        paths: At least one file.
-        template: Topic of rows without one; and all but the body for whole files.
-
-    Raises:
-        UsageError: A file cannot be read, or there is more than can be held.
-        CodecError: A row is none; the text names it.
+    Raises `UsageError` for an unreadable file, or more than can be held; `CodecError` names a row that is no message.
     """
     found: list[SendMessage] = []
     body_bytes = 0
@@ -49,7 +44,7 @@ def read_imports(paths: Sequence[Path], template: SendMessage) -> list[SendMessa
 
 
 def _messages(path: Path, template: SendMessage) -> Iterator[SendMessage]:
-    # Compression and file formats take their time to load; a window that imports nothing does without.
+    # Compression and file formats take time to load; a window that imports nothing does not load them.
     from broker_core.protocol.message.body import decompress_body  # noqa: PLC0415
     from broker_core.tools.replay.item import item_of_row  # noqa: PLC0415
     from broker_core.tools.search.export import FORMATS, read_rows  # noqa: PLC0415

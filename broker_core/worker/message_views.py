@@ -1,4 +1,4 @@
-"""Stored messages as the window shows them: heads for lists, details for one. Reads the store, changes nothing.
+"""Stored messages for the window: heads for lists, details for one. Reads the store, changes nothing.
 
 The functions here may run on any thread; each call reads a bounded number of records.
 """
@@ -10,36 +10,27 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from broker_core.engine.store.results import GetResult
 from broker_core.errors import CodecError, RecordError, UsageError
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record
+from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import MessageBody, MessageDetail, MessagePage, ReadBody, ReadMessage
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 _T = TypeVar("_T")
 
 PAGE_MESSAGES_MAX = 1_000
 BODY_START_BYTES = 200
 BATCH_MESSAGES = 32
-"""Messages read in one go; between batches other work gets its turn."""
-
-
-class StoreReader(Protocol):
-    """Reading side of `broker_core.engine.store.message_store.MessageStore`, as far as messages go."""
-
-    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
+"""Messages read at once; other work takes turns with these reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +51,18 @@ class MessageHead:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Messages of one queue, in order, and where to go on."""
+    """Messages of one queue, in order, and the next offset."""
 
     heads: list[MessageHead]
     next_offset: int
     missing: int
-    """Offsets that were passed over because their record is gone or broken."""
+    """Offsets that were skipped because their record is gone or broken."""
 
 
-def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count: int) -> Batch:
-    """Read up to ``count`` messages of a queue from ``offset`` on, at most `BATCH_MESSAGES`.
+def read_batch(store: MessageStore, topic: str, queue_id: int, offset: int, count: int) -> Batch:
+    """Up to ``count`` messages of a queue from ``offset`` on, at most `BATCH_MESSAGES`.
 
-    Returns:
-        At least one message or a larger offset, unless the queue ends at ``offset``.
+    The batch has at least one message or a larger offset, unless the queue ends at ``offset``.
     """
     result = store.get_messages(topic, queue_id, offset, min(count, BATCH_MESSAGES))
     heads = []
@@ -86,14 +76,14 @@ def read_batch(store: StoreReader, topic: str, queue_id: int, offset: int, count
     return Batch(heads, end, max(end - offset - len(heads), 0))
 
 
-def newest_first(store: StoreReader, topic: str, queue_ids: list[int], count: int) -> Iterator[MessageHead]:
+def newest_first(store: MessageStore, topic: str, queue_ids: list[int], count: int) -> Iterator[MessageHead]:
     """Messages of several queues, newest store time first; read on demand, a few of each queue at a time."""
     batch = max(1, min(BATCH_MESSAGES, count // max(len(queue_ids), 1) + 1))
     queues = [_backwards(store, topic, queue_id, batch) for queue_id in queue_ids]
     return islice(heapq.merge(*queues, key=lambda head: -head.store_ms), count)
 
 
-def _backwards(store: StoreReader, topic: str, queue_id: int, batch: int) -> Iterator[MessageHead]:
+def _backwards(store: MessageStore, topic: str, queue_id: int, batch: int) -> Iterator[MessageHead]:
     end, low = store.max_offset(topic, queue_id), store.min_offset(topic, queue_id)
     while end > low:
         start = max(low, end - batch)
@@ -118,7 +108,7 @@ def page_of(
     next_offset: int,
     missing: int,
 ) -> MessagePage:
-    """Put heads into columns."""
+    """The columns of a page."""
     notice = f"{missing} messages could not be read: their records are gone or damaged" if missing else ""
     return MessagePage(
         topic=topic,
@@ -132,11 +122,11 @@ def page_of(
 
 def head_columns(heads: Sequence[MessageHead]) -> dict[str, Any]:
     """One list for each field of the heads, under its name."""
-    return {one.name: [getattr(head, one.name) for head in heads] for one in fields(MessageHead)}
+    return columns_of(heads, [one.name for one in fields(MessageHead)])
 
 
 class ViewMessage(Protocol):
-    """Reads the record at a place that the window knows, and returns what a function makes of it."""
+    """Reads the record at a place that the window knows, and returns the result of a function of it."""
 
     def __call__(self, place: int, view: Callable[[bytes | memoryview], _T], /) -> Awaitable[_T]: ...
 
@@ -154,12 +144,8 @@ def message_handlers(view: ViewMessage) -> list[Handler]:
     return [ReadMessage.answered_by(read), ReadBody.answered_by(read_body)]
 
 
-def record_of(store: StoreReader, physical_offset: int) -> memoryview:
-    """The record of a message.
-
-    Raises:
-        UsageError: No message starts there.
-    """
+def record_of(store: MessageStore, physical_offset: int) -> memoryview:
+    """The record of a message. Raises `UsageError` where none starts."""
     record = store.record_at(physical_offset)
     if record is None:
         raise UsageError(
@@ -170,12 +156,10 @@ def record_of(store: StoreReader, physical_offset: int) -> memoryview:
     return record
 
 
-def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
+def read_detail_by_id(store: MessageStore, message_id: str) -> MessageDetail:
     """The message that an offset message id names.
 
-    Raises:
-        CodecError: It is no such id.
-        UsageError: No message starts there, or the one that does was stored by another broker than the id says.
+    Raises `CodecError` for any other text, `UsageError` where no message starts, or another broker than the id names stored it.
     """
     host, offset = parse_offset_message_id(message_id)
     detail = detail_of(record_of(store, offset))
@@ -189,15 +173,7 @@ def read_detail_by_id(store: StoreReader, message_id: str) -> MessageDetail:
 
 
 def detail_of(record: bytes | memoryview, *, shown_offset: int = -1) -> MessageDetail:
-    """One whole message.
-
-    Args:
-        record: As it is stored.
-        shown_offset: Physical offset to name it by; -1 for its own.
-
-    Raises:
-        RecordError: It is no record.
-    """
+    """One whole message under the physical offset ``shown_offset``, or its own for -1. Raises `RecordError` for other bytes."""
     message = decode_record(record)
     body, notice = _body(message)
     return MessageDetail(

@@ -1,4 +1,4 @@
-"""Finding ports for name server and broker when those asked for are taken."""
+"""Free ports for name server and broker when the requested ones are taken."""
 
 from __future__ import annotations
 
@@ -15,13 +15,9 @@ _PORT_MAX = 65_535
 
 
 def with_free_ports(config: BrokerConfig) -> tuple[BrokerConfig, str]:
-    """Take the ports asked for, or the next pair of which both are free.
+    """The config with the requested ports and "", or with the next pair of free ones and a notice for a person.
 
-    Returns:
-        The config with those ports, and what to tell a person: "" when they are the ones asked for.
-
-    Raises:
-        PortInUseError: No pair is free among the next hundred.
+    Raises `PortInUseError` where no pair is free among the next hundred.
     """
     taken = _taken_port(config)
     if taken is None:
@@ -62,6 +58,6 @@ def _is_taken(host: str, port: int) -> bool:
             probe.bind((host, port))
             probe.listen(1)
         except OSError as error:
-            # Any other fault (a host that is not ours) is reported by the server itself, in its own words.
+            # The server itself reports any other fault (a foreign host) in its own words.
             return error.errno == errno.EADDRINUSE
     return False

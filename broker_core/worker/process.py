@@ -1,9 +1,9 @@
-"""The worker process: the engine, the channel to the window, and an end that comes in any case.
+"""The worker process: the engine, the channel to the window, and a guaranteed end.
 
     start   channel taken → Hello → store recovered (Stage) → Ready → Catalog, then Snapshots
     end     input ends, SIGTERM, SIGINT or Shutdown → engine stopped → exit; after 10 s by force
 
-It ends when the window does: the end of the input is the window's end, also in the middle of a message.
+It ends with the window, because the end of the input, even in the middle of a message, is the window's end.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ logger = logging.getLogger(__name__)
 
 SNAPSHOT_SECONDS = 0.1
 ATTACHED_SNAPSHOT_SECONDS = 0.5
-"""Figures of an attached cluster are asked for once a second."""
+"""Figures of an attached cluster are read once a second."""
 FIRST_LOOK_SECONDS = 0.005
 FIRST_LOOKS_MAX = 200
-"""How often it is looked whether the window has read that it is connected, before figures are made all the same."""
+"""How often to check that the window has read `Ready`, before figures are sent nevertheless."""
 REQUESTS_MAX = 1_024
 STOP_SECONDS_MAX = 10.0
 FORCED_EXIT_CODE = 71
@@ -54,7 +54,7 @@ _LAST_WORDS_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the worker is started with."""
+    """The start options of the worker."""
 
     config: BrokerConfig
     orbit_version: str
@@ -62,30 +62,29 @@ class WorkerOptions:
     """Whether to take other ports when those of ``config`` are in use."""
     log_directory: Path | None = None
     open_history: OpenHistory | None = None
-    """How the history of the store is opened; None: none is kept."""
     read_only: bool = False
-    """Whether the window may only look: what it asks for is refused where it would change something."""
+    """Whether to refuse questions of the window that change something."""
     files_only: bool = False
-    """Whether no broker runs: the store is read and nothing else; implies ``read_only``."""
+    """Whether no broker runs and the store is only read; implies ``read_only``."""
     attach: AttachOptions | None = None
-    """A cluster to attach to instead of an engine; ``config.store.root`` is then the folder of what is recorded of it."""
+    """A cluster to attach to instead of an engine; ``config.store.root`` is then the folder of its records."""
     open_as_guest: OpenHistory | None = None
-    """How what another process records in that folder is opened; None: this one goes without."""
+    """Opens the history that another process records in that folder; None: keep none then."""
 
 
 class Answers(Protocol):
-    """Who answers the window: `broker_core.worker.embedded.queries.Queries`, or `…attached.queries.ClusterQueries`."""
+    """Answers the window: `broker_core.worker.embedded.queries.Queries`, or `…attached.queries.ClusterQueries`."""
 
     async def answer(self, question: Question[_Answer]) -> _Answer: ...
 
 
 def run_worker(options: WorkerOptions) -> int:
-    """Run the worker until it is told to end; returns the exit code of the process."""
+    """Run the worker until its end; returns the exit code of the process."""
     files = take_channel()
     start_logging(log_file_of(options.config.store.root, options.log_directory))
     worker = _Worker(options, input_fd=files.input_fd, output_fd=files.output_fd)
     worker.say_hello()
-    # The engine is imported after the window was told that the process lives.
+    # The engine is imported after Hello, so that the window knows that the process lives.
     from broker_core.transport.event_loop import new_event_loop  # noqa: PLC0415
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -190,7 +189,7 @@ class _Worker:
         from broker_core.worker.embedded.sampler import Sampler  # noqa: PLC0415  after Hello
 
         self._writer.send(Stage("Opening the store"))
-        if not await self._start(engine):
+        if not await self._unless_ended(engine.start(lambda *progress: self._writer.send(Stage(*progress)))):
             return 0
         history = self._history(config)
         self._queries = queries = Queries(
@@ -214,13 +213,12 @@ class _Worker:
         return 0
 
     def _history(self, config: BrokerConfig) -> HistoryService | None:
-        from broker_core.worker.history import LateHistory  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import history_of  # noqa: PLC0415  after Hello
 
         open_history = self._options.open_history
         if open_history is None or not config.keep_history or self._options.files_only:
             return None
-        cluster = f"{config.cluster_name}/{config.broker_name}"
-        return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+        return history_of(config, open_history)
 
     async def _run_attached(self, attach: AttachOptions) -> int:
         """As `_run_engine`, for a cluster that runs elsewhere."""
@@ -237,7 +235,7 @@ class _Worker:
         folder = self._options.config.store.root.absolute()
         recording = None
         queries = None
-        # The modules stay: to look through them for garbage takes 17 ms, in the midst of the first figures.
+        # The modules stay: a garbage collection of them takes 17 ms, in the midst of the first figures.
         gc.freeze()
         try:
             if not await self._connected(cluster):
@@ -261,13 +259,13 @@ class _Worker:
             startup_ms = round((time.monotonic() - self._began) * 1_000)
             read_only, notice = self._options.read_only, recording.notice
             self._writer.send(cluster.ready(folder=str(folder), startup_ms=startup_ms, notice=notice, read_only=read_only))
-            # While the window takes that in.
+            # While the window reads `Ready`.
             cluster.figures.listed()
             await self._serve(
                 cluster.figures,
                 recording.history,
                 snapshot_seconds=ATTACHED_SNAPSHOT_SECONDS,
-                # Not before: what brokers answer would be read while the window waits for the names that are known.
+                # Not before: the answers of brokers would be read while the window waits for the names that are known.
                 told=cluster.sampling.start,
             )
         finally:
@@ -281,32 +279,18 @@ class _Worker:
         return 0
 
     async def _connected(self, cluster: AttachedCluster) -> bool:
-        """Wait for the cluster; False when the end was asked for before it answered."""
+        """Wait for the cluster; False when the end was requested before it answered."""
 
         def failed(reason: str) -> None:
             self._writer.send(Stage(f"Not connected, tried again until it works: {reason}"))
 
         return await self._unless_ended(cluster.connect_in_time(failed)) and await self._unless_ended(cluster.sampling.greet())
 
-    async def _start(self, engine: EmbeddedBroker | StoredEngine) -> bool:
-        """Start the engine; False when the end was asked for before it was ready."""
-        return await self._unless_ended(engine.start(self._progress))
-
     async def _unless_ended(self, beginning: Coroutine[Any, Any, None]) -> bool:
-        assert self._stop_asked is not None
-        starting = asyncio.create_task(beginning)
-        stopping = asyncio.create_task(self._stop_asked.wait())
-        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        if not starting.done():
-            starting.cancel()
-            await asyncio.wait((starting,))
-            return False
-        await starting
-        return True
+        from broker_core.transport.event_loop import unless_stopped  # noqa: PLC0415  after Hello
 
-    def _progress(self, text: str, done: int, total: int) -> None:
-        self._writer.send(Stage(text, done, total))
+        assert self._stop_asked is not None
+        return await unless_stopped(beginning, self._stop_asked)
 
     def _ready(self, engine: EmbeddedBroker | StoredEngine, config: BrokerConfig, notice: str) -> Ready:
         return Ready(
@@ -331,7 +315,7 @@ class _Worker:
         snapshot_seconds: float = SNAPSHOT_SECONDS,
         told: Callable[[], None] | None = None,
     ) -> None:
-        """Send and record figures until the end is asked for; ``told`` is called once, behind the first."""
+        """Send and record figures until the end; ``told`` is called once, after the first."""
         from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello
 
         assert self._stop_asked is not None
@@ -351,7 +335,7 @@ class _Worker:
                 told = None
 
     async def _until_read(self) -> None:
-        """Wait for the window's first read: figures made before would be recorded alone, and the next are due much later."""
+        """Wait for the window's first read: earlier figures would be recorded alone, and the next are due much later."""
         assert self._stop_asked is not None
         for _look in range(FIRST_LOOKS_MAX):
             if self._writer.is_idle or self._stop_asked.is_set():
@@ -361,7 +345,6 @@ class _Worker:
     # ---- requests ----
 
     def _received(self, message: WindowMessage) -> None:
-        """Bring a message from the reader's thread to the loop."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._take, message)
 
@@ -417,7 +400,7 @@ def _own_access(engine: EmbeddedBroker | StoredEngine, config: BrokerConfig) -> 
 
 
 def _spread_over(store: StoreConfig) -> str:
-    """Directories of a commit log that lies not only in the store's own one, apart by commas; else empty."""
+    """Directories of a commit log, joined by commas, where it lies not only in the store's own one; else empty."""
     from broker_core.engine.store.log_places import SEPARATOR, log_directories  # noqa: PLC0415  the engine is loaded by now
 
     usual = store.root.absolute() / "commitlog"

@@ -25,7 +25,7 @@ OUTSIDE = {
     Ability.CHANGE_WAITING: "the protocol cannot change a message that waits",
     Ability.CLOSE_CONNECTIONS: "the protocol has no request that ends a connection",
 }
-"""What nobody can do from outside of a broker, whatever it is."""
+"""What no client can do from outside, whatever the broker."""
 _INSIDE = "it is known inside a broker only, and the protocol has no request for it"
 _ATOMIC = "only Orbit's own broker has them"
 OF_CLUSTERS: dict[type[Question[Any]], tuple[str, str]] = {
@@ -45,7 +45,7 @@ OF_CLUSTERS: dict[type[Question[Any]], tuple[str, str]] = {
         "how they ended is put together from whole queues of the brokers, too much to pull for a page",
     ),
 }
-"""Question → what it asks for, and why no broker of an attached cluster can give it."""
+"""Question → its subject, and why no broker of an attached cluster can answer it."""
 
 
 def cluster_refusal(question: Question[Any]) -> UsageError:

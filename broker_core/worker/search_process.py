@@ -3,8 +3,8 @@
     worker ── order, then a frame for each turn ──► search process
            ◄──── SearchHits, a frame for each ─────
 
-The process looks only while it is asked. It ends when its input does, so also with a worker that is killed, and changes
-nothing. The plan is made by the worker, whose open store knows queues and index; the files are read from outside.
+The process searches only on request, and changes nothing. It ends when its input does, so also when the worker is killed. The
+worker makes the plan, because its open store knows queues and index; the process reads the files from outside.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader, frame
 from broker_core.worker.channel.schema import Failure, Reply
+from broker_core.worker.channel.worker_end import write_all
 from broker_core.worker.questions.searches import SearchHits
 from broker_core.worker.search_turns import SearchTurns
 
@@ -37,16 +38,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SearchOrder:
-    """What to search for, and where.
-
-    Attributes:
-        root: Store directory.
-        filter: In the filter language.
-        now_ms: What times like ``-15m`` count from.
-        limit: Hits after which it stops; None for all.
-        plan: What is looked at.
-        body_starts: Whether the beginnings of the bodies are wanted.
-    """
+    """What to search for, and where. Times like ``-15m`` count from ``now_ms``; ``limit`` is None for all hits."""
 
     root: Path
     filter: str
@@ -64,7 +56,7 @@ class SearchOrder:
 
     @classmethod
     def unpacked(cls, payload: bytes) -> SearchOrder:
-        """From the payload of such a frame."""
+        """The order in the payload of such a frame."""
         root, text, now_ms, limit, places, body_starts = msgpack.unpackb(payload, use_list=False)
         steps, total, single, spans, ranges = places
         plan = Plan(steps, total, single, tuple(QueueSpan(*span) for span in spans), ranges)
@@ -72,19 +64,12 @@ class SearchOrder:
 
 
 class SearchProcess:
-    """The worker's end. To be used by one thread at a time; `cancel` may be called from any.
-
-    Args:
-        order: What to search for.
-
-    Raises:
-        WorkerLostError: No process can be started.
-    """
+    """The worker's end; raises `WorkerLostError` where no process starts. One thread at a time, but for `cancel`."""
 
     def __init__(self, order: SearchOrder) -> None:
         command = [sys.executable, str(_MAIN), COMMAND]
         try:
-            # A session of its own: an interrupt of the terminal is the worker's business.
+            # A session of its own, because an interrupt of the terminal is for the worker alone.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
             )
@@ -99,15 +84,11 @@ class SearchProcess:
         return self._process.pid
 
     def turn(self, search_id: int) -> SearchHits:
-        """Have it search for a moment, and wait for what that brings.
-
-        Raises:
-            OrbitError: It could not go on.
-        """
+        """The hits of a moment of search. Blocks; raises an `OrbitError` where the search failed."""
         assert self._process.stdin is not None
         try:
-            # A pipe may take a part of a large order only.
-            _write(self._process.stdin.fileno(), self._order + _GO_ON)
+            # A pipe may take only a part of a large order.
+            write_all(self._process.stdin.fileno(), self._order + _GO_ON)
         except OSError as error:
             raise self._lost() from error
         self._order = b""
@@ -123,7 +104,7 @@ class SearchProcess:
         self._process.kill()
 
     def close(self) -> None:
-        """Leave neither a process nor a pipe. By the thread that takes the turns."""
+        """Leave neither a process nor a pipe. On the thread that takes the turns."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -143,30 +124,25 @@ class SearchProcess:
 
 def main(_argv: list[str]) -> int:
     """Search for a worker, over standard input and output; returns the exit code."""
-    # What a library prints must not come between the frames.
+    # Output of a library must not fall between the frames.
     taken = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return run_search_process(sys.stdin.fileno(), taken)
 
 
 def run_search_process(given: int, taken: int) -> int:
-    """The search process: take an order, then search a moment for each frame that follows, until no more do.
-
-    Args:
-        given: Descriptor of its input.
-        taken: Of where hits go.
-    """
+    """The search process: read an order, then search a moment for each frame that follows, until the input ends."""
     turns: SearchTurns | None = None
     try:
         for payload in _payloads(given):
             if turns is None:
                 turns = _begun(SearchOrder.unpacked(payload))
             else:
-                _write(taken, encode_message(Reply(0, turns.turn(0))))
+                write_all(taken, encode_message(Reply(0, turns.turn(0))))
     except BrokenPipeError:
         return 0  # the worker has gone
     except OrbitError as error:
-        _write(taken, encode_message(Failure(0, error.kind, error.message, error.context)))
+        write_all(taken, encode_message(Failure(0, error.kind, error.message, error.context)))
         return error.exit_code
     return 0
 
@@ -186,9 +162,3 @@ def _begun(order: SearchOrder) -> SearchTurns:
     if hasattr(os, "nice"):
         os.nice(NICENESS)  # not before: a start takes little, and somebody waits for it
     return turns
-
-
-def _write(taken: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(taken, view) :]

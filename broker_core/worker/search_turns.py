@@ -1,7 +1,4 @@
-"""A search a moment at a time: what each brings, in heads, as the pages of a queue are sent.
-
-Knows neither who asks nor in which process it runs.
-"""
+"""A search a moment at a time: the heads that each moment finds. Independent of process and thread."""
 
 from __future__ import annotations
 
@@ -9,26 +6,23 @@ import time
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
-from broker_core.worker.message_views import MessageHead, head_of
+from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.searches import SearchHits
 
 if TYPE_CHECKING:
-    # Brings numpy, which a worker that is not asked for a search does without.
+    # These import numpy, which a worker without searches does not load.
     from broker_core.tools.search.results import Outcome, SearchStep
     from broker_core.tools.search.scan import Breather, StoreSearch
 
 TURN_SECONDS = 0.2
-"""How long a search goes on before it says how far it is."""
+"""How long a search runs before it reports its progress."""
 HITS_ENOUGH = 256
 
 
 class SearchTurns:
-    """Continues one search. To be used by one thread at a time; `cancel` may be called from any.
+    """Continues one search. To be used by one thread at a time; any thread may call `cancel`.
 
-    Args:
-        search: Not begun.
-        body_starts: Whether the beginnings of the bodies are wanted.
-        breathe: Gives others their turn; None where nobody waits.
+    ``breathe`` gives others their turn; None where nothing else runs.
     """
 
     def __init__(self, search: StoreSearch, *, body_starts: bool, breathe: Breather | None = None) -> None:
@@ -58,7 +52,7 @@ class SearchTurns:
         self._search.cancel()
 
     def close(self) -> None:
-        """Let all files go. By the thread that takes the turns."""
+        """Close all files. On the thread that takes the turns."""
         self._steps.close()
 
 
@@ -70,30 +64,18 @@ def search_hits(
     last: tuple[int, int, int],
     body_starts: bool = True,
 ) -> SearchHits:
-    """Put what a moment of search brought into columns.
+    """The columns of a moment of search.
 
-    Args:
-        search_id: Of the search.
-        found: Topics and heads.
-        outcome: Of the whole search, once it is over.
-        last: Scanned, total and found so far.
-        body_starts: Whether the beginnings of the bodies are wanted.
+    ``outcome`` is that of the whole search, once it is over; ``last`` are the messages scanned, total and found so far.
     """
-    heads = [head for _, head in found]
+    columns = head_columns([head for _, head in found])
+    if not body_starts:
+        columns["body_start"] = []
     scanned, total, count = last
     return SearchHits(
         search_id=search_id,
         topic=[topic for topic, _ in found],
-        queue_id=[head.queue_id for head in heads],
-        queue_offset=[head.queue_offset for head in heads],
-        physical_offset=[head.physical_offset for head in heads],
-        store_ms=[head.store_ms for head in heads],
-        born_ms=[head.born_ms for head in heads],
-        body_bytes=[head.body_bytes for head in heads],
-        tag=[head.tag for head in heads],
-        keys=[head.keys for head in heads],
-        unique_key=[head.unique_key for head in heads],
-        body_start=[head.body_start for head in heads] if body_starts else [],
+        **columns,
         scanned=scanned if outcome is None else outcome.scanned,
         total=total if outcome is None else outcome.scanned,
         found=count if outcome is None else outcome.found,

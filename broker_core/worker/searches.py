@@ -1,8 +1,8 @@
-"""Searches of the store for the window: begun, continued a moment at a time, given up.
+"""Searches of the store for the window: started, continued a moment at a time, ended.
 
-Those that look at much run in processes of their own, for a thread that is kept from the processor may hold the interpreter
-meanwhile, and the broker waits. Others run on a thread and give way to the broker every millisecond (`Breather`). One that
-nobody continues does nothing.
+Large searches run in processes of their own, because a thread that the processor suspends may hold the interpreter meanwhile,
+and the broker would wait. Others run on a thread and give way to the broker every millisecond (`Breather`). A search is idle
+between two questions.
 """
 
 from __future__ import annotations
@@ -11,77 +11,42 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from broker_core.config import StoreConfig
 from broker_core.errors import UsageError
-from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:
-    # Brings numpy, which a worker that is not asked for a search does without.
+    # These import numpy, which a worker without searches does not load.
+    from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.plan import Plan
+    from broker_core.worker.search_process import SearchProcess
 
 _T = TypeVar("_T")
 
 SEARCHES_MAX = 8
 BESIDE_FROM_MESSAGES = 20_000
-"""With so many messages to look at, a search gets a process of its own."""
+"""With so many messages to search, a search gets a process of its own."""
 WINDOW_BYTES = 1024 * 1024
-"""Small, as the broker waits while bytes are compared."""
-
-
-class SearchStore(Protocol):
-    """What a search needs of the store."""
-
-    @property
-    def config(self) -> StoreConfig: ...
-
-    @property
-    def read_only(self) -> bool: ...
-
-    @property
-    def commit_log_max_offset(self) -> int: ...
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-
-
-class Turns(Protocol):
-    """A search that has not ended. Used by the search thread alone, but for `cancel`."""
-
-    def turn(self, search_id: int) -> SearchHits: ...
-
-    def cancel(self) -> None: ...
-
-    def close(self) -> None: ...
+"""Small, because the broker waits while bytes are compared."""
 
 
 class Searches:
-    """The searches of a worker. To be called on the engine's loop.
+    """The searches of a worker, on the engine's loop. ``clock`` returns ms since the epoch, for times like ``-15m``."""
 
-    Args:
-        store: What is searched.
-        clock: Milliseconds since the epoch, for times like ``-15m``.
-    """
-
-    def __init__(self, store: SearchStore, *, clock: Callable[[], int]) -> None:
+    def __init__(self, store: MessageStore, *, clock: Callable[[], int]) -> None:
         self._store = store
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
-        self._open: dict[int, Turns] = {}
+        self._open: dict[int, SearchTurns | SearchProcess] = {}
+        """Used by the search thread alone, but for `cancel`."""
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
-        """Give all up and end the thread."""
+        """End all searches and the thread."""
         for turns in self._open.values():
             turns.cancel()
             self._thread.submit(turns.close)
@@ -89,7 +54,7 @@ class Searches:
         self._thread.shutdown(wait=True)
 
     def handlers(self) -> list[Handler]:
-        """Those of searches. They raise `FilterError` for a filter that cannot be read."""
+        """The handlers of searches. They raise `FilterError` for a filter that cannot be read."""
         return [
             StartSearch.answered_by(self._start),
             ContinueSearch.answered_by(self._continue),
@@ -104,14 +69,14 @@ class Searches:
         self._open[number] = turns
         return SearchStarted(number, list(plan.steps), plan.total_messages)
 
-    def _prepared(self, query: StartSearch) -> tuple[Turns, Plan]:
+    def _prepared(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, Plan]:
         from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  see above
         from broker_core.tools.search.scan import Breather, StoreSearch  # noqa: PLC0415
 
         root, limit, now_ms = self._store.config.root, None if query.limit < 0 else query.limit, self._clock()
         expression = parse_filter(query.filter, now_ms=now_ms)
         if self._store.read_only:
-            # A store that is only looked at: the files, with what no queue knows; and no broker waits.
+            # A store that is only read: its files, with messages that no queue knows; and no broker waits.
             search = StoreSearch(root, expression, limit=limit)
             return SearchTurns(search, body_starts=query.body_starts), search.plan
         breathe = Breather()

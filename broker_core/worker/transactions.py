@@ -1,4 +1,4 @@
-"""Transactions as the window shows them: figures for snapshots, pages of undecided and ended ones, their history."""
+"""The window's view of transactions: figures for snapshots, pages of undecided and ended ones, their history."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker_core.clock import wall_clock_ms
 from broker_core.engine.transaction.engine import Ended, TransactionEngine
-from broker_core.engine.transaction.history import HistoryPage, HistoryStore, read_history
+from broker_core.engine.transaction.history import HistoryPage, read_history
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.record import check_record
 from broker_core.protocol.message.resent import TIMED
+from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
@@ -29,23 +29,29 @@ from broker_core.worker.questions.transactions import (
     TransactionHistory,
     TransactionPage,
 )
-from broker_core.worker.transaction_search import RecordStore, with_words, words_of
+from broker_core.worker.transaction_search import HalfHead, half_head, with_words, words_of
 
 if TYPE_CHECKING:
     from broker_core.engine.processors.transaction_actions import TransactionActions
+    from broker_core.engine.store.message_store import MessageStore
 
 PAGE_MAX = 1_000
 COMMIT, ROLLBACK, UNDECIDED = "commit", "rollback", "unknown"
-"""How a person's transaction ends, as `SendMessage` says it."""
+"""How a person's transaction ends, in the words of `SendMessage`."""
+_HALF_COLUMNS = (
+    "origin", "half_offset", "physical_offset", "group", "topic", "queue_id", "born_ms", "check_times", "asked_ms",
+)  # fmt: skip
+_LIFE_COLUMNS = (
+    "origin", "group", "topic", "queue_id", "keys", "unique_key", "born_ms", "check_times", "op_offset",
+)  # fmt: skip
 CONSOLE_GROUP = "orbit-console"
-"""Producer group of a person's transactions; nobody answers its checks but a person."""
+"""Producer group of a person's transactions; only a person answers its checks."""
 
 
 def half_of(message: SendMessage) -> SendMessage:
-    """The half message of what a person sends in a transaction.
+    """The half message of a message that a person sends in a transaction.
 
-    Raises:
-        UsageError: It asks for an end that there is none of, or for a delay, which a half message cannot have.
+    Raises `UsageError` for an unknown end, or for a delay, which a half message cannot have.
     """
     if message.transaction not in (COMMIT, ROLLBACK, UNDECIDED):
         raise UsageError(f"a transaction ends with {COMMIT}, {ROLLBACK} or {UNDECIDED}, not “{message.transaction}”")
@@ -59,8 +65,7 @@ def half_of(message: SendMessage) -> SendMessage:
 async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> None:
     """End a person's transaction, whose half message is stored, in one of the ways that `half_of` allows.
 
-    Raises:
-        RequestRefusedError: That cannot be done now; says that the half message is stored all the same.
+    Raises `RequestRefusedError` where that is not possible now; the text says that the half message is stored nevertheless.
     """
     if end == UNDECIDED:
         return
@@ -75,7 +80,7 @@ async def end_as_chosen(actions: TransactionActions, end: str, origin: int) -> N
 
 
 class Transactions(Protocol):
-    """What is needed of `broker_core.engine.processors.transaction_service.TransactionService`."""
+    """The part of `broker_core.engine.processors.transaction_service.TransactionService` that is used here."""
 
     @property
     def engine(self) -> TransactionEngine: ...
@@ -89,22 +94,14 @@ class Transactions(Protocol):
     def living(self, group: str) -> int: ...
 
 
-class TransactionStore(RecordStore, HistoryStore, Protocol):
-    """Where half messages and their history are read."""
-
-
 def serving(transactions: Transactions | None) -> Transactions:
-    """The transactions of a broker.
-
-    Raises:
-        UsageError: It serves none now.
-    """
+    """The transactions of a broker. Raises `UsageError` where it serves none now."""
     if transactions is None:
         raise UsageError("the broker serves no transactions now: it is starting or stopping")
     return transactions
 
 
-def transaction_handlers(transactions: Callable[[], Transactions | None], store: TransactionStore, run: Run) -> list[Handler]:
+def transaction_handlers(transactions: Callable[[], Transactions | None], store: MessageStore, run: Run) -> list[Handler]:
     """Handlers of transactions with half messages, on the engine's loop."""
 
     async def read(query: ListTransactions) -> TransactionPage:
@@ -144,7 +141,7 @@ def transaction_handlers(transactions: Callable[[], Transactions | None], store:
 
 
 def transaction_totals(transactions: Transactions) -> dict[str, float]:
-    """Figures for `Snapshot.totals`; costs a look at each producer group that owes a decision."""
+    """Figures for `Snapshot.totals`; looks up each producer group with an undecided transaction."""
     engine = transactions.engine
     ledger, counters = engine.ledger, engine.counters
     waiting = sum(count for group, count in ledger.groups.items() if not transactions.living(group))
@@ -171,50 +168,39 @@ class _Row(NamedTuple):
     ended: Ended | None
 
 
-async def list_transactions(
-    query: ListTransactions, transactions: Transactions, store: RecordStore, *, now_ms: Callable[[], int]
-) -> TransactionPage:
-    """One page; reads the records of its rows, and for a search those of all.
+def check_page(start: int, count: int) -> None:
+    """Raise `UsageError` for a page that is empty, too large, or before the first."""
+    if not 1 <= count <= PAGE_MAX or start < 0:
+        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {count:,} from {start:,}")
 
-    Raises:
-        UsageError: The page asked for is empty, too large, or before the first.
-    """
-    if not 1 <= query.count <= PAGE_MAX or query.start < 0:
-        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+
+async def list_transactions(
+    query: ListTransactions, transactions: Transactions, store: MessageStore, *, now_ms: Callable[[], int]
+) -> TransactionPage:
+    """One page; reads the records of its rows, and for a search those of all. Raises `UsageError` for an impossible page."""
+    check_page(query.start, query.count)
     words = words_of(query.words)
     if words:
         found = await with_words(_ended(query, transactions) if query.ended else _undecided(query, transactions), words, store)
         total, rows = len(found), _still(found, transactions)[query.start : query.start + query.count]
     else:
         total, rows = _ended_rows(query, transactions) if query.ended else _undecided_rows(query, transactions)
-    heads = [_head(store, row.half) for row in rows]
     return TransactionPage(
         total=total,
         check_times_max=transactions.engine.settings.check_times_max,
-        origin=[row.half.origin for row in rows],
-        half_offset=[row.half.half_offset for row in rows],
+        **columns_of([row.half for row in rows], _HALF_COLUMNS),
+        **columns_of([_head(store, row.half) for row in rows], HalfHead._fields),
         op_offset=[_op_offset(row, transactions) for row in rows],
-        physical_offset=[row.half.physical_offset for row in rows],
         real_offset=[row.ended.real_offset if row.ended else row.half.real_offset for row in rows],
         state=[_state(row, transactions) for row in rows],
-        group=[row.half.group for row in rows],
         producers=[transactions.living(row.half.group) for row in rows],
-        topic=[row.half.topic for row in rows],
-        queue_id=[row.half.queue_id for row in rows],
-        keys=[head.keys for head in heads],
-        tag=[head.tag for head in heads],
-        unique_key=[head.unique_key for head in heads],
-        body_bytes=[head.body_bytes for head in heads],
-        born_ms=[row.half.born_ms for row in rows],
-        check_times=[row.half.check_times for row in rows],
-        asked_ms=[row.half.asked_ms for row in rows],
         next_check_ms=[_next_check_ms(row, transactions, now_ms()) for row in rows],
         ended_ms=[row.ended.at_ms if row.ended else -1 for row in rows],
     )
 
 
 def _still(rows: list[_Row], transactions: Transactions) -> list[_Row]:
-    """Rows that are what they were when the search began."""
+    """Rows that are still as they were when the search began."""
     return [row for row in rows if row.ended is not None or transactions.engine.ledger.is_undecided(row.half)]
 
 
@@ -225,7 +211,7 @@ def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tupl
 
 
 def _undecided(query: ListTransactions, transactions: Transactions) -> Iterator[_Row]:
-    # A copy: between two rows of a search the ledger goes on.
+    # A copy, because the ledger changes between two rows of a search.
     halves = list(transactions.engine.ledger) if query.words else transactions.engine.ledger
     return (_Row(half, None) for half in halves if not query.group or half.group == query.group)
 
@@ -266,42 +252,23 @@ def _next_check_ms(row: _Row, transactions: Transactions, now_ms: int) -> int:
     return first if due <= first else first + -(-(due - first) // interval) * interval
 
 
-class _Head(NamedTuple):
-    keys: str = ""
-    tag: str = ""
-    unique_key: str = ""
-    body_bytes: int = -1
-
-
-def _head(store: RecordStore, half: HalfMessage) -> _Head:
+def _head(store: MessageStore, half: HalfMessage) -> HalfHead:
     record = store.record_at(half.physical_offset)
-    if record is None:
-        return _Head()
     try:
-        parts = check_record(record, 0, len(record), check_crc=False)
+        return HalfHead() if record is None else half_head(record)
     except RecordError:
-        return _Head()
-    found = props.decode_properties(parts.properties)
-    return _Head(found.get(props.KEYS, ""), found.get(props.TAGS, ""), found.get(props.UNIQUE_KEY, ""), parts.head.body_bytes)
+        return HalfHead()
 
 
 def history_columns(page: HistoryPage) -> TransactionHistory:
-    """A page of history in columns."""
+    """The columns of a page of history."""
     lives = page.lives
     steps = [(row, step) for row, life in enumerate(lives) for step in life.steps]
     return TransactionHistory(
         next_before=page.next_before,
-        origin=[life.origin for life in lives],
+        **columns_of(lives, _LIFE_COLUMNS),
         state=[life.state.value for life in lives],
-        group=[life.group for life in lives],
-        topic=[life.topic for life in lives],
-        queue_id=[life.queue_id for life in lives],
-        keys=[life.keys for life in lives],
         tag=[life.tags for life in lives],
-        unique_key=[life.unique_key for life in lives],
-        born_ms=[life.born_ms for life in lives],
-        check_times=[life.check_times for life in lives],
-        op_offset=[life.op_offset for life in lives],
         deliveries=[len(life.real_offsets) for life in lives],
         step_row=[row for row, _step in steps],
         step_kind=[step.kind.value for _row, step in steps],

@@ -1,6 +1,6 @@
 """Decides whether a request may be served: address, account, signature, permissions, in this order.
 
-Accounts are changed, and their file is looked after, by `broker_core.engine.acl.account_file`.
+`broker_core.engine.acl.account_file` changes accounts and watches their file.
 
 Source: docs/spec/broker.md §16.1, docs/spec/remoting.md §7.2; deny by default as `broker_core.engine.acl.needs` lists.
 """
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 INTERNAL_ACCESS_KEY = "orbit-internal"
 
 Stamp = tuple[int, int, int]
-"""Tells contents of a file apart, without reading it."""
+"""Identifies the content of a file without reading it."""
 
 _REMARK = "org.apache.rocketmq.acl.common.AclException: {}"
-"""How clients know a refusal."""
+"""The form in which clients recognize a refusal."""
 
 
 class AccessControl:
@@ -37,7 +37,7 @@ class AccessControl:
     Args:
         path: The access control file.
         clock: Time in ms since the epoch.
-        record_at: Gives the stored record at a position of the commit log; None while the store is not open.
+        record_at: Returns the stored record at a position of the commit log; None while the store is not open.
 
     Attributes:
         internal: An account of this process, made at each start; the broker registers at its own name server with it.
@@ -60,7 +60,7 @@ class AccessControl:
     # ---- deciding ----
 
     def refusal(self, remote_address: str, command: RemotingCommand) -> str | None:
-        """Why a request is refused, in the words clients know; None when it may be served."""
+        """Why a request is refused, in the words that clients know; None when it may be served."""
         fault = self._fault(remote_address.rpartition(":")[0].strip("[]"), command)
         return None if fault is None else _REMARK.format(fault)
 
@@ -100,29 +100,21 @@ class AccessControl:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the file is another than when it was last read or written here."""
+        """Whether the file differs from the one last read or written here."""
         return _stamp_of(self.path) != self._stamp
 
     def read(self) -> tuple[AccessRules, Stamp]:
-        """What the file says, for `take`; may be called from any thread. One that cannot be used does not count as stale then.
-
-        Raises:
-            UsageError: It cannot be used.
-        """
+        """The file's rules, for `take`. Any thread. Raises `UsageError` where it is unusable; then it no longer is stale."""
         self._stamp = stamp = _stamp_of(self.path)
         return read_rules(self._file), stamp
 
     def write(self, rules: AccessRules) -> Stamp:
-        """Have the file hold other rules, for `take`; may be called from any thread.
-
-        Raises:
-            StoreError: It cannot be written.
-        """
+        """Write other rules to the file, for `take`. Any thread. Raises `StoreError` where it cannot be written."""
         write_rules(self._file, rules)
         return _stamp_of(self.path)
 
     def take(self, rules: AccessRules, stamp: Stamp) -> None:
-        """Have the rules count that the file holds."""
+        """Apply the rules that the file holds."""
         self._stamp = stamp
         self.rules = rules
         self.version = self.version.next(self._clock())

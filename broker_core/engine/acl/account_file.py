@@ -1,9 +1,8 @@
 """Changes the accounts, writes them to their file and reads them again, off the loop.
 
-A change counts, and is told to be made, when the file holds it; one write serves all that wait. Where the disk does not take
-it, the accounts stay as they were. That is otherwise than with the broker's tables
-(`broker_core.engine.processors.written_answers`): an account that works until the next start and then no more would be worse
-than one that was refused.
+A change counts, and is reported, when the file holds it; one write serves all pending changes. Where the disk refuses it, the
+accounts stay as they were. The broker's tables behave otherwise (`broker_core.engine.processors.written_answers`), but an
+account that works only until the next start would be worse than a refused one.
 """
 
 from __future__ import annotations
@@ -19,24 +18,19 @@ from broker_core.errors import OrbitError, StoreError, UsageError
 logger = logging.getLogger(__name__)
 
 WAITING_BYTES_MAX = 256 * 1024
-"""What changes that wait for the disk may take in memory; further ones are refused."""
+"""Memory bound of pending changes; further ones are refused."""
 
 CHANGE_BYTES = 512
-"""What one takes beside its texts, more or less."""
 
 Change = Callable[[AccessRules], AccessRules]
-"""Makes new rules of those that there are; raises `UsageError` where that cannot be."""
+"""Makes new rules of the present ones; raises `UsageError` where that is not possible."""
 
 Told = Callable[[OrbitError | None], None]
-"""Called on the loop: the change is made (None), or why it is not."""
+"""Called on the loop with None once the change is made, or with the reason of its refusal."""
 
 
 class AccountFile:
-    """The file of a broker's accounts. Belongs to the loop's thread.
-
-    Args:
-        access: The accounts; changed by nobody else.
-    """
+    """The file of a broker's accounts, which nothing else changes. Belongs to the loop's thread."""
 
     def __init__(self, access: AccessControl) -> None:
         self.access = access
@@ -45,15 +39,15 @@ class AccountFile:
         self._task: asyncio.Task[None] | None = None
 
     def change(self, make: Change, told: Told, *, text_bytes: int) -> None:
-        """Have a change made and written; ``told`` is called then.
+        """Have a change made and written, then call ``told``.
 
         Args:
             make: Makes it.
-            told: Told what became of it.
-            text_bytes: What ``make`` holds, more or less.
+            told: Gets the result.
+            text_bytes: Estimated size of what ``make`` holds.
 
         Raises:
-            UsageError: Too many wait already; ``told`` is not called.
+            UsageError: Too many changes are pending; ``told`` is not called.
         """
         size = CHANGE_BYTES + text_bytes
         if self._changes and self._waiting_bytes + size > WAITING_BYTES_MAX:
@@ -64,12 +58,12 @@ class AccountFile:
         self._run_soon()
 
     def look(self) -> None:
-        """Read the file again if somebody else has changed it; to be called now and then."""
+        """Read the file again if another program has changed it; to be called now and then."""
         if self.access.is_stale:
             self._run_soon()
 
     async def settle(self) -> None:
-        """Wait until nobody waits; the last ones are told in the loop's next turn."""
+        """Wait until no change is pending; the last results are reported in the loop's next turn."""
         while self._task is not None:
             await asyncio.wait([self._task])
 
@@ -86,7 +80,7 @@ class AccountFile:
             self._task = None
 
     async def _read_if_stale(self) -> None:
-        """Changes are made on top of what somebody has written by hand."""
+        """Changes are made on top of those that a person has written by hand."""
         if not self.access.is_stale:
             return
         try:
@@ -117,7 +111,7 @@ class AccountFile:
         except StoreError as error:
             return error
         except Exception as error:
-            # Ours, not the disk's; nobody may wait for ever because of it.
+            # Our fault, not the disk's; no change may stay pending because of it.
             logger.exception("the accounts cannot be written")
             return StoreError(f"the accounts cannot be written, and stay as they were: {error!r}")
         self.access.take(rules, stamp)

@@ -1,4 +1,4 @@
-"""Accounts and what they may do, and the file that holds them: ``plain_acl.yml``.
+"""Accounts and their permissions, and the file that holds them: ``plain_acl.yml``.
 
 Source: docs/spec/remoting.md §7.2, docs/spec/broker.md §16.1.
 """
@@ -20,7 +20,7 @@ FILE_BYTES_MAX = 8 * 1024 * 1024
 
 
 class Permission(Flag):
-    """What may be done with a topic or a group; nothing means DENY."""
+    """Permissions on a topic or a group; none means DENY."""
 
     DENY = 0
     PUB = 1
@@ -51,7 +51,7 @@ class Account:
 
     @property
     def names_resources(self) -> bool:
-        """Whether any topic or group is named; an admin that names none may use all."""
+        """Whether it names any topic or group; an admin that names none may use all."""
         return bool(self.topics or self.groups)
 
     def to_yaml(self) -> dict[str, object]:
@@ -82,7 +82,7 @@ class AccessRules:
 
 
 def permission_of(text: str) -> Permission:
-    """The permission that a word of the file means; any other word denies."""
+    """The permission for a word of the file; any other word denies."""
     parts = {part.strip() for part in text.split("|")}
     if not parts <= {"PUB", "SUB"}:
         return Permission.DENY
@@ -95,11 +95,7 @@ def permission_text(permission: Permission) -> str:
 
 
 def permissions_of(items: object, what: str) -> dict[str, Permission]:
-    """``["topicA=DENY", …]`` as a table.
-
-    Raises:
-        UsageError: An item is no ``name=permission``.
-    """
+    """``["topicA=DENY", …]`` as a table. Raises `UsageError` for an item that is no ``name=permission``."""
     if items is None:
         return {}
     if not isinstance(items, list):
@@ -154,7 +150,7 @@ def _parsed(data: bytes) -> AccessRules:
     try:
         return rules_of(yaml.safe_load(data))
     except yaml.YAMLError as error:
-        # The text of such an error quotes the line, which may hold a secret: only the place is told.
+        # The text of such an error quotes the line, which may hold a secret: only the place is reported.
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise ValueError(f"it is no YAML{place}") from None
@@ -163,11 +159,9 @@ def _parsed(data: bytes) -> AccessRules:
 
 
 def rules_of(content: object) -> AccessRules:
-    """What a parsed file means.
-
-    Raises:
-        UsageError: Something is not of the kind it should be.
-    """
+    """The rules of a parsed file. Raises `UsageError` for a value of the wrong kind."""
+    if content is None:
+        return AccessRules()
     if not isinstance(content, Mapping):
         raise UsageError("it should hold globalWhiteRemoteAddresses and accounts")
     white = content.get("globalWhiteRemoteAddresses") or []

@@ -23,14 +23,7 @@ _BRACES = re.compile(r"^(?P<head>.*[.:])\{(?P<choices>[^{}]*)\}$")
 
 
 class AddressPattern:
-    """Which addresses are meant.
-
-    Args:
-        text: The pattern; blank means none.
-
-    Raises:
-        UsageError: It is no such pattern.
-    """
+    """A set of addresses; a blank pattern means none. Raises `UsageError` for any other text."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
@@ -43,7 +36,7 @@ class AddressPattern:
                 self._places.append(_places(item, self.text))
 
     def matches(self, host: str) -> bool:
-        """Whether a numeric host address is meant; anything else is not."""
+        """Whether the pattern includes a numeric host address; no other text matches."""
         if self._any:
             return True
         if not self._places:
@@ -56,7 +49,6 @@ class AddressPattern:
 
 
 def _split(text: str) -> list[str]:
-    """Items of a comma list; commas in braces do not part."""
     items = re.findall(r"(?:[^,{]|\{[^}]*\})+", text)
     return [item.strip() for item in items if item.strip()]
 

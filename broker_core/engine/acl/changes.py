@@ -1,4 +1,4 @@
-"""Changes of accounts as administrators ask for them: from rules to new rules (Source: docs/spec/remoting.md §2.5.9)."""
+"""Changes of accounts on requests of administrators: from rules to new rules (Source: docs/spec/remoting.md §2.5.9)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from broker_core.errors import UsageError
 
 
 def with_account(rules: AccessRules, fields: Mapping[str, str]) -> AccessRules:
-    """Create an account or change what is given of it.
-
-    Raises:
-        UsageError: A value cannot be used, or a new account has no secret.
-    """
+    """Create an account or change its given fields. Raises `UsageError` for a bad value, or a new account without a secret."""
     access_key = fields.get("accessKey", "")
     if access_key == INTERNAL_ACCESS_KEY:
         raise UsageError(f"the accessKey {access_key} is the broker's own: choose another one")
@@ -39,20 +35,12 @@ def with_account(rules: AccessRules, fields: Mapping[str, str]) -> AccessRules:
 
 
 def without_account(rules: AccessRules, access_key: str) -> AccessRules:
-    """Delete an account.
-
-    Raises:
-        UsageError: There is none of that key.
-    """
+    """Delete an account. Raises `UsageError` for an unknown key."""
     if access_key not in rules.accounts:
         raise UsageError(f"there is no account with the accessKey {access_key}")
     return AccessRules({key: account for key, account in rules.accounts.items() if key != access_key}, rules.white_addresses)
 
 
 def with_white_addresses(rules: AccessRules, patterns: Sequence[str]) -> AccessRules:
-    """Replace the addresses that need no account.
-
-    Raises:
-        UsageError: One is no pattern.
-    """
+    """Replace the addresses that need no account. Raises `UsageError` where one is no pattern."""
     return AccessRules(rules.accounts, tuple(AddressPattern(pattern) for pattern in patterns if pattern.strip()))

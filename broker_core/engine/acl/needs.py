@@ -1,7 +1,7 @@
-"""What each request needs: which topics and groups it touches and how, or an administrator.
+"""The permissions of each request: the topics and groups that it touches and how, or an administrator.
 
-Everything that is not listed needs an administrator: what is new is closed until it is listed here. Brokers of RocketMQ 4.9
-leave open what their list does not name: END_TRANSACTION, batches, most reads.
+A request that is not listed here needs an administrator. Brokers of RocketMQ 4.9 leave unlisted requests open:
+END_TRANSACTION, batches, most reads.
 
 Source: docs/spec/broker.md §16.1, docs/spec/remoting.md §7.2.
 """
@@ -21,13 +21,13 @@ from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DLQ_PREFIX, HALF_TOPIC, RETRY_PREFIX, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 
 _HOLDING_TOPICS = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC})
-"""Here messages wait, with their own topic in a property that only the broker sets; elsewhere a producer may have set it."""
+"""Messages wait here, with their own topic in a property that only the broker sets; elsewhere a producer may have set it."""
 
 RecordAt = Callable[[int], Buffer | None]
 
 
 class Need(NamedTuple):
-    """One of several permissions on one topic or group; any of them will do."""
+    """One of several permissions on one topic or group; any of them suffices."""
 
     name: str
     is_group: bool
@@ -37,7 +37,7 @@ class Need(NamedTuple):
 Needs = tuple[Need, ...]
 
 OPEN = frozenset({int(RequestCode.GET_ROUTEINFO_BY_TOPIC)})
-"""Served to anyone: some clients do not sign what they ask a name server for. It tells addresses and queue numbers only."""
+"""Served to anyone, because some clients do not sign route requests. The answer holds addresses and queue numbers only."""
 
 SIGNED = frozenset(
     {
@@ -84,15 +84,13 @@ SIGNED = frozenset(
         )
     }
 )
-"""Reads of names and figures: any account may. What shows settings, secrets or message bodies is not among them."""
+"""Reads of names and figures: any account may. Requests that show settings, secrets or message bodies are not among them."""
 
 
 def needs_of(command: RemotingCommand, record_at: RecordAt) -> Needs | None:
-    """What a request needs beside a right signature; None when it needs an administrator.
+    """The permissions that a request needs beside a valid signature; None when it needs an administrator.
 
-    Args:
-        command: The request.
-        record_at: Gives the stored record that a request names by its position, None where there is none.
+    ``record_at`` returns the stored record that a request names by its position, None where there is none.
     """
     if command.code in SIGNED:
         return ()
@@ -108,7 +106,7 @@ def needs_of(command: RemotingCommand, record_at: RecordAt) -> Needs | None:
 
 
 def _topic(name: str | None, *permissions: Permission) -> Iterable[Need]:
-    """A topic; a retry or dead letter topic is its group's."""
+    """A topic; a retry or dead letter topic belongs to its group."""
     if not name:
         return
     for prefix in (RETRY_PREFIX, DLQ_PREFIX):
@@ -124,14 +122,14 @@ def _group(name: str | None) -> Iterable[Need]:
 
 
 class _UnknownNeedsError(Exception):
-    """What the request touches cannot be told, so an administrator is needed."""
+    """The touched topics and groups cannot be determined, so an administrator is needed."""
 
 
 _Reader = Callable[[RemotingCommand, RecordAt], Iterable[Need]]
 
 
 def _topic_only(permission: Permission, *others: Permission, name: str = "topic") -> _Reader:
-    """The topic in one field: that which the request's processor reads, and no other."""
+    """The topic in one field: the field that the request's processor reads, and no other."""
 
     def read(command: RemotingCommand, _record_at: RecordAt) -> Iterable[Need]:
         return _topic(command.ext_fields.get(name), permission, *others)
@@ -150,7 +148,7 @@ def _group_and_topic(command: RemotingCommand, _record_at: RecordAt) -> Iterable
 
 
 def _send_back(command: RemotingCommand, record_at: RecordAt) -> Iterable[Need]:
-    """The message goes to the group's retry topic, where the group reads it: so it must have been allowed to read it before."""
+    """The group reads the message in its retry topic afterwards, so it must have been allowed to read it before."""
     yield from _group(command.ext_fields.get("group"))
     yield from _position("offset", Permission.SUB)(command, record_at)
 
@@ -218,7 +216,7 @@ def _objects(value: object) -> list[dict[str, object]]:
 
 
 def _text(value: object) -> str | None:
-    """As processors read a name: numbers are names, too."""
+    """As processors read a name, because numbers are names, too."""
     return None if value is None else str(value)
 
 

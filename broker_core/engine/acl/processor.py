@@ -21,18 +21,13 @@ _OFF = "access control is off: start the broker with aclEnable=true"
 
 
 class Asker(Protocol):
-    """Who asked: a connection, or the console."""
+    """The sender of a request: a connection, or the console."""
 
     def send(self, command: RemotingCommand) -> bool: ...
 
 
 class AccessProcessor:
-    """Serves changes of accounts and of white addresses, and what there is.
-
-    Args:
-        accounts: The accounts; None with access control off.
-        identity: ``brokerName``, ``brokerAddr`` and ``clusterName`` for answers.
-    """
+    """Serves changes and reads of accounts and white addresses; ``accounts`` is None with access control off."""
 
     def __init__(self, accounts: AccountFile | None, identity: dict[str, str]) -> None:
         self._accounts = accounts
@@ -58,7 +53,7 @@ class AccessProcessor:
         return self._change(peer, command, failed, lambda rules: with_white_addresses(rules, patterns))
 
     def version(self, _peer: object, command: RemotingCommand) -> RemotingCommand:
-        """How often the accounts have changed."""
+        """The version of the accounts, which counts their changes."""
         if self._accounts is None:
             return command.reply(ResponseCode.SYSTEM_ERROR, _OFF)
         access = self._accounts.access
@@ -68,7 +63,7 @@ class AccessProcessor:
         return command.reply(ext_fields=fields)
 
     def accounts(self, _peer: object, command: RemotingCommand) -> RemotingCommand:
-        """All accounts, without their secrets: brokers that told them had a vulnerability.
+        """All accounts, without their secrets: brokers that returned them had a vulnerability.
 
         Source: docs/spec/broker.md §16.2.
         """
@@ -84,7 +79,7 @@ class AccessProcessor:
     def _change(self, peer: Asker, command: RemotingCommand, failed: ResponseCode, make: Change) -> RemotingCommand | None:
         if self._accounts is None:
             return command.reply(failed, _OFF)
-        # The request is not kept: it holds a secret, and could be long.
+        # The request is not kept, because it holds a secret and could be long.
         answer = partial(_answer, peer, command.opaque, command.serialize_type, failed, is_oneway=command.is_oneway)
         try:
             self._accounts.change(make, answer, text_bytes=sum(map(len, command.ext_fields.values())))

@@ -1,10 +1,10 @@
-"""Decides about producers and transactions: checks requests, appends what is decided to the log, applies it.
+"""Decides about producers and transactions: checks requests, appends decisions to the log, applies them.
 
-A decision counts when its record is durable; until then the transaction is open for readers and busy for its producer. Knows
-the log and the clock only through what it is given, so that tests can play both.
+A decision counts when its record is durable; until then the transaction is open for readers and busy for its producer. Log and
+clock are parameters, so that tests can replace both.
 
-Source: docs/spec/kafka.md §1.3 to §1.10 in the second version of the protocol (a new epoch per transaction, queues join by
-being sent to), with the steps between open and decided collapsed into one record (docs/spec/kafka.md §3.3).
+Source: docs/spec/kafka.md §1.3 to §1.10 in the second version of the protocol (a new epoch per transaction, a send adds its
+queue), with the steps between open and decided collapsed into one record (docs/spec/kafka.md §3.3).
 """
 
 from __future__ import annotations
@@ -37,16 +37,13 @@ Answered = Callable[[Identity | AtomicRefusedError], None]
 
 
 class StateLog(Protocol):
-    """Where state records go."""
+    """The log of state records."""
 
     def append(self, body: bytes) -> tuple[int, int, int]:
-        """Store one record.
-
-        Returns:
-            Its position in the commit log, the position behind it, its store time in ms.
+        """Store one record; returns its position in the commit log, the position after it, and its store time in ms.
 
         Raises:
-            AtomicRefusedError: With `Refusal.NOT_STORED`: the store does not take it.
+            AtomicRefusedError: With `Refusal.NOT_STORED`: the store refuses it.
         """
 
     def when_durable(self, end: int, done: Callable[[bool], None]) -> None:
@@ -54,14 +51,9 @@ class StateLog(Protocol):
 
 
 class Coordinator:
-    """Serves what producers ask.
+    """Serves requests of producers.
 
-    Args:
-        state: What the log told so far.
-        log: Where state records go.
-        clock: Time in ms.
-        is_atomic: Whether a topic takes part in atomic transactions.
-        decided: Told of the queues that readers may get on with, and the consumer positions to set.
+    ``decided`` is called with the queues that readers may continue, and the consumer positions to set.
     """
 
     def __init__(
@@ -84,16 +76,12 @@ class Coordinator:
         self.timed_out = 0
 
     def begin(self) -> None:
-        """Record what a crash left unfinished; to be called once, before anything else.
-
-        Raises:
-            AtomicRefusedError: The store does not take it.
-        """
+        """Record what a crash left unfinished; to be called once, before anything else. Raises `AtomicRefusedError`."""
         cut = self.state.unfinished_batch()
         if cut is not None:
             self._append(cut)
 
-    # ---- who produces ----
+    # ---- producers ----
 
     def init_producer(self, name: str | None, timeout_ms: int, answered: Answered, *, known: Identity | None = None) -> None:
         """Give a producer its identity.
@@ -101,8 +89,8 @@ class Coordinator:
         Args:
             name: The transactional id; None for a producer that is idempotent only.
             timeout_ms: After so long without a decision its transactions are aborted.
-            answered: Called once, when the identity can never be given to another.
-            known: What the producer has, if it asks again after an error.
+            answered: Called once, when no other producer can get the identity any more.
+            known: The producer's present identity, if it asks again after an error.
         """
         try:
             if name is None:
@@ -134,7 +122,7 @@ class Coordinator:
             if known != entry.identity:
                 raise _fenced(entry, known)
         if entry.state is AtomicPhase.ONGOING:
-            # The transaction of the instance before is aborted, with an epoch of its own; then this one gets the next.
+            # The transaction of the former instance is aborted, with an epoch of its own; then this one gets the next.
             def aborted(outcome: Identity | AtomicRefusedError) -> None:
                 if isinstance(outcome, AtomicRefusedError):
                     answered(outcome)
@@ -160,7 +148,7 @@ class Coordinator:
         self._log.when_durable(end, lambda durable: answered(identity if durable else _not_durable()))
 
     def _new_producer_id(self) -> tuple[int, int]:
-        """A producer id that was never given before, and the end of the log that makes that sure."""
+        """A producer id that was never used before, and the end of the log that ensures that."""
         if self._next_id >= self.state.ids_end:
             self._next_id = self.state.ids_end
             _, self._block_end, _ = self._append(IdBlock(self._next_id + PRODUCER_IDS_PER_BLOCK))
@@ -169,25 +157,15 @@ class Coordinator:
 
     _block_end = 0
 
-    # ---- what it sends ----
+    # ---- sends ----
 
     def admit(
         self, name: str | None, identity: Identity, queue: QueueKey, base_sequence: int, messages: int
     ) -> StoredBatch | None:
-        """Check messages before they are stored.
+        """Check messages before they are stored: None when they are to be stored, their place when they were stored already.
 
-        Args:
-            name: The transactional id; None for a producer that is idempotent only.
-            identity: What the producer shows.
-            queue: Where they go.
-            base_sequence: Sequence number of the first in this queue.
-            messages: How many there are.
-
-        Returns:
-            None when they are to be stored; where they are when they were stored already.
-
-        Raises:
-            AtomicRefusedError: They may not be stored.
+        ``name`` is None for a producer that is idempotent only; ``base_sequence`` is the number of the first message in this
+        queue. Raises `AtomicRefusedError` where they may not be stored.
         """
         if name is not None:
             entry = self._entry(name, identity)
@@ -214,11 +192,7 @@ class Coordinator:
             self.state.data(queue, first_offset + number, physical, stamp, stored_ms)
 
     def add_offsets(self, name: str, identity: Identity, offsets: Iterable[tuple[OffsetKey, int]]) -> None:
-        """Let consumer positions join the transaction.
-
-        Raises:
-            AtomicRefusedError: They may not.
-        """
+        """Let consumer positions join the transaction. Raises `AtomicRefusedError` where they may not."""
         entry = self._entry(name, identity)
         if entry.deciding:
             raise _busy(name)
@@ -247,11 +221,11 @@ class Coordinator:
         if entry.state is not AtomicPhase.ONGOING and commit:
             text = f"the transaction of {entry.name} cannot be committed: nothing was sent in it"
             raise AtomicRefusedError(Refusal.WRONG_STATE, text)
-        # An abort may come for a transaction whose first send never arrived: it still needs a new epoch.
+        # An abort may arrive for a transaction whose first send never arrived: it still needs a new epoch.
         self._decide(entry, committed=commit, timed_out=False, answered=answered)
 
     def _end_again(self, entry: Transactional, *, commit: bool) -> Identity:
-        """The answer to a producer that asks for the end once more, because the first answer was lost."""
+        """The answer to a producer that repeats the end, because the first answer was lost."""
         if entry.timed_out:
             text = f"the transaction of {entry.name} was aborted: it was open for longer than {entry.timeout_ms:,} ms"
             raise AtomicRefusedError(Refusal.OLD_EPOCH, text)
@@ -263,12 +237,12 @@ class Coordinator:
         raise AtomicRefusedError(Refusal.FENCED, f"the transaction of {entry.name} ended, and another one has begun")
 
     def tick(self) -> None:
-        """Abort transactions whose time is over; to be called about once a second."""
+        """Abort transactions past their time-out; to be called about once a second."""
         for entry in list(self.state.overdue(self._clock())):
             self.abort(entry, f"it was open for longer than {entry.timeout_ms:,} ms")
 
     def abort(self, entry: Transactional, reason: str) -> None:
-        """Abort an open transaction that nobody ends; nothing is done for one that is not open."""
+        """Abort an open transaction that its producer does not end; does nothing for one that is not open."""
         if entry.state is not AtomicPhase.ONGOING or entry.deciding:
             return
         logger.warning("the atomic transaction of %s is aborted: %s", entry.name, reason)
@@ -290,7 +264,7 @@ class Coordinator:
 
         def durable(yes: bool) -> None:
             if not yes:
-                # What the log says is not known before the next start; until then the id is busy.
+                # Whether the log has the decision is unknown before the next start; until then the id is busy.
                 answered(_not_durable())
                 return
             released = list(entry.queues)
@@ -324,7 +298,7 @@ class Coordinator:
 
 
 def _is_repeated(entry: Transactional, identity: Identity) -> bool:
-    """Whether a producer shows what it had before the last change: the answer to its request was lost."""
+    """Whether a producer sent its identity before the last change, because the answer to that request was lost."""
     if entry.last_epoch < 0 or identity.epoch != entry.last_epoch:
         return False
     rotated = entry.previous_id >= 0 and entry.epoch == 0

@@ -1,5 +1,3 @@
-"""What readers see of queues that take part in atomic transactions: decided messages only (Source: docs/spec/kafka.md §3.5)."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,11 +11,9 @@ _EVERYTHING = 1 << 62
 
 
 class CommittedReads:
-    """The committed view of a store: `broker_core.engine.store.visibility.Visibility`.
+    """The readers' view of a store, decided messages only: `broker_core.engine.store.visibility.Visibility`.
 
-    Args:
-        state: What is open and what is aborted.
-        is_atomic: Whether a topic takes part.
+    Source: docs/spec/kafka.md §3.5.
     """
 
     def __init__(self, state: AtomicState, is_atomic: Callable[[str], bool]) -> None:
@@ -36,7 +32,7 @@ class CommittedReads:
         return self._state.is_aborted(QueueKey(topic, queue_id), offset)
 
     def hides_record(self, record: memoryview) -> bool:
-        """Whether a record is of an open or an aborted transaction."""
+        """Whether a record belongs to an open or an aborted transaction."""
         try:
             message = decode_record(record)
         except RecordError:

@@ -1,4 +1,4 @@
-"""Records of the state topic: what is decided about producers and transactions, in the order of the commit log.
+"""Records of the state topic: decisions about producers and transactions, in the order of the commit log.
 
 Body: one version byte, then msgpack. Source: docs/spec/kafka.md §3.3, §3.4.
 """
@@ -54,8 +54,8 @@ class DecisionRecord:
     Attributes:
         producer_id, epoch: Those of the transaction.
         next_id, next_epoch: Those of the next one.
-        queues: What it had in which queue, first offset each; for readers of the log, the state knows it too.
-        timed_out: Nobody asked for it.
+        queues: Its first offset in each of its queues; for readers of the log, because the state knows it too.
+        timed_out: The broker decided it, not the producer.
     """
 
     name: str
@@ -70,11 +70,9 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True)
 class CutRecord:
-    """A crash left only the beginning of a batch: it was never stored, nobody was told of it. Its sender sends it again.
+    """A crash left only the beginning of a batch, which was never acknowledged; its producer sends it again.
 
-    Attributes:
-        first: Offset of the batch's first message.
-        messages: How many of them are there.
+    ``messages`` of the batch are there, from the offset ``first`` on.
     """
 
     queue: QueueKey
@@ -106,11 +104,7 @@ def encode_state(record: StateRecord) -> bytes:
 
 
 def decode_state(body: bytes | bytearray | memoryview) -> StateRecord:
-    """Read the body of a state topic's message.
-
-    Raises:
-        CodecError: It is none.
-    """
+    """The record in the body of a state topic's message. Raises `CodecError` for any other body."""
     data = bytes(body)
     if data[:1] != bytes([VERSION]):
         raise CodecError(f"a record of the state topic has version {data[:1].hex() or 'none'}, known is {VERSION:02x}")

@@ -1,13 +1,14 @@
-"""Brings the state to the end of the log: from the newest snapshot, or from the first record there ever was."""
+"""Brings the state to the end of the log: from the newest snapshot, or from the first record of all."""
 
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker_core.engine.atomic.records import decode_state
 from broker_core.engine.atomic.snapshot import SnapshotFiles
 from broker_core.engine.atomic.state import AppliedOffsets, AtomicState
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import CodecError
 from broker_core.protocol.atomic import PROPERTY, STATE_TOPIC, QueueKey, Stamp
 from broker_core.protocol.message.properties import property_marker
@@ -17,22 +18,6 @@ logger = logging.getLogger(__name__)
 
 _MARKER = property_marker(PROPERTY)
 _STATE_TOPIC = STATE_TOPIC.encode()
-
-
-class ReadableLog(Protocol):
-    """The part of a store that this reads."""
-
-    @property
-    def commit_log_min_offset(self) -> int: ...
-
-    @property
-    def commit_log_max_offset(self) -> int: ...
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-    def next_file_offset(self, physical_offset: int) -> int: ...
-
-    def first_physical_offset(self, topic: str, queue_id: int) -> int | None: ...
 
 
 class Replayed(NamedTuple):
@@ -48,7 +33,7 @@ class Replayed(NamedTuple):
     snapshot_offset: int
 
 
-def replay(log: ReadableLog, files: SnapshotFiles) -> Replayed:
+def replay(log: MessageStore, files: SnapshotFiles) -> Replayed:
     """Read the state back."""
     end = log.commit_log_max_offset
     found = files.newest(end)
@@ -57,7 +42,7 @@ def replay(log: ReadableLog, files: SnapshotFiles) -> Replayed:
     else:
         state = AtomicState()
         first = log.first_physical_offset(STATE_TOPIC, 0)
-        # No producer was ever given an id before the first record of the state topic.
+        # No producer ever got an id before the first record of the state topic.
         position = end if first is None else first
     start = position
     applied: list[tuple[int, AppliedOffsets]] = []

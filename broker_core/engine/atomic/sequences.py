@@ -1,4 +1,4 @@
-"""Sequence numbers of producers in one queue: what was stored already is known again, what is missing is noticed.
+"""Sequence numbers of producers in one queue: they detect repeated and missing messages.
 
 Source: docs/spec/kafka.md §1.2. Unlike the reference all remembered batches survive a restart (§1.2.5).
 """
@@ -12,13 +12,7 @@ from broker_core.protocol.atomic import BATCHES_REMEMBERED, SEQUENCE_MASK, Atomi
 
 
 class StoredBatch(NamedTuple):
-    """One request that was stored.
-
-    Attributes:
-        base_sequence: Sequence of its first message.
-        offset: Queue offset of its first message.
-        physical: Where its first message lies in the commit log.
-    """
+    """One request that was stored: sequence, queue offset and position in the commit log of its first message."""
 
     base_sequence: int
     messages: int
@@ -32,12 +26,7 @@ class StoredBatch(NamedTuple):
 
 
 class SequenceWindow:
-    """What one producer has stored in one queue lately.
-
-    Attributes:
-        epoch: The epoch of `batches`.
-        batches: The last five requests, oldest first.
-    """
+    """The latest requests of one producer in one queue: the last five of ``epoch``, oldest first."""
 
     __slots__ = ("batches", "epoch")
 
@@ -60,13 +49,9 @@ class QueueSequences:
         self.windows: dict[int, SequenceWindow] = {}
 
     def check(self, identity: Identity, base_sequence: int, messages: int, *, transactional: bool) -> StoredBatch | None:
-        """Check a request before it is stored.
+        """Check a request before it is stored: None when it is next, the batch that it repeats when it was stored already.
 
-        Returns:
-            None when it is next; the batch that it repeats when it was stored already.
-
-        Raises:
-            AtomicRefusedError: Its epoch is old or its sequence is not the next.
+        Raises `AtomicRefusedError` where its epoch is old or its sequence is not the next.
         """
         window = self.windows.get(identity.producer_id)
         if window is None:
@@ -97,7 +82,7 @@ class QueueSequences:
         del window.batches[:-BATCHES_REMEMBERED]
 
     def forget_last(self, producer_id: int) -> None:
-        """Forget the last request: only its beginning survived a crash, and nobody was told of it."""
+        """Forget the last request: only its beginning survived a crash, and it was never acknowledged."""
         window = self.windows.get(producer_id)
         if window is not None and window.batches:
             window.batches.pop()

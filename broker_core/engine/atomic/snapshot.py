@@ -1,7 +1,7 @@
 """Snapshots of the state, so that a restart reads only the end of the log.
 
-``config/txnSnapshot-<offset>``: magic ``KTXS``, CRC-32 of the rest, then msgpack. Two are kept; one that cannot be read is left
-out of account, then the older one or the whole log serves (Source: docs/spec/kafka.md §3.4).
+``config/txnSnapshot-<offset>``: magic ``KTXS``, CRC-32 of the rest, then msgpack. Two are kept; instead of an unreadable one
+the older one or the whole log serves (Source: docs/spec/kafka.md §3.4).
 """
 
 from __future__ import annotations
@@ -47,11 +47,7 @@ def encode_snapshot(state: AtomicState, log_offset: int) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> tuple[AtomicState, int]:
-    """Read a snapshot: the state, and the offset of the commit log from which to go on.
-
-    Raises:
-        CodecError: It is damaged or none.
-    """
+    """The state of a snapshot, and the offset of the commit log at which to continue. Raises `CodecError` for a damaged one."""
     packed = data[8:]
     if data[:4] != _MAGIC or zlib.crc32(packed).to_bytes(4, "big") != data[4:8]:
         raise CodecError("its checksum does not fit")
@@ -101,27 +97,19 @@ def _id_from_list(item: list[Any]) -> Transactional:
 
 
 class SnapshotFiles:
-    """The snapshots of a store.
-
-    Args:
-        directory: The store's folder of configuration.
-    """
+    """The snapshots in a store's folder of configuration."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def write(self, data: bytes, log_offset: int) -> None:
-        """Write a snapshot beside the others, then delete all but the newest two.
-
-        Raises:
-            OSError: It cannot be written; the others are still there.
-        """
+        """Write a snapshot beside the others, then delete all but the newest two. After an `OSError` the others remain."""
         Disk().replace_file(self._directory / f"{PREFIX}{log_offset:020d}", data)
         for old in self._files()[KEPT:]:
             old.unlink(missing_ok=True)
 
     def newest(self, log_end: int) -> tuple[AtomicState, int] | None:
-        """The newest snapshot that can be read and is not past the end of the log; later ones are deleted.
+        """The newest readable snapshot that is not past the end of the log; later ones are deleted.
 
         A log that lost its end in a crash makes later snapshots wrong.
         """

@@ -1,7 +1,7 @@
-"""The state of all atomic transactions, as the commit log tells it.
+"""The state of all atomic transactions, as read from the commit log.
 
 `AtomicState.data` and `AtomicState.record` are called for every stored message and state record in the order of the log: while
-the broker runs, right after it stored them, and after a restart by whoever reads the log. So both come to the same state.
+the broker runs, right after it stored them, and after a restart by the reader of the log. So both reach the same state.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class AtomicState:
     """Producers, transactional ids, open and aborted messages.
 
     Attributes:
-        ids: Transactional id → what is known of it.
+        ids: By transactional id.
         sequences: Queue → its producers.
         aborted: Queue → ranges of offsets of aborted messages, ascending, ``[first, last]``.
-        ids_end: Producer ids below were given or may have been.
+        ids_end: Producer ids below were or may have been used.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class AtomicState:
         self._arriving: tuple[QueueKey, int] | None = None
         self._partial: tuple[QueueKey, Stamp, int, int] | None = None
 
-    # ---- what the log tells ----
+    # ---- entries of the log ----
 
     def data(self, queue: QueueKey, offset: int, physical: int, stamp: Stamp, stored_ms: int) -> None:
         """A message with a stamp was stored; called for each message of a batch."""
@@ -72,7 +72,6 @@ class AtomicState:
             opened.add(offset, offset)
 
     def _batch_start(self, queue: QueueKey, offset: int, stamp: Stamp) -> int:
-        """Offset of the first message of the batch that a message belongs to."""
         partial, self._partial = self._partial, None
         start, seen = offset, 1
         if partial is not None and partial[:2] == (queue, stamp) and partial[2] + partial[3] == offset:
@@ -82,11 +81,7 @@ class AtomicState:
         return start
 
     def record(self, record: StateRecord, physical: int, stored_ms: int) -> AppliedOffsets:
-        """A state record was stored.
-
-        Returns:
-            The consumer positions that it sets.
-        """
+        """A state record was stored; returns the consumer positions that it sets."""
         match record:
             case IdBlock(end):
                 self.ids_end = max(self.ids_end, end)
@@ -146,7 +141,7 @@ class AtomicState:
         return applied
 
     def unfinished_batch(self) -> CutRecord | None:
-        """The batch of which the log, that ends here, has only the beginning; to be recorded before anything else is."""
+        """The batch of which the log has only the beginning at its end; to be recorded before anything else."""
         if self._partial is None:
             return None
         queue, stamp, start, seen = self._partial
@@ -191,7 +186,7 @@ class AtomicState:
         for queue, opened in entry.queues.items():
             self._open.setdefault(queue, {})[entry.name] = opened.first_offset
 
-    # ---- what readers ask ----
+    # ---- questions of readers ----
 
     def by_producer(self, producer_id: int) -> Transactional | None:
         """The transactional id that has a producer id."""
@@ -199,7 +194,7 @@ class AtomicState:
         return None if name is None else self.ids[name]
 
     def first_open_offset(self, queue: QueueKey) -> int | None:
-        """Offset of the first message of a queue that is not decided; None when all are."""
+        """Offset of the first undecided message of a queue; None when all are decided."""
         opened = self._open.get(queue)
         first = min(opened.values()) if opened else None
         if self._arriving is not None and self._arriving[0] == queue:
@@ -232,19 +227,19 @@ class AtomicState:
         return list(self._open)
 
     def pending_offset(self, key: OffsetKey) -> bool:
-        """Whether an open transaction will perhaps set a consumer position."""
+        """Whether an open transaction may set a consumer position."""
         return any(key in entry.offsets for entry in self.ids.values() if entry.offsets)
 
     def overdue(self, now_ms: int) -> Iterator[Transactional]:
-        """Open transactions whose time is over."""
+        """Open transactions past their time-out."""
         for entry in self.ids.values():
             if entry.state is AtomicPhase.ONGOING and not entry.deciding and entry.start_ms + entry.timeout_ms < now_ms:
                 yield entry
 
-    # ---- what is forgotten ----
+    # ---- expiry ----
 
     def override_offset(self, key: OffsetKey, log_end: int) -> None:
-        """A consumer position was set outside of transactions: what transactions brought before does not replace it."""
+        """A consumer position was set outside of transactions: earlier positions of transactions do not replace it."""
         for entry in self.ids.values():
             pending = entry.offsets.get(key)
             if pending is not None and pending.physical < log_end:

@@ -1,4 +1,4 @@
-"""Configuration items that tools keep at the name server: namespace → key → value (Source: docs/spec/broker.md §1.6)."""
+"""Configuration items that tools store at the name server: namespace → key → value (Source: docs/spec/broker.md §1.6)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,14 @@ ITEMS_MAX = 100_000
 
 
 class KvConfig:
-    """Two-level string map.
-
-    Args:
-        changed: Called after each change, e.g. to write the file.
-    """
+    """Two-level string map. ``changed`` is called after each change, e.g. to write the file."""
 
     def __init__(self, *, changed: Callable[[], None] = lambda: None) -> None:
         self._table: dict[str, dict[str, str]] = {}
         self._changed = changed
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Set an item.
-
-        Raises:
-            RequestRefusedError: There are too many items.
-        """
+        """Set an item. Raises `RequestRefusedError` when there are too many."""
         items = self._table.get(namespace, {})
         if key not in items and sum(map(len, self._table.values())) >= ITEMS_MAX:
             remark = f"the name server holds {ITEMS_MAX:,} config items already; delete some first"
@@ -47,7 +39,7 @@ class KvConfig:
         return self._table.get(namespace, {}).get(key)
 
     def delete(self, namespace: str, key: str) -> None:
-        """Forget an item; nothing happens when it is not there."""
+        """Delete an item; does nothing for a missing one."""
         items = self._table.get(namespace, {})
         if items.pop(key, None) is not None:
             if not items and namespace != ORDER_TOPIC_NAMESPACE:

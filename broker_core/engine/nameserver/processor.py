@@ -1,5 +1,3 @@
-"""Requests of the name server: command in, answer out, no I/O (Source: docs/spec/remoting.md §2.7)."""
-
 from __future__ import annotations
 
 import zlib
@@ -31,13 +29,9 @@ _NO_ROUTE = (
 
 
 class NameServerProcessor:
-    """Answers every request of the name server.
+    """Answers every request of the name server, without I/O (Source: docs/spec/remoting.md §2.7).
 
-    Args:
-        routes: The route table.
-        kv: Configuration items.
-        clock: Time in ms since the epoch.
-        settings: The name server's own; by default those of a new one.
+    ``settings`` are those of a new one by default.
     """
 
     def __init__(
@@ -74,7 +68,7 @@ class NameServerProcessor:
         }
 
     def handle(self, connection: Hashable, command: RemotingCommand) -> RemotingCommand:
-        """Serve one request that came over ``connection``; what is wrong with it becomes the answer's remark."""
+        """Serve one request of a connection; a fault in it becomes the answer's remark."""
         serve = self._serve.get(command.code)
         if serve is None:
             return command.not_supported()
@@ -231,7 +225,7 @@ class NameServerProcessor:
 
 
 def _silence_ms(fields: Fields) -> int | None:
-    """How long a 5.x broker says that it may be silent; no longer than an hour, or it would never be dropped."""
+    """The silence that a 5.x broker announces; an hour at most, or it would never be dropped."""
     given = long_field(fields, "heartbeatTimeoutMillis", 0)
     return min(given, _SILENCE_MS_MAX) if given > 0 else None
 

@@ -1,6 +1,6 @@
-"""What a broker tells a name server: its topics and their version (Source: docs/spec/remoting.md §2.7.1, §4.7).
+"""A broker's registration at a name server: its topics and their version (Source: docs/spec/remoting.md §2.7.1, §4.7).
 
-Plain values and their JSON; no sockets, no state. The same `TopicConfig` is what ``topics.json`` keeps.
+Plain values and their JSON; no sockets, no state. ``topics.json`` holds the same `TopicConfig`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DataVersion:
 
     @classmethod
     def from_json(cls, value: object) -> DataVersion:
-        """Read ``{"counter":…,"timestamp":…}``; what is missing is 0."""
+        """Read ``{"counter":…,"timestamp":…}``; a missing field is 0."""
         table = value if isinstance(value, Mapping) else {}
         return cls(_int(table, "timestamp"), _int(table, "counter"), _int(table, "stateVersion"))
 
@@ -89,11 +89,7 @@ class TopicConfig:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TopicConfig:
-        """Read a TopicConfig object; a missing field takes the default of a new topic.
-
-        Raises:
-            CodecError: A field has a value of another type.
-        """
+        """Read a TopicConfig object; a missing field takes the default of a new topic. Raises `CodecError` for a wrong type."""
         attributes = value.get("attributes")
         return cls(
             name=str(value.get("topicName", "")),
@@ -124,11 +120,7 @@ class Registration:
 
     @classmethod
     def from_bytes(cls, body: bytes, *, compressed: bool = False) -> Registration:
-        """Read either form of the body.
-
-        Raises:
-            CodecError: The body is neither.
-        """
+        """Read either form of the body. Raises `CodecError` for any other."""
         if compressed:
             return _inflate_registration(body)
         value = parse_object(body)
@@ -152,10 +144,7 @@ def _objects(table: object) -> list[tuple[object, Mapping[str, Any]]]:
 
 
 def _inflate_registration(body: bytes) -> Registration:
-    """Read the zlib form: version, topics as text lines, filter servers, each length-prefixed.
-
-    Source: docs/spec/remoting.md §2.7.1.
-    """
+    """Read the zlib form: version, topics as lines, filter servers, each length-prefixed (docs/spec/remoting.md §2.7.1)."""
     inflater = zlib.decompressobj()
     try:
         data = inflater.decompress(body, REGISTRATION_BYTES_MAX)

@@ -1,4 +1,4 @@
-"""Route table of the name server: which brokers carry which topics, and who is alive (Source: docs/spec/broker.md §1).
+"""Route table of the name server: which brokers carry which topics, and which are alive (Source: docs/spec/broker.md §1).
 
 Pure state: every method takes the time and returns values. It knows no sockets; a connection is any hashable token.
 """
@@ -16,7 +16,7 @@ MASTER_ID = 0
 BROKER_SILENCE_MAX_MS = 120_000
 
 QUEUES_MAX = 16_384
-"""Queues of one topic and broker that are counted out, whatever number a registration says."""
+"""Most queues of one topic and broker that are listed, whatever number a registration says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class BrokerData:
 
 @dataclass(frozen=True, slots=True)
 class BrokerIdentity:
-    """Who registers."""
+    """Names one registered broker."""
 
     cluster: str
     broker_name: str
@@ -72,18 +72,14 @@ class TopicRoute:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What a registration answers: for a slave, where its master is."""
+    """Answer to a registration: for a slave, the addresses of its master."""
 
     master_address: str | None = None
     ha_address: str | None = None
 
 
 class RouteInfo:
-    """The five tables of the name server.
-
-    Args:
-        silence_max_ms: A broker not heard for longer is dropped by `expire`.
-    """
+    """The five tables of the name server. `expire` drops a broker that is silent for longer than ``silence_max_ms``."""
 
     def __init__(self, *, silence_max_ms: int = BROKER_SILENCE_MAX_MS) -> None:
         self._silence_max_ms = silence_max_ms
@@ -93,7 +89,7 @@ class RouteInfo:
         self._live: dict[str, LiveBroker] = {}
         self._filter_servers: dict[str, tuple[str, ...]] = {}
 
-    # ---- brokers come and go ----
+    # ---- registration ----
 
     def register(
         self,
@@ -105,17 +101,10 @@ class RouteInfo:
         now_ms: int,
         silence_max_ms: int | None = None,
     ) -> Registered:
-        """Take a broker's table (Source: docs/spec/broker.md §1.2).
+        """Take a broker's table; for a slave the answer has the addresses of its master (Source: docs/spec/broker.md §1.2).
 
-        Topics missing from the table are kept: that is what 4.x does, and tools delete routes by a request of their own.
-
-        Args:
-            identity: Who registers.
-            registration: Its topics.
-            ha_address: Where its slaves copy from.
-            connection: Over which it came; the broker is dropped when that ends.
-            now_ms: Time.
-            silence_max_ms: Dropped when silent for longer; None for this table's own limit.
+        Topics missing from the table are kept, as 4.x does; tools delete routes by a request of their own. The broker is
+        dropped when ``connection`` ends, or after a silence of ``silence_max_ms`` (None: this table's own limit).
         """
         first = self._register_address(identity)
         known = self._live.get(identity.address)
@@ -133,10 +122,10 @@ class RouteInfo:
         return self._master_of(identity.broker_name)
 
     def add_topics(self, broker_name: str, address: str, topics: Iterable[TopicConfig]) -> None:
-        """Route changed topics of a broker of this process before its registration comes over the network.
+        """Route changed topics of a broker of this process before its registration arrives over the network.
 
-        Whoever made a topic by a message can ask for its route as soon as the message is answered; some clients do, and
-        give up when there is none. A broker that is not registered as a master is passed over.
+        The producer of a new topic's first message may request the route as soon as the message is answered; some clients do,
+        and give up when there is none. A broker that is not registered as a master is skipped.
         """
         broker = self._brokers.get(broker_name)
         if broker is not None and broker.addresses.get(MASTER_ID) == address:
@@ -168,7 +157,7 @@ class RouteInfo:
         return Registered(master_address, self._live[master_address].ha_address)
 
     def touch(self, address: str, version: DataVersion, *, now_ms: int) -> tuple[bool, DataVersion | None]:
-        """Answer QUERY_DATA_VERSION: is the broker's table another than the one known here; refreshes the time if not."""
+        """Answer QUERY_DATA_VERSION: whether the broker's table differs from the known one; refreshes the time if not."""
         live = self._live.get(address)
         if live is None:
             return True, None
@@ -178,13 +167,13 @@ class RouteInfo:
         return False, live.version
 
     def heard(self, address: str, *, now_ms: int) -> None:
-        """Note that a broker is alive, without looking at its table."""
+        """Note that a broker is alive, without reading its table."""
         live = self._live.get(address)
         if live is not None:
             self._live[address] = replace(live, last_update_ms=now_ms)
 
     def unregister(self, identity: BrokerIdentity) -> None:
-        """Drop one broker that says goodbye."""
+        """Drop one broker that unregisters."""
         self._drop(identity.address)
 
     def expire(self, now_ms: int) -> list[tuple[str, Hashable]]:
@@ -233,7 +222,7 @@ class RouteInfo:
     # ---- questions ----
 
     def route(self, topic: str) -> TopicRoute | None:
-        """Queues and brokers of a topic; None when no broker that is alive has it (Source: docs/spec/broker.md §1.4)."""
+        """Queues and brokers of a topic; None when no live broker has it (Source: docs/spec/broker.md §1.4)."""
         queues = self._topic_queues.get(topic)
         if not queues:
             return None
@@ -286,10 +275,7 @@ class RouteInfo:
     # ---- administration ----
 
     def put_topic(self, topic: str, queues: Iterable[RegisteredQueues]) -> None:
-        """Route a topic as told by a tool; brokers that are not registered are passed over.
-
-        Source: docs/spec/remoting.md §2.1.
-        """
+        """Route a topic by a tool's request; unregistered brokers are skipped (Source: docs/spec/remoting.md §2.1)."""
         for data in queues:
             if data.broker_name in self._brokers:
                 self._topic_queues.setdefault(topic, {})[data.broker_name] = data
@@ -312,7 +298,7 @@ class RouteInfo:
         return count
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
-        """Forget the route of a topic, only on one cluster's brokers if a cluster is given."""
+        """Delete the route of a topic, only on one cluster's brokers if a cluster is given."""
         queues = self._topic_queues.get(topic)
         if queues is None:
             return

@@ -1,6 +1,6 @@
-"""JSON of name server answers, in both shapes that clients understand (Source: docs/spec/remoting.md §4.1, §4.4).
+"""JSON of name server answers, in both forms that clients read (Source: docs/spec/remoting.md §4.1, §4.4).
 
-Clients before 4.9.4 were written against maps with bare integer keys (``{0:"host:port"}``), later ones ask for strict JSON.
+Clients before 4.9.4 expect maps with bare integer keys (``{0:"host:port"}``), later ones request strict JSON.
 """
 
 from __future__ import annotations
@@ -36,11 +36,7 @@ def encode_topic_list(topics: Sequence[str], broker_address: str | None = None) 
 
 
 def decode_queues(body: Buffer) -> list[RegisteredQueues]:
-    """The queues of a TopicRouteData.
-
-    Raises:
-        CodecError: It is none.
-    """
+    """The queues of a TopicRouteData. Raises `CodecError` for any other body."""
     items = parse_object(body).get("queueDatas")
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise CodecError("queueDatas of a topic route is no list of queue data")

@@ -1,4 +1,4 @@
-"""The name server on a socket: connections, and the timer that drops silent brokers. It keeps no files."""
+"""The name server on a socket: connections, and the timer that drops silent brokers. It writes no files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCAN_SECONDS = 10.0
 
 
 class NameServerPeer(Protocol):
-    """Who asks: a connection, or the console."""
+    """The sender of a request: a connection, or the console."""
 
     def send(self, command: RemotingCommand) -> bool: ...
 
@@ -37,7 +37,7 @@ class NameServerPeer(Protocol):
 
 
 Hold = Callable[[NameServerPeer, RemotingCommand, RemotingCommand], RemotingCommand | None]
-"""Given a response, returns it, or None when it is sent later: once what the request changed is kept."""
+"""Returns a response, or None when it is sent later: once the change of the request is on disk."""
 
 
 def _at_once(_asking: NameServerPeer, _command: RemotingCommand, response: RemotingCommand) -> RemotingCommand:
@@ -51,13 +51,13 @@ class NameServer:
         host: Address to bind.
         port: Port to bind; 0 takes a free one.
         clock: Time in ms since the epoch.
-        kv: Configuration items; whoever owns them keeps them.
+        kv: Configuration items; their owner writes their file.
         settings: Its switches; likewise.
         limits: Bounds of connections.
-        tls: What TLS handshakes meet.
+        tls: For TLS handshakes.
         refusal: Says why a request of an address is refused; None serves it.
-        frame_directory: Where large frames are kept while they come.
-        hold: Holds responses back until whoever keeps configuration items and switches has kept them.
+        frame_directory: Holds large frames while they arrive.
+        hold: Holds responses back until changed items and switches are on disk.
     """
 
     def __init__(
@@ -95,12 +95,7 @@ class NameServer:
         return self._server.connections
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            PortInUseError: Another program listens on the port.
-            NetworkError: The address cannot be bound.
-        """
+        """Listen. Raises `PortInUseError`, or `NetworkError` where the address cannot be bound."""
         await self._server.start()
         self._schedule_scan()
 
@@ -112,7 +107,7 @@ class NameServer:
         await self._server.stop()
 
     def answer_console(self, console: NameServerPeer, command: RemotingCommand) -> RemotingCommand | None:
-        """Serve a request of the console that runs this name server; no account is asked for."""
+        """Serve a request of the console that runs this name server, without an account."""
         return self._hold(console, command, self._processor.handle(console, command))
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:

@@ -1,6 +1,4 @@
-"""Switches of the name server, changed over the network by UPDATE_NAMESRV_CONFIG.
-
-Only these can be set: no path, no address, nothing unknown.
+"""Switches of the name server, changed over the network by UPDATE_NAMESRV_CONFIG. No other key can be set.
 
 Source: docs/spec/remoting.md §2.7.5, docs/spec/broker.md §16.2.
 """
@@ -31,11 +29,7 @@ _CHANGES_BYTES_MAX = 1 << 20
 
 
 class NameServerSettings:
-    """The switches.
-
-    Args:
-        changed: Called after each change, e.g. to write the file.
-    """
+    """The switches. ``changed`` is called after each change, e.g. to write the file."""
 
     def __init__(self, *, changed: Callable[[], None] = lambda: None) -> None:
         self._values = dict(_DEFAULTS)
@@ -43,7 +37,7 @@ class NameServerSettings:
         self._changed = changed
 
     def show(self, key: str, value: str) -> None:
-        """Have a further setting shown, which cannot be set."""
+        """Show a further setting, which cannot be set."""
         self._more[key] = value
 
     def is_on(self, key: str) -> bool:

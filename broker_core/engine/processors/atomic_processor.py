@@ -54,15 +54,7 @@ Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
 
 
 class AtomicProcessor:
-    """Serves producers with atomic transactions.
-
-    Args:
-        state: What processors share.
-        service: Decides.
-        send: Checks and stores messages as for any send.
-        topics: Checks and stores topics likewise.
-        durable: Holds answers back until their message is on disk; None answers at once.
-    """
+    """Serves producers with atomic transactions; ``durable`` is None where answers need not wait for the disk."""
 
     def __init__(
         self,
@@ -79,7 +71,7 @@ class AtomicProcessor:
         self._durable = durable
 
     def table(self) -> dict[RequestCode, Serve]:
-        """Request code → who serves it."""
+        """Request code → handler."""
         serve: dict[RequestCode, Serve] = {
             RequestCode.INIT_ATOMIC_PRODUCER: self.init_producer,
             RequestCode.SEND_ATOMIC_MESSAGE: self.send,
@@ -104,7 +96,7 @@ class AtomicProcessor:
         return None
 
     def send(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Store messages of a producer once, whether it sends them once or again."""
+        """Store messages of a producer once, however often it sends them."""
         fields = command.ext_fields
         header = parse_send_header(command)
         target = self._send.admission.admit(header)
@@ -146,7 +138,7 @@ class AtomicProcessor:
         return command.reply(ext_fields=fields)
 
     def add_offsets(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Let consumer positions join a transaction; only for queues that nobody else consumes for the group."""
+        """Let consumer positions join a transaction; only for queues that no other client consumes for the group."""
         fields = command.ext_fields
         group, client_id = text_field(fields, "group"), text_field(fields, "clientId")
         items = parse_object(command.body).get("offsets")
@@ -188,10 +180,9 @@ class AtomicProcessor:
         return None
 
     def let_topic_take_part(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Mark a topic; from then on readers see no further than what is decided.
+        """Mark a topic; from then on readers see decided messages only.
 
-        The answer waits for the disk (`WrittenAnswers`): after a crash the topic takes part, or the producer was not told that
-        it does.
+        The answer waits for the disk (`WrittenAnswers`), so that the mark survives a crash once the producer has the answer.
         """
         name = text_field(command.ext_fields, "topic")
         queues = int_field(command.ext_fields, "queues", 4)
@@ -203,7 +194,7 @@ class AtomicProcessor:
     # ---- readers ----
 
     def pull_uncommitted(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Read a queue with everything that is stored, also what is open or aborted."""
+        """Read a queue with all its stored messages, open and aborted ones too."""
         fields = command.ext_fields
         topic, queue_id = text_field(fields, "topic"), int_field(fields, "queueId")
         config = self._state.topics.get(topic)
@@ -230,7 +221,7 @@ class AtomicProcessor:
         return command.reply(ext_fields={"offset": str(offset)})
 
     def describe(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """What is known of one or of all transactional ids."""
+        """Describe one or all transactional ids."""
         wanted = command.ext_fields.get("tid")
         entries = self._service.coordinator.state.ids
         found = [entry for name, entry in sorted(entries.items()) if wanted is None or name == wanted]

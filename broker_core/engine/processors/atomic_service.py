@@ -1,6 +1,6 @@
 """Atomic transactions of one broker: reads the state back at the start, keeps time, and joins coordinator, store and readers.
 
-Runs only with ``orbitAtomicTransactions=true``; without it nothing here is made and the store is that of a plain broker.
+Runs only with ``orbitAtomicTransactions=true``; otherwise none of this exists and the store is that of a plain broker.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from broker_core.protocol.message.model import MessageToStore
 logger = logging.getLogger(__name__)
 
 ATTRIBUTE, ATTRIBUTE_VALUE = "orbit.txn", "kafka"
-"""The attribute of a topic that takes part."""
 
 OFFSETS_ENTRY = "orbitAtomic"
-"""Entry of ``consumerOffset.json``: up to where decisions are contained in it, and which positions were set beside them."""
+"""Entry of ``consumerOffset.json``: the log position up to which it contains decisions, and the positions set beside them."""
 
 TICK_SECONDS = 1.0
 SNAPSHOT_BYTES = 64 * 1024 * 1024
@@ -42,16 +41,8 @@ EXPIRY_TICKS = 3_600
 class AtomicService:
     """Owns the coordinator; `read_back` first, then `start`.
 
-    Args:
-        state: What processors share.
-        durable: Tells when the log is on disk.
-        pull: Told when messages become visible.
-        directory: The store's folder of configuration.
-        write_positions: Brings the consumer positions of this moment to the disk, with what `offsets_entry` gives.
-        journal: Of what a person does.
-
-    Attributes:
-        coordinator: Serves producers.
+    ``pull`` is notified when messages become visible; ``directory`` is the store's folder of configuration; ``write_positions``
+    writes the present consumer positions to disk, with `_offsets_entry`.
     """
 
     coordinator: Coordinator
@@ -83,15 +74,14 @@ class AtomicService:
     # ---- start and stop ----
 
     async def read_back(self, offsets_entry: Mapping[str, Any]) -> None:
-        """Bring the state to the end of the log, in a thread; then readers see decided messages only.
+        """Bring the state to the end of the log, in a thread; from then on readers see decided messages only.
 
-        Args:
-            offsets_entry: What `offsets_entry` gave when ``consumerOffset.json`` was written.
+        ``offsets_entry`` is the one that was written to ``consumerOffset.json``.
         """
         replayed = await asyncio.to_thread(replay, self._store, self._files)
         self._adopt(replayed, offsets_entry)
         if _number(offsets_entry.get("appliedTo")) > self._store.commit_log_max_offset:
-            # The log has lost its end; decisions that take its place would seem to be contained in the file.
+            # The log has lost its end; later decisions at the same positions would seem to be contained in the file.
             await self._write_positions()
 
     def _adopt(self, replayed: Replayed, offsets_entry: Mapping[str, Any]) -> None:
@@ -117,7 +107,7 @@ class AtomicService:
         self._store.visibility = CommittedReads(state, self.is_atomic)
 
     def start(self) -> None:
-        """Keep time."""
+        """Begin to keep time."""
         self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
     async def stop(self) -> None:
@@ -130,7 +120,7 @@ class AtomicService:
         if self._store.commit_log_max_offset != self._snapshot_at and not self._is_deciding():
             await self._write_snapshot()
 
-    # ---- what others ask ----
+    # ---- requests of others ----
 
     def is_atomic(self, topic: str) -> bool:
         """Whether a topic takes part."""
@@ -138,7 +128,7 @@ class AtomicService:
         return config is not None and config.attributes.get(ATTRIBUTE) == ATTRIBUTE_VALUE
 
     async def abort_by_hand(self, name: str) -> None:
-        """Abort the open transaction of a transactional id; its producer is told when it asks next.
+        """Abort the open transaction of a transactional id; its producer learns it with its next request.
 
         Raises:
             UsageError: It has none.
@@ -180,7 +170,7 @@ class AtomicService:
         return {OFFSETS_ENTRY: {"appliedTo": self._applied_to(), "setBeside": beside}}
 
     def _applied_to(self) -> int:
-        """Decisions below are contained in the table of positions; one that is not durable yet is not."""
+        """The table of positions contains the decisions below; one that is not durable yet is not contained."""
         deciding = [entry.deciding_at for entry in self.coordinator.state.ids.values() if entry.deciding]
         return min(deciding, default=self._store.commit_log_max_offset)
 
@@ -217,7 +207,7 @@ class AtomicService:
             self.coordinator.state.trim(queue, self._store.min_offset(*queue))
 
     def _is_deciding(self) -> bool:
-        # A snapshot in between would be without a decision that the log below its position holds.
+        # A snapshot in between would miss a decision that the log below its position holds.
         return any(entry.deciding for entry in self.coordinator.state.ids.values())
 
     async def _write_snapshot(self) -> None:
@@ -233,7 +223,7 @@ class AtomicService:
             )
             return
         self._snapshot_at, self._snapshot_ticks = offset, 0
-        # What was recorded while the disk was slow is not in it, and makes the next one due.
+        # Records written while the disk was slow are not in it, and make the next one due.
         self._log.records -= records
 
     def _written(self, task: asyncio.Task[None]) -> None:
@@ -243,8 +233,6 @@ class AtomicService:
 
 
 class _Log:
-    """The state topic of the store, as the coordinator sees it."""
-
     def __init__(self, state: BrokerState, durable: DurableAnswers) -> None:
         self._state = state
         self._durable = durable

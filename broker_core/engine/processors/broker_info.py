@@ -1,5 +1,3 @@
-"""The broker about itself: runtime figures (Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3)."""
-
 from __future__ import annotations
 
 import time
@@ -15,7 +13,7 @@ from broker_core.protocol.message.record import store_timestamp_ms
 _GIB = 1 << 30
 
 POOL_CAPACITIES = {"send": 10_000, "pull": 100_000, "query": 20_000}
-"""What tools divide the sizes by. Requests do not queue here: they are served as they are read."""
+"""Divisors that tools use for the sizes. Requests never queue here: they are served as they are read."""
 
 _NO_BUFFER_POOL = "2147483647"
 _PUT_TIMES = (
@@ -25,14 +23,14 @@ _PUT_TIMES = (
 
 
 class BrokerInfoProcessor:
-    """Serves GET_BROKER_RUNTIME_INFO."""
+    """Serves GET_BROKER_RUNTIME_INFO (Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3)."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
         self._more: list[Callable[[], Mapping[str, str]]] = []
 
     def add_figures(self, figures: Callable[[], Mapping[str, str]]) -> None:
-        """Have the figures of another part of the broker shown too, e.g. ``scheduleMessageOffset_<level>``."""
+        """Show figures of another part of the broker too, e.g. ``scheduleMessageOffset_<level>``."""
         self._more.append(figures)
 
     def runtime(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

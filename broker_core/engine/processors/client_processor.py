@@ -1,4 +1,4 @@
-"""Clients come, stay and go: heartbeats, goodbyes, members, orderly locks.
+"""Heartbeats, leaving clients, members and orderly locks.
 
 Source: docs/spec/broker.md §7, §10, docs/spec/remoting.md §2.2.7, §2.2.9.
 """
@@ -28,10 +28,8 @@ LOCK_QUEUES_MAX = 100_000
 class ClientProcessor:
     """Serves HEART_BEAT, UNREGISTER_CLIENT, GET_CONSUMER_LIST_BY_GROUP, CHECK_CLIENT_CONFIG and the queue locks.
 
-    Args:
-        state: What processors share.
-        filters: Gets the SQL92 filters of heartbeats.
-        group_changed: Told of a consumer group whose members or subscriptions changed.
+    ``filters`` gets the SQL92 filters of heartbeats; ``group_changed`` is called with a group whose members or subscriptions
+    changed.
     """
 
     def __init__(
@@ -46,7 +44,7 @@ class ClientProcessor:
         self._group_changed = group_changed
 
     def heart_beat(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Register a client's groups; creates group configs and retry topics as they are first seen."""
+        """Register a client's groups; creates group configs and retry topics at their first use."""
         heartbeat = parse_heartbeat(command.body)
         now_ms = self._state.clock()
         language = command.language.name
@@ -74,7 +72,7 @@ class ClientProcessor:
         return "it is unknown and autoCreateSubscriptionGroup is false"
 
     def unregister(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Take a client out of its groups; C++ clients send the unused group as an empty text."""
+        """Remove a client from its groups; C++ clients send the unused group as an empty text."""
         producer_group = command.ext_fields.get("producerGroup")
         consumer_group = command.ext_fields.get("consumerGroup")
         if producer_group:
@@ -84,7 +82,7 @@ class ClientProcessor:
         return command.reply()
 
     def disconnected(self, peer: Peer) -> None:
-        """Take a connection that ended out of all groups."""
+        """Remove a closed connection from all groups."""
         self._state.producers.connection_lost(peer)
         for group in self._state.consumers.connection_lost(peer):
             self._member_left(group)
@@ -95,7 +93,7 @@ class ClientProcessor:
         self.notify_members(group)
 
     def notify_members(self, group: str) -> None:
-        """Tell all members of a group that its members or subscriptions changed, so that they divide the queues anew."""
+        """Notify all members of a group that its members or subscriptions changed, so that they divide the queues again."""
         self._group_changed(group)
         config = self._state.groups.get(group)
         members = self._state.consumers.group(group)
@@ -116,7 +114,7 @@ class ClientProcessor:
         return command.reply(body=emit({"consumerIdList": group.client_ids}))
 
     def check_client_config(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Say before a consumer starts whether its filter can be served."""
+        """Check before a consumer starts whether its filter can be served."""
         data = parse_object(command.body).get("subscriptionData")
         if not isinstance(data, dict) or data.get("expressionType") in (None, "", TAG):
             return command.reply()
@@ -139,7 +137,7 @@ class ClientProcessor:
         return command.reply(body=emit({"lockOKMQSet": locked}))
 
     def unlock_queues(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Give queues of an orderly consumer free."""
+        """Unlock queues of an orderly consumer."""
         group, client_id, queues = _lock_request(parse_object(command.body))
         self._state.locks.unlock(group, client_id, queues)
         return command.reply()

@@ -16,11 +16,10 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonValue, MessageQueue, emit
 
 QUEUE_ENTRIES_MAX = 1_000
-"""Entries of a consume queue in one answer."""
 
 
 class ConsumeReportProcessor:
-    """Serves what tools ask about statistics, progress, time spans, queue entries and subscriptions."""
+    """Serves statistics, progress, time spans, queue entries and subscriptions for tools."""
 
     def __init__(self, state: BrokerState, groups: GroupProcessor) -> None:
         self._state = state
@@ -36,7 +35,7 @@ class ConsumeReportProcessor:
         return command.reply(body=emit(body))
 
     def all_progress(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """How far every group has come in each of its topics, or only in ordered ones."""
+        """The progress of every group in each of its topics, or only in ordered ones."""
         state = self._state
         only_ordered = bool_field(command.ext_fields, "isOrder")
         groups: list[JsonValue] = []
@@ -55,7 +54,7 @@ class ConsumeReportProcessor:
         return command.reply(body=emit({"brokerAddr": address, "consumeStatsList": groups, "totalDiff": total_lag}))
 
     def time_span(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Per queue: times of the first and last message, of the one consumed last, and how long the next one has waited."""
+        """Per queue: times of the first and last message, of the last consumed one, and how long the next one has waited."""
         topic, group = text_field(command.ext_fields, "topic"), text_field(command.ext_fields, "group")
         config = self._state.topics.get(topic)
         if config is None:
@@ -80,7 +79,7 @@ class ConsumeReportProcessor:
         }
 
     def queue_entries(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Entries of a consume queue, and whether a group's subscription takes them."""
+        """Entries of a consume queue, and whether a group's subscription accepts them."""
         fields, state = command.ext_fields, self._state
         topic, queue_id = text_field(fields, "topic"), int_field(fields, "queueId")
         if (topic, queue_id) not in state.store.queues():
@@ -116,7 +115,7 @@ class ConsumeReportProcessor:
         return command.reply(body=emit({"topicList": sorted(self._state.offsets.topics_of(group))}))
 
     def subscription(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """What a group that is online subscribes of a topic."""
+        """The subscription of an online group to a topic."""
         group, topic = text_field(command.ext_fields, "group"), text_field(command.ext_fields, "topic")
         members = self._state.consumers.group(group)
         found = None if members is None else members.subscriptions.get(topic)

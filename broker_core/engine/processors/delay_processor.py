@@ -27,7 +27,7 @@ class DelayProcessor:
         return command.reply(body=emit({"dataVersion": version, "offsetTable": offsets}, bare_int_keys=True))
 
     def runtime_lines(self) -> dict[str, str]:
-        """``scheduleMessageOffset_<level>``: what is delivered, and how many there are."""
+        """``scheduleMessageOffset_<level>``: the delivered offset and the end of the queue."""
         levels = self._delays.delivery.levels
         return {
             f"scheduleMessageOffset_{number}": f"{offset},{levels[number].max_offset}"

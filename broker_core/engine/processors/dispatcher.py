@@ -1,5 +1,3 @@
-"""Request code → processor: what the broker serves. Everything else answers REQUEST_CODE_NOT_SUPPORTED."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -47,29 +45,23 @@ class Dispatcher:
     """Serves the broker's requests, command in, answer out; no sockets.
 
     Args:
-        state: What processors share.
+        state: Shared by the processors.
         durable: Holds the answers to sends back until their message is on disk; None answers at once.
-        written: Holds the answers to administration back until what they changed is on disk; None answers at once.
-        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
-        accounts: The accounts; None with access control off.
-        group_changed: Told of a consumer group whose members or subscriptions changed.
-        settings_changed: Told after settings were changed by a request.
+        memory_bytes: Distance to the end of the commit log within which a message counts as still in memory.
+        written: Holds the answers to administration back until their changes are on disk; None answers at once.
+        accounts: None with access control off.
+        group_changed: Called with a consumer group whose members or subscriptions changed.
+        settings_changed: Called after a request changed settings.
         defer: Has a function called in the loop's next turn; None for no flow control.
-        route: Gives the queues of a topic that can be read on all brokers; None for those of this broker.
+        route: Returns the readable queues of a topic on all brokers; None for those of this broker.
 
     Attributes:
         rewrites: Where delayed and half messages are stored; services that serve them replace its functions.
         settings: Changes live settings; needs `LiveSettings.load` once.
         maintenance: Deletes files on request; a service, to be stopped before the store.
-        info: Runtime figures; others may add theirs.
-        send: Also used for sends from the console.
         plain: Serves plain sends and pulls from their frames; not to be used where each request needs its account checked.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
-        clients: Notifies members of groups.
-        filters: SQL92 filters of consumer groups.
-        filter_servers: Their addresses, for registrations.
-        topics: Also used for topics made in the console.
     """
 
     def __init__(
@@ -124,13 +116,13 @@ class Dispatcher:
         state.store.add_arrival_listener(self.pull.arrived)
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Serve one request; None when its answer comes later. What is wrong with a request becomes the answer's remark."""
+        """Serve one request; None when its answer is sent later. A fault in a request becomes the answer's remark."""
         if self._guard is not None and (refusal := self._guard.refusal(peer.remote_address, command)) is not None:
             return command.reply(ResponseCode.SYSTEM_ERROR, refusal)
         return self.handle_trusted(peer, command)
 
     def handle_trusted(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Serve one request of somebody who needs no account: a guarded connection, or the console that runs the broker."""
+        """Serve one request that needs no account: of a guarded connection, or of the console that runs the broker."""
         serve = self._serve.get(command.code)
         if serve is None:
             return command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark_of_unserved(command.code))
@@ -142,7 +134,7 @@ class Dispatcher:
             return command.reply(ResponseCode.SYSTEM_ERROR, error.message)
 
     def extend(self, table: Mapping[RequestCode, Serve]) -> None:
-        """Serve further requests: those of a service that runs beside."""
+        """Serve further requests: those of another service."""
         self._serve.update({int(code): self._holding(code, serve) for code, serve in table.items()})
 
     def _holding(self, code: int, serve: Serve) -> Serve:
@@ -157,20 +149,20 @@ class Dispatcher:
         return written.hold(peer, command, response)
 
     def _is_own_commit(self, peer: Peer, command: RemotingCommand) -> bool:
-        """Whether a consumer commits what it has consumed, which it does again and again, rather than somebody else for it."""
+        """Whether a consumer commits its own progress, which it does repeatedly, rather than another client for it."""
         if command.code != RequestCode.UPDATE_CONSUMER_OFFSET:
             return False
         group = self._state.consumers.group(command.ext_fields.get("consumerGroup", ""))
         return group is not None and peer in group.members
 
     def held_bytes(self, peer: Peer) -> int:
-        """What requests of a connection that are answered later take in memory, more or less."""
+        """Estimated memory of requests of a connection that are answered later."""
         pops = self.pop.processor
         held = sum(holds.bytes_of(peer) for holds in (self.pull.holds, pops.holds, pops.notices))
         return held if self._written is None else held + self._written.held_bytes(peer)
 
     def disconnected(self, peer: Peer) -> None:
-        """Forget a connection that ended."""
+        """Forget a closed connection."""
         self.send.forget(peer)
         self.pull.forget(peer)
         self.pop.forget(peer)
@@ -181,7 +173,6 @@ class Dispatcher:
         return {**self.pop.table(), **self._client_table(), **self._setting_table(), **self._report_table()}
 
     def _client_table(self) -> dict[RequestCode, Serve]:
-        """What producers and consumers ask for."""
         return {
             RequestCode.SEND_MESSAGE: self.send.handle,
             RequestCode.SEND_MESSAGE_V2: self.send.handle,
@@ -209,7 +200,6 @@ class Dispatcher:
         }
 
     def _setting_table(self) -> dict[RequestCode, Serve]:
-        """Topics, groups, accounts and settings: reading and changing them, and what an administrator has done."""
         return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.topics.create,
             RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: self.topics.create_all,
@@ -241,7 +231,6 @@ class Dispatcher:
         }
 
     def _report_table(self) -> dict[RequestCode, Serve]:
-        """What is shown of the broker, its clients and their progress."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.info.runtime,
             RequestCode.GET_BROKER_HA_STATUS: self._slaves.status,

@@ -1,8 +1,8 @@
 """Answers that wait until their message is on disk (SYNC_FLUSH).
 
-What comes together waits together: the store is asked once for the last of it. Where the kernel takes syncs, they begin while
-the rest of a turn of the loop is served, and the loop hears of their end by itself. Else the store's flush thread syncs and
-reports once for all.
+Answers of one turn wait together: the store is asked once for the last of them. Where the kernel takes syncs, they begin while
+the rest of a turn of the loop is served, and the kernel wakes the loop at their end. Otherwise the store's flush thread syncs
+and reports once for all.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from broker_core.engine.store.log_syncs import LogSyncs
+from broker_core.engine.store.message_store import MessageStore
 
 Answer = Callable[[bool], None]
 
 _GROUP = 64
 """So many answers do not wait for the end of their turn: a sync takes the time of some thirty puts, and costs that of three."""
-
-
-class DurableStore(Protocol):
-    """The part of the store that this needs."""
-
-    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
 
 
 class DurableAnswers:
@@ -33,10 +27,10 @@ class DurableAnswers:
     Args:
         store: Reports durability from its flush thread.
         loop: Where callbacks run; made on its thread.
-        syncs: What the store has for an event loop, to be used by one only; needs `close`.
+        syncs: The store's syncs for an event loop, to be used by one only; needs `close`.
     """
 
-    def __init__(self, store: DurableStore, loop: asyncio.AbstractEventLoop, syncs: LogSyncs | None = None) -> None:
+    def __init__(self, store: MessageStore, loop: asyncio.AbstractEventLoop, syncs: LogSyncs | None = None) -> None:
         self._loop = loop
         self._thread = threading.get_ident()
         self._syncs = syncs
@@ -57,10 +51,7 @@ class DurableAnswers:
             syncs.close()
 
     def wait(self, physical_end: int, answer: Answer) -> None:
-        """Have ``answer`` called on the loop: True when all below ``physical_end`` is on disk, False when that failed.
-
-        Called on the loop, too.
-        """
+        """Call ``answer`` on the loop: True when all below ``physical_end`` is on disk, False when that failed. On the loop."""
         if not self._asks:
             self._asks = True
             self._loop.call_soon(self._end_turn)
@@ -94,7 +85,7 @@ class DurableAnswers:
 
     def _report(self, answers: list[Answer], *, durable: bool) -> None:
         # May run on another thread. Append first, then look: `_deliver` clears the mark before it empties the queue, so that
-        # answers are either taken by the run that is under way or start one of their own.
+        # either the present run takes the answers or they start a run of their own.
         self._ready.append((answers, durable))
         if not self._scheduled:
             self._scheduled = True

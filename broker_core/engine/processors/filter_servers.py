@@ -1,7 +1,7 @@
-"""Filter servers of RocketMQ 4.x: they tell this broker where they are, and its routes tell consumers.
+"""Filter servers of RocketMQ 4.x: they register their address with this broker, and its routes carry it to consumers.
 
-A filter server is a program of its own that pulls, filters by classes that consumers give it, and hands on. Here its address
-travels with the broker's registrations and nothing else is done with it: nobody connects to it.
+A filter server is a separate program that pulls, filters by classes of consumers, and forwards. Here only its address travels
+with the broker's registrations; the broker never connects to it.
 
 Source: docs/spec/remoting.md §2.1 (301), §2.7.1; times and answers of 4.9.4.
 """
@@ -18,10 +18,10 @@ from broker_core.protocol.fields import text_field
 from broker_core.protocol.frame import RemotingCommand
 
 SILENCE_MAX_MS = 30_000
-"""A filter server that did not register again for so long is named no more."""
+"""A filter server is dropped that did not register again for so long."""
 
 SERVERS_MAX = 64
-"""Addresses named at once: each is in the answer to every question for a route."""
+"""Bound on addresses, because each is in the answer to every route request."""
 
 _ADDRESS_CHARS_MAX = 255
 _PORT_MAX = 65_535
@@ -34,18 +34,14 @@ class _FilterServer:
 
 
 class FilterServers:
-    """Serves REGISTER_FILTER_SERVER. A connection stands for one filter server: the first address it names is kept."""
+    """Serves REGISTER_FILTER_SERVER. A connection stands for one filter server: its first address counts."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
         self._servers: dict[Peer, _FilterServer] = {}
 
     def register(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Take a filter server's address, or that it is still there; the answer names the broker.
-
-        Raises:
-            RequestRefusedError: The address is none, or there are too many.
-        """
+        """Register or refresh a filter server; the answer names the broker. Raises `RequestRefusedError`."""
         address = _checked_address(text_field(command.ext_fields, "filterServerAddr"))
         self._drop_silent()
         known = self._servers.get(peer)
@@ -62,11 +58,11 @@ class FilterServers:
         return command.reply(ext_fields={"brokerName": config.broker_name, "brokerId": str(config.broker_id)})
 
     def forget(self, peer: Peer) -> None:
-        """Drop the filter server of a connection that ended."""
+        """Drop the filter server of a closed connection."""
         self._servers.pop(peer, None)
 
     def addresses(self) -> tuple[str, ...]:
-        """Those of the filter servers that are there."""
+        """Addresses of the live filter servers."""
         self._drop_silent()
         return tuple(dict.fromkeys(server.address for server in self._servers.values()))
 

@@ -1,4 +1,4 @@
-"""Requests that the broker passes on to a consumer: what it is doing, and to try one message.
+"""Requests that the broker forwards to a consumer: its state, and the trial of one message.
 
 Source: docs/spec/remoting.md §2.4.
 """
@@ -15,7 +15,6 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.transport.connection import RequestTimeoutError
 
 FORWARD_TIMEOUT_MS = 10_000
-"""How long a consumer has for its answer."""
 
 _CREDENTIALS = frozenset({"AccessKey", "Signature", "SecurityToken"})
 
@@ -27,11 +26,11 @@ class ForwardProcessor:
         self._state = state
 
     def running_info(self, peer: Peer, command: RemotingCommand) -> None:
-        """Ask a consumer for its queues, its settings and, if wanted, its stacks."""
+        """Ask a consumer for its queues, its settings and, on request, its stacks."""
         self._forward(peer, command, RemotingCommand(command.code, _fields(command)))
 
     def consume_directly(self, peer: Peer, command: RemotingCommand) -> None:
-        """Let a consumer's listener have one message of the store, and learn what it made of it."""
+        """Let a consumer's listener consume one message of the store, and return its result."""
         message_id = text_field(command.ext_fields, "msgId")
         _, offset = parse_offset_message_id(message_id)
         record = self._state.store.record_at(offset)
@@ -73,5 +72,5 @@ class ForwardProcessor:
 
 
 def _fields(command: RemotingCommand) -> dict[str, str]:
-    # What proves the asker's identity to the broker is no business of the consumer's.
+    # The consumer must not see the credentials of the requester.
     return {name: value for name, value in command.ext_fields.items() if name not in _CREDENTIALS}

@@ -41,7 +41,7 @@ class GroupProcessor:
         return command.reply()
 
     def delete(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Delete a group's config, and its offsets when asked to (4.9 and 5.x spell that differently)."""
+        """Delete a group's config, and its offsets on request (4.9 and 5.x spell that differently)."""
         fields = command.ext_fields
         name = text_field(fields, "groupName")
         self._state.groups.remove(name)
@@ -55,7 +55,7 @@ class GroupProcessor:
         return command.reply(body=emit(self._state.groups.to_json()))
 
     def one(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Config of one group; tools of 5.x ask for it."""
+        """Config of one group, for tools of 5.x."""
         name = text_field(command.ext_fields, "group")
         config = self._state.groups.get(name)
         if config is None:
@@ -64,7 +64,7 @@ class GroupProcessor:
         return command.reply(body=emit(config.to_json()))
 
     def consumer_connections(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Members of a consumer group and what it subscribes."""
+        """Members of a consumer group and its subscriptions."""
         name = text_field(command.ext_fields, "consumerGroup")
         group = self._state.consumers.group(name)
         if group is None:
@@ -104,7 +104,7 @@ class GroupProcessor:
         return command.reply(body=emit({"data": table}))
 
     def progress(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """How far a group has come in each queue: GET_CONSUME_STATS (Source: docs/spec/broker.md §11.4)."""
+        """The progress of a group in each queue: GET_CONSUME_STATS (Source: docs/spec/broker.md §11.4)."""
         fields = command.ext_fields
         group = text_field(fields, "consumerGroup")
         asked = [fields["topic"]] if fields.get("topic") else [t for t in fields.get("topicList", "").split(";") if t]
@@ -112,7 +112,7 @@ class GroupProcessor:
         return command.reply(body=emit({"consumeTps": rate, "offsetTable": table}))
 
     def progress_of(self, group: str, topics: list[str]) -> tuple[float, dict[MessageQueue, dict[str, int]]]:
-        """Messages per second of the last minute, and the figures of each queue; topics that the group left are left out."""
+        """Messages per second of the last minute, and the figures of each queue, without topics that the group left."""
         online = self._state.consumers.group(group)
         table: dict[MessageQueue, dict[str, int]] = {}
         rate = 0.0

@@ -1,10 +1,10 @@
 """Settings that may be changed while the broker runs, and the file that keeps the changes.
 
-Which ones is a fixed list (``live`` in `broker_core.config`): numbers within bounds, switches, hours. Nothing that is a path,
-an address, a name, a class or a command can be set over the network, and nothing unknown.
+A fixed list (``live`` in `broker_core.config`) names them: numbers within bounds, switches, hours. No path, address, name,
+class or command can be set over the network, and no unknown key.
 
-The file ``config/broker.properties`` of the store holds what was changed. A value given at start that differs from the default
-comes before one of the file.
+The file ``config/broker.properties`` of the store holds the changes. A start option that differs from the default overrides
+the file.
 
 Source: docs/spec/broker.md §16.2, §16.3.
 """
@@ -33,12 +33,7 @@ BLACK_LIST = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList", "
 
 
 class LiveSettings:
-    """Changes settings of a running broker.
-
-    Args:
-        state: Its ``config`` is replaced.
-        changed: Called after each change, e.g. to have the file written.
-    """
+    """Changes settings of a running broker: ``config`` of ``state``. ``changed`` is called after each change."""
 
     def __init__(self, state: BrokerState, *, changed: Callable[[], None] = lambda: None) -> None:
         self._state = state
@@ -48,15 +43,11 @@ class LiveSettings:
         self.version = DataVersion(state.clock(), 0)
 
     def add_listener(self, listener: Callable[[BrokerConfig], None]) -> None:
-        """Have ``listener`` called with the settings after each change; for whoever keeps a copy of one."""
+        """Call ``listener`` with the settings after each change, for an owner of a copy."""
         self._listeners.append(listener)
 
     def change(self, values: Mapping[str, str]) -> None:
-        """Change settings, all of them or none.
-
-        Raises:
-            RequestRefusedError: A key is not on the list (NO_PERMISSION), or a value cannot be used (SYSTEM_ERROR).
-        """
+        """Change settings, all of them or none. Raises `RequestRefusedError` (NO_PERMISSION: a key is not on the list)."""
         for key in values:
             if key in BLACK_LIST:
                 raise RequestRefusedError("Can not update config in black list.", code=ResponseCode.NO_PERMISSION)
@@ -91,7 +82,7 @@ class LiveSettings:
         return dict(self._kept)
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Take over ``broker.properties``; an entry that cannot be used is named in the log and left out."""
+        """Take over ``broker.properties``; an invalid entry is logged and left out."""
         config, default = self._state.config, BrokerConfig()
         for key, value in values.items():
             text = str(value)

@@ -1,6 +1,6 @@
 """Housekeeping on request: old files, empty queues, forgotten topics (Source: docs/spec/remoting.md §2.5.8).
 
-Deleting files takes time, so it runs on a thread, one request after the other; the answer comes when it is done.
+Deleting files takes time, so it runs on a thread, one request after the other; the answer is sent at its end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MaintenanceProcessor:
         """Nothing runs before a request."""
 
     async def stop(self) -> None:
-        """Let what is under way finish: the store closes next."""
+        """Let pending requests finish, because the store closes next."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def clean_queues(self, peer: Peer, command: RemotingCommand) -> None:
@@ -38,7 +38,7 @@ class MaintenanceProcessor:
         self._run(peer, command, lambda: f"{self._state.store.clean_queues()} consume queue files")
 
     def delete_expired(self, peer: Peer, command: RemotingCommand) -> None:
-        """Delete what is older than ``fileReservedTime``, at whatever hour."""
+        """Delete files older than ``fileReservedTime``, at any hour."""
         self._run(peer, command, lambda: str(self._state.store.clean()))
 
     def clean_unused_topics(self, peer: Peer, command: RemotingCommand) -> None:

@@ -1,4 +1,4 @@
-"""Which messages a pull wants: tests of a consume queue's tags code and of a record.
+"""The messages that a pull accepts: tests of a consume queue's tags code and of a record.
 
 Source: docs/spec/broker.md §9.1, §9.3.
 """
@@ -19,7 +19,7 @@ from broker_core.protocol.message.record import record_properties
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """What is wanted.
+    """The filter of a pull.
 
     Attributes:
         accepts: Test of a consume queue's tags code; None where every code passes.
@@ -31,7 +31,7 @@ class MessageFilter:
 
     @property
     def takes_all(self) -> bool:
-        """Whether everything is wanted."""
+        """Whether every message passes."""
         return self.accepts is None and self.matches is None
 
 
@@ -39,7 +39,7 @@ EVERYTHING = MessageFilter()
 
 
 def tag_filter(topic: str, subscription: GroupSubscription) -> MessageFilter:
-    """The filter of a tag expression. The codes of delayed messages are times, so there everything passes."""
+    """The filter of a tag expression. The codes of delayed messages are times, so all of these pass."""
     return EVERYTHING if topic == names.SCHEDULE_TOPIC else MessageFilter(accepts=subscription.accepts())
 
 
@@ -54,7 +54,7 @@ def sql_filter(compiled: Filter) -> MessageFilter:
 
 
 def retry_filter(group: str, filters: ConsumerFilters) -> MessageFilter:
-    """The filter of a group's retry topic: a message must still be wanted by the filter on the topic it came from."""
+    """The filter of a group's retry topic: the filter on the original topic must still accept a message."""
 
     def matches(record: memoryview) -> bool:
         properties = _properties(record)
@@ -65,7 +65,7 @@ def retry_filter(group: str, filters: ConsumerFilters) -> MessageFilter:
 
 
 def _properties(record: memoryview) -> dict[str, str] | None:
-    """Properties of a record; None when it is damaged: then it is for the client to see that."""
+    """Properties of a record; None when it is damaged, which the client will notice."""
     try:
         return decode_properties(record_properties(record))
     except RecordError:

@@ -1,7 +1,7 @@
-"""Notes of consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (Source: docs/spec/broker.md §5.3).
+"""Notes about consumers that were sent to another offset, as messages of OFFSET_MOVED_EVENT (docs/spec/broker.md §5.3).
 
-RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group that asks again and again gets one for each ten
-seconds and queue, so that nobody can fill the disk by asking for offsets that are not there.
+RocketMQ 4.x writes one for each answer PULL_OFFSET_MOVED. Here a group gets one for each ten seconds and queue, so that no
+client can fill the disk by requests for missing offsets.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import OFFSET_MOVED_TOPIC
 
 ROUND_MS = 10_000
-"""In a round of this length a group has one note about a queue; a client waits as long before it pulls again."""
+"""A group has one note about a queue in a round of this length; a client waits as long before it pulls again."""
 
 NOTES_MAX = 10_000
-"""Notes of one round; what comes then is not noted."""
+"""Notes of one round; later ones are dropped."""
 
 
 class MovedOffsets:
@@ -28,7 +28,7 @@ class MovedOffsets:
         self._noted: set[tuple[str, MessageQueue]] = set()
 
     def note(self, group: str, topic: str, queue_id: int, *, asked: int, moved_to: int) -> None:
-        """Write that a group asked for an offset and was given another, unless it was written just now."""
+        """Write that a group requested an offset and was sent to another one, at most once a round and queue."""
         now_ms = self._state.clock()
         if now_ms >= self._round_ends_ms:
             self._round_ends_ms = now_ms + ROUND_MS

@@ -1,4 +1,4 @@
-"""Offsets and single messages: where a group stands, where a queue begins and ends.
+"""Offsets and single messages: offsets of groups, begin and end of queues.
 
 Source: docs/spec/remoting.md §2.2.4 to §2.2.6.
 """
@@ -18,9 +18,7 @@ from broker_core.protocol.message.record import read_head
 class OffsetProcessor:
     """Serves the offset requests, VIEW_MESSAGE_BY_ID and the dump of all consumer offsets.
 
-    Args:
-        state: What processors share.
-        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
+    A message within ``memory_bytes`` of the end of the commit log counts as still in memory.
     """
 
     def __init__(self, state: BrokerState, *, memory_bytes: int) -> None:
@@ -40,7 +38,7 @@ class OffsetProcessor:
         return _offset_reply(command, offset)
 
     def _is_young(self, topic: str, queue_id: int) -> bool:
-        """Whether the queue's first message ever is still there and recent, or none has come yet."""
+        """Whether the queue still has its first message of all, and that is recent, or it never had one."""
         store = self._state.store
         if store.min_offset(topic, queue_id) > 0:
             return False
@@ -69,7 +67,7 @@ class OffsetProcessor:
         return command.reply()
 
     def all_consumer_offsets(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Every group's offsets, as slaves and backups take them."""
+        """Every group's offsets, in the form that slaves and backups read."""
         if not self._state.offsets.items():
             return command.reply(ResponseCode.SYSTEM_ERROR, "No consumer offset in this broker")
         return command.reply(body=emit(self._state.offsets.to_json()))
@@ -83,7 +81,7 @@ class OffsetProcessor:
         return _offset_reply(command, max(self._state.store.min_offset(*_queue(command.ext_fields)), 0))
 
     def offset_by_time(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Where a queue stood at a time; see `search_by_time.offset_by_time` for what the boundary means."""
+        """The offset of a queue at a time; `search_by_time.offset_by_time` defines the boundary."""
         fields = command.ext_fields
         topic, queue_id = _queue(fields)
         timestamp_ms, boundary = long_field(fields, "timestamp"), fields.get("boundaryType")

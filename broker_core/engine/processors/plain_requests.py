@@ -1,5 +1,3 @@
-"""Plain sends and pulls: frames in, by the codecs; typed requests to their processors."""
-
 from __future__ import annotations
 
 import logging
@@ -21,18 +19,13 @@ logger = logging.getLogger(__name__)
 _HEADER_AT = 8
 _PULLS = (int(RequestCode.PULL_MESSAGE), int(RequestCode.LITE_PULL_MESSAGE))
 _STARTS = (*(code.to_bytes(2, "big") for code in _PULLS), *(b'{"code":%d,' % code for code in _PULLS))
-"""What headers of pulls begin with; they decide which codec reads, and no more."""
+"""First bytes of headers of pulls; they only decide which codec reads."""
 
 _Request = TypeVar("_Request", PlainSend, PlainPull)
 
 
 class PlainRequests:
-    """Serves plain sends and pulls from their frames. For the loop's thread.
-
-    Args:
-        sends: Serves sends.
-        pulls: Serves pulls.
-    """
+    """Serves plain sends and pulls from their frames. For the loop's thread."""
 
     def __init__(self, sends: SendProcessor, pulls: PullProcessor) -> None:
         self._read_send = SendCodec(sends.stored_fields).read
@@ -41,14 +34,7 @@ class PlainRequests:
         self._serve_pull = pulls.handle_plain
 
     def serve(self, peer: FramePeer, source: bytes, position: int, total: int) -> bool:
-        """Serve the request in a frame if a codec reads it; else nothing has happened.
-
-        Args:
-            peer: Who sent it, and takes the answer.
-            source: Holds the frame.
-            position: Where its length stands.
-            total: That length.
-        """
+        """Serve the request in a frame with its length ``total`` at ``position``; False, without effect, if it is not plain."""
         if source.startswith(_STARTS, position + _HEADER_AT):
             pull = self._read_pull(source, position, total)
             if pull is not None:
@@ -61,7 +47,7 @@ class PlainRequests:
 
 
 def _serve(peer: FramePeer, request: _Request, handle: Callable[[FramePeer, _Request], RemotingCommand | None]) -> None:
-    """Serve a request, with the answers to faults that it would have the general way."""
+    """Serve a request, with the same answers to faults as the general way."""
     peer.version, peer.serialize_type, peer.language = request.version, request.serialize_type, request.language
     try:
         answer = handle(peer, request)
@@ -73,6 +59,6 @@ def _serve(peer: FramePeer, request: _Request, handle: Callable[[FramePeer, _Req
         logger.exception("a request from %s failed", peer.remote_address)
         answer = request.reply(ResponseCode.SYSTEM_ERROR, fault_remark(error))
     if answer is not None:
-        # Not `send`: a peer that is sent much in one turn of the loop is served further in the next one.
+        # Not `send`: a peer with much to receive in one turn of the loop is served further in the next one.
         parts = encode_parts(answer)
         peer.send_parts(parts, sum(map(len, parts)))

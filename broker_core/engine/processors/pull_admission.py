@@ -1,5 +1,3 @@
-"""Admission of pulls: whether a consumer may read a queue, and which of its messages (Source: docs/spec/broker.md §5.1, §9)."""
-
 from __future__ import annotations
 
 from functools import lru_cache
@@ -19,15 +17,13 @@ from broker_core.protocol.filter.evaluator import compile_filter
 
 _PARSED_EXPRESSIONS = 4096
 _REMEMBERED_CHARS_MAX = 256
-"""Longer expressions are parsed each time, for they could fill the memory."""
+"""Longer expressions are parsed each time, because they could fill the memory."""
 
 
 class PullAdmission:
-    """Checks pulls before they are served.
+    """Checks whether a consumer may read a queue, and which of its messages (Source: docs/spec/broker.md §5.1, §9).
 
-    Args:
-        state: What processors share.
-        filters: SQL92 filters of consumer groups.
+    ``filters`` are the SQL92 filters of consumer groups.
     """
 
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
@@ -35,20 +31,12 @@ class PullAdmission:
         self._filters = filters
 
     def admit(self, terms: PullTerms, *, lite: bool) -> MessageFilter:
-        """Check a pull; returns which messages it is for.
-
-        Raises:
-            RequestRefusedError: It is refused; with the code and remark of the answer.
-        """
+        """Check a pull; returns the filter of its messages. Raises `RequestRefusedError` with code and remark."""
         self._check(terms, lite=lite)
         return self.wanted(terms)
 
     def admit_plain(self, pull: PlainPull) -> MessageFilter:
-        """`admit` for a pull that a codec read: checked again only when a setting, a topic, a group or a subscription changed.
-
-        Raises:
-            RequestRefusedError: As `admit`.
-        """
+        """`admit` for a pull of a codec: checked again only when a setting, a topic, a group or a subscription changed."""
         terms, grant, state = pull.terms, pull.grant, self._state
         subscription, is_broadcasting = None, False
         if not terms.flags & FLAG_SUBSCRIPTION and (group := state.consumers.group(terms.group)) is not None:
@@ -72,11 +60,6 @@ class PullAdmission:
         return config.broker_id_when_slow if slow else config.broker_id
 
     def _check(self, terms: PullTerms, *, lite: bool) -> None:
-        """Refuse what may not be had.
-
-        Raises:
-            RequestRefusedError: With the code and remark of the answer.
-        """
         state = self._state
         if not state.config.permission & PERM_READ or (lite and not state.config.lite_pull):
             _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pulling message is forbidden")
@@ -103,11 +86,7 @@ class PullAdmission:
             _refuse(ResponseCode.SYSTEM_ERROR, remark)
 
     def wanted(self, terms: PullTerms) -> MessageFilter:
-        """Which messages the pull is for, by its own expression or by the group's heartbeats.
-
-        Raises:
-            RequestRefusedError: As `admit`.
-        """
+        """The filter of a pull, by its own expression or by the group's heartbeats. Raises as `admit`."""
         filters_retries = self._state.config.filter_support_retry and terms.topic == names.retry_topic(terms.group)
         if terms.takes_all and not filters_retries:
             return EVERYTHING
@@ -150,7 +129,6 @@ class PullAdmission:
         return sql_filter(data.compiled)
 
     def _registered(self, terms: PullTerms) -> GroupSubscription:
-        """The subscription from the group's heartbeats."""
         group = self._state.consumers.group(terms.group)
         if group is None:
             remark = f"the consumer's group info not exist, group: {terms.group}; a heartbeat must come first"
@@ -177,7 +155,7 @@ def _parsed(topic: str, expression: str | None, expression_type: str | None) -> 
 
 
 def filter_off_remark(expression_type: str) -> str:
-    """Remark of an answer to whoever wants a filter that is switched off; clients know its first part."""
+    """Remark of an answer to a request for a filter that is switched off; clients know its first part."""
     return (
         f"The broker does not support consumer to filter message by {expression_type[:40]}; "
         "set enablePropertyFilter=true to have SQL92 filters"

@@ -1,6 +1,6 @@
-"""Pulls that wait for a message: who waits on which queue, and until when (Source: docs/spec/broker.md §5.4).
+"""Pulls that wait for a message, by queue, with their deadlines (Source: docs/spec/broker.md §5.4).
 
-Pure bookkeeping: it reads no store and sends nothing; its owner asks who is to be answered and answers them.
+Pure bookkeeping: it reads no store and sends nothing; its owner answers the released pulls.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ HOLDS_MAX = 100_000
 """Bound on all held pulls together; a pull beyond it is answered at once."""
 
 HELD_BYTES = 768
-"""What one held pull takes, its entry in the tables and its part of the terms included; measured 270 to 770."""
+"""Memory of one held pull, with its entry in the tables and its part of the terms; measured 270 to 770."""
 
 HELD_BYTES_PER_PEER_MAX = 384 * 1024
-"""Bound on what the held pulls of one connection take: with its buffers it stays below a mebibyte."""
+"""Bound on the memory of the held pulls of one connection: with its buffers it stays below a mebibyte."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldPull:
-    """One pull that waits.
+    """One held pull.
 
     Attributes:
         offset: Queue offset of the next message that the client wants.
         deadline_ms: When it is answered even without one.
         accepts: Test of a message's tags code; None lets everything pass.
         matches: Test of a message's record, after ``accepts``; None lets everything pass.
-        filter_bytes: What its tests take, if it brought them itself.
-        request: What its owner needs to answer it.
+        filter_bytes: Memory of its tests, if the request brought them.
     """
 
     peer: Peer
@@ -46,28 +45,22 @@ class HeldPull:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes, more or less."""
+        """Estimated memory in bytes."""
         return HELD_BYTES + self.filter_bytes
 
 
 class PullHolds:
-    """Held pulls by queue and by connection.
-
-    Args:
-        holds_max: Bound on all of them together.
-        bytes_per_peer_max: Bound on what those of one connection take.
-    """
+    """Held pulls by queue and by connection; bounded together by number, and for each connection by memory."""
 
     def __init__(self, *, holds_max: int = HOLDS_MAX, bytes_per_peer_max: int = HELD_BYTES_PER_PEER_MAX) -> None:
         self._holds_max = holds_max
         self._bytes_per_peer_max = bytes_per_peer_max
         self._queues: dict[tuple[str, int], list[HeldPull]] = {}
         self._peers: dict[Peer, int] = {}
-        """Bytes that the holds of each connection take."""
         self._count = 0
 
     def bytes_of(self, peer: Peer) -> int:
-        """What those of one connection take, more or less."""
+        """Estimated memory of the held pulls of a connection."""
         return self._peers.get(peer, 0)
 
     def __len__(self) -> int:
@@ -91,14 +84,9 @@ class PullHolds:
         tags_code: int,
         record: Callable[[], memoryview | None] = lambda: None,
     ) -> list[HeldPull]:
-        """Release the pulls that a new message is for. Called for every message: costs one lookup when nobody waits.
+        """Release the pulls that a new message is for. Called for every message: costs one lookup when none is held.
 
-        Args:
-            topic: Of the message.
-            queue_id: Of the message.
-            queue_offset: Of the message.
-            tags_code: Of the message.
-            record: Gives its record, asked only where a pull must see it; without one the pull is released.
+        ``record`` returns the message's record, called only where a pull must see it; without one the pull is released.
         """
         held = self._queues.get((topic, queue_id))
         if held is None:
@@ -110,7 +98,7 @@ class PullHolds:
         return self._release(topic, queue_id, held, woken)
 
     def due(self, now_ms: int) -> list[HeldPull]:
-        """Release the pulls whose time is over."""
+        """Release the pulls past their deadlines."""
         released = []
         for (topic, queue_id), held in list(self._queues.items()):
             late = [pull for pull in held if pull.deadline_ms <= now_ms]
@@ -118,11 +106,7 @@ class PullHolds:
         return released
 
     def behind(self, newest: Callable[[str, int], int]) -> list[HeldPull]:
-        """Release the pulls whose queue has messages behind their offset, wanted or not.
-
-        Args:
-            newest: Gives the max offset of a topic's queue.
-        """
+        """Release the pulls whose queue has any messages after their offset; ``newest`` returns the end of a queue."""
         released = []
         for (topic, queue_id), held in list(self._queues.items()):
             end = newest(topic, queue_id)
@@ -130,7 +114,7 @@ class PullHolds:
         return released
 
     def drop_peer(self, peer: Peer) -> None:
-        """Forget the pulls of a connection that ended."""
+        """Forget the pulls of a closed connection."""
         if peer not in self._peers:
             return
         for (topic, queue_id), held in list(self._queues.items()):

@@ -1,5 +1,3 @@
-"""Pulls: checks, reading, holding until a message comes (Source: docs/spec/broker.md §5, docs/spec/remoting.md §2.2.3)."""
-
 from __future__ import annotations
 
 import asyncio
@@ -32,10 +30,10 @@ from broker_core.protocol.frame import RemotingCommand, reply_to
 logger = logging.getLogger(__name__)
 
 BEHIND_TICK_MS = 5_000
-"""How often held pulls are checked for messages that their filter does not want (Source: docs/spec/broker.md §5.4)."""
+"""How often held pulls are checked for messages that their filter rejects (Source: docs/spec/broker.md §5.4)."""
 
 COLD_READS_MAX = 16
-"""Reads of old messages by threads at a time; for one more pull the loop itself waits."""
+"""Reads of old messages by threads at a time; the loop itself waits for further pulls."""
 
 _CODES = {
     GetStatus.FOUND: ResponseCode.SUCCESS,
@@ -51,7 +49,7 @@ _EMPTY_QUEUE = (GetStatus.NO_MATCHED_LOGIC_QUEUE, GetStatus.NO_MESSAGE_IN_QUEUE)
 
 
 class _Pull(NamedTuple):
-    """A pull that passed all checks, with what its answer needs; the request itself is not kept, for many are held."""
+    """A pull that passed all checks, with the values for its answer; the request itself is not kept, because many are held."""
 
     opaque: int
     serialize_type: SerializeType
@@ -61,15 +59,10 @@ class _Pull(NamedTuple):
 
 
 class PullProcessor:
-    """Serves PULL_MESSAGE and LITE_PULL_MESSAGE.
+    """Serves PULL_MESSAGE and LITE_PULL_MESSAGE (Source: docs/spec/broker.md §5, docs/spec/remoting.md §2.2.3).
 
     Register `arrived` as arrival listener of the store: it runs inside of the put, so a held pull is answered in the same turn
     of the loop in which its message was stored. Call `tick` once a second.
-
-    Attributes:
-        holds: Pulls that are held.
-        terms: Reads what pulls request.
-        admission: Checks them.
     """
 
     def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
@@ -101,10 +94,9 @@ class PullProcessor:
         return command.reply(ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
 
     def handle_plain(self, peer: FramePeer, pull: PlainPull) -> RemotingCommand | None:
-        """Serve a pull that a codec read: `handle` without fields. None when it is held, or answered from a template.
+        """Serve a pull of a codec: `handle` without fields. None when it is held, or answered from a template.
 
-        Raises:
-            RequestRefusedError: It is refused.
+        Raises `RequestRefusedError`.
         """
         terms = pull.terms
         wanted = self.admission.admit_plain(pull)
@@ -118,7 +110,7 @@ class PullProcessor:
         return None
 
     def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> RecordRun | None:
-        """Note a pull that passed all checks, and read what it finds in the quick way; None where that is not to be had."""
+        """Note a pull that passed all checks, and read its messages the quick way; None where that is not possible."""
         self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
         if terms.flags & FLAG_COMMIT_OFFSET:
             self._state.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
@@ -128,13 +120,12 @@ class PullProcessor:
         return run
 
     def _serve(self, peer: Peer, pull: _Pull) -> RemotingCommand | None:
-        """Answer a pull in the ordinary way, now or later."""
         result = self._read(pull)
         code = _code(result.status, pull.offset)
         if code == ResponseCode.PULL_NOT_FOUND and pull.terms.flags & FLAG_SUSPEND:
             if self._hold(peer, pull):
                 return None
-            # Answered at once it would come again at once, for ever: more queues than can be held are asked in turn instead.
+            # Answered at once it would return at once, for ever: more queues than can be held are asked in turn instead.
             peer.slow_down()
         if result.far_back and self._cold_reads < COLD_READS_MAX:
             if not self._store.is_in_memory(result.far_back):
@@ -146,7 +137,7 @@ class PullProcessor:
         return self._answer(pull, result, code)
 
     def _answer_again(self, peer: Peer, pull: _Pull) -> None:
-        """Read once more what is in memory now: only there can be seen whether units lead to records."""
+        """Read again from memory, because only there the units can be followed to their records."""
         result = self._read(pull)
         peer.send(self._answer(pull, result, _code(result.status, pull.offset)))
 
@@ -167,7 +158,7 @@ class PullProcessor:
     # ---- reading ----
 
     def _read_run(self, terms: PullTerms, offset: int) -> RecordRun | None:
-        """What most pulls find that want everything, read in the quick way; None where it is not to be had so."""
+        """The messages of a pull without a filter, read the quick way; None where that is not possible."""
         started = perf_counter()
         run = self._store.read_run(terms.topic, terms.queue_id, offset, terms.count_max)
         if run is not None:
@@ -221,7 +212,7 @@ class PullProcessor:
     def arrived(self, arrival: Arrival) -> None:
         """Answer the pulls that wait for this message, unless they may not see it yet.
 
-        With long polling off they wait for their time or the next look.
+        With long polling off they wait for their deadline or the next check.
         """
         if not len(self.holds) or not self._state.config.long_polling:
             return
@@ -241,7 +232,7 @@ class PullProcessor:
             self._answer_held(held, held.peer.send_now)
 
     def tick(self) -> None:
-        """Answer the pulls whose time is over, and now and then those whose queue moved on without a message for them."""
+        """Answer the pulls past their deadline, and sometimes those whose queue grew without a message for them."""
         now_ms = self._state.clock()
         for held in self.holds.due(now_ms):
             self._answer_held(held)
@@ -257,11 +248,11 @@ class PullProcessor:
             self._answer_held(held)
 
     def forget(self, peer: Peer) -> None:
-        """Drop the pulls of a connection that ended."""
+        """Drop the pulls of a closed connection."""
         self.holds.drop_peer(peer)
 
     def answer_all(self) -> None:
-        """Answer every held pull: the broker stops."""
+        """Answer every held pull, because the broker stops."""
         for held in self.holds.release_all():
             self._answer_held(held)
 

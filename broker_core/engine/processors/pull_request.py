@@ -1,4 +1,4 @@
-"""What a pull asks for, from its header; what all pulls of a consumer from one queue say alike is read once.
+"""The terms of a pull, from its header; the equal part of all pulls of a consumer from one queue is read once.
 
 Source: docs/spec/remoting.md §2.2.3.
 """
@@ -17,20 +17,20 @@ FLAG_SUSPEND = 2
 FLAG_SUBSCRIPTION = 4
 
 SUSPEND_MS_MAX = 300_000
-"""Longest time a pull is held, whatever the client asks for."""
+"""Longest time a pull is held, whatever the client requests."""
 
 PULL_MESSAGES_MAX = 10_000
-"""Largest count that a client may ask for; the store's own limits are smaller as a rule."""
+"""Largest count that a client may request; the store's own limits are smaller as a rule."""
 
 TERMS_KNOWN_MAX = 4096
-"""Terms remembered; when there are more all are forgotten."""
+"""Terms remembered; the next ones empty the table."""
 
 TERMS_CHARS_MAX = 1024
 """Terms of longer texts are not remembered."""
 
 _TAGS_BYTES, _TAGS_BYTES_PER_CHAR = 256, 64
 _SQL_BYTES, _SQL_BYTES_PER_CHAR = 3072, 128
-"""What a filter takes, at most: many short tags 42 bytes a character, a condition in SQL92 some 100."""
+"""Largest memory of a filter: many short tags 42 bytes a character, a condition in SQL92 some 100."""
 
 _ALIKE = (
     "consumerGroup", "topic", "queueId", "maxMsgNums", "sysFlag", "suspendTimeoutMillis", "subscription", "expressionType",
@@ -41,11 +41,11 @@ _Texts = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class PullTerms:
-    """What a consumer says in all pulls from a queue.
+    """The equal part of all pulls of a consumer from a queue.
 
     Attributes:
         expression: Its own subscription; None where that of the group's heartbeats decides.
-        takes_all: It brings its own subscription, and that is to everything.
+        takes_all: It has its own subscription, to everything.
     """
 
     group: str
@@ -61,14 +61,14 @@ class PullTerms:
 
     @property
     def filter_bytes(self) -> int:
-        """What the filter takes that comes with it, more or less; 0 where none does."""
+        """Estimated memory of its own filter; 0 without one."""
         if self.takes_all or self.expression is None:
             return 0
         return filter_bytes(self.expression, self.expression_type)
 
 
 def filter_bytes(expression: str, expression_type: str | None) -> int:
-    """What a filter made from an expression takes, more or less."""
+    """Estimated memory of the filter of an expression."""
     if (expression_type or TAG) == TAG:
         return _TAGS_BYTES + _TAGS_BYTES_PER_CHAR * len(expression)
     return _SQL_BYTES + _SQL_BYTES_PER_CHAR * len(expression)
@@ -81,11 +81,7 @@ class TermsReader:
         self._known: dict[_Texts, PullTerms] = {}
 
     def read(self, fields: Mapping[str, str]) -> PullTerms:
-        """Terms in the header of a pull.
-
-        Raises:
-            RequestRefusedError: A mandatory field is missing or not a number.
-        """
+        """Terms in the header of a pull. Raises `RequestRefusedError` for a mandatory field that is missing or no number."""
         get = fields.get
         texts = (
             get("consumerGroup"), get("topic"), get("queueId"), get("maxMsgNums"), get("sysFlag"), get("suspendTimeoutMillis"),
@@ -105,7 +101,7 @@ class TermsReader:
 def _parse(fields: Mapping[str, str]) -> PullTerms:
     flags = int_field(fields, "sysFlag", 0)
     inline = bool(flags & FLAG_SUBSCRIPTION)
-    # Where the registered subscription decides, what the pull says of its own is not kept: it could be long.
+    # Where the registered subscription decides, the pull's own is not kept, because it could be long.
     expression, expression_type = (fields.get("subscription"), fields.get("expressionType")) if inline else (None, None)
     return PullTerms(
         group=sys.intern(text_field(fields, "consumerGroup")),  # many held pulls differ in their queue alone

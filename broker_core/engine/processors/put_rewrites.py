@@ -1,8 +1,8 @@
-"""What becomes of a message before it is stored: half messages, timers and delays go to a queue of the broker's own first.
+"""Changes of a message before it is stored: half messages, timers and delays enter a queue of the broker's own first.
 
     half (TRAN_MSG) ── else ── delay level (DELAY) ── else ── timer (TIMER_*) ── else ── stored as it is
 
-Each kind is one function from draft to draft. What needs a service that this broker does not run is refused, never half done.
+Each kind is one function from draft to draft. A message whose service does not run is refused.
 
 Source: docs/spec/broker.md §2.8 step 8, §3.2, §3.6, §4.2.
 """
@@ -24,16 +24,7 @@ TIMER_PROPERTIES = ("TIMER_DELAY_SEC", "TIMER_DELAY_MS", "TIMER_DELIVER_MS")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutDraft:
-    """A message on its way to the store, as far as its place depends on it.
-
-    Attributes:
-        topic: Where it goes; a rewrite changes it to the internal topic.
-        queue_id: Likewise.
-        properties: As they will be stored.
-        sys_flag: As it will be stored.
-        reconsume_times: How often it was consumed in vain.
-        is_batch: Whether its body holds several messages.
-    """
+    """The part of a message that decides its place in the store; a rewrite changes topic and queue to the internal ones."""
 
     topic: str
     queue_id: int
@@ -47,15 +38,7 @@ Rewrite = Callable[[PutDraft], PutDraft]
 
 
 class PutRewrites:
-    """The rewrites of one broker.
-
-    Args:
-        levels: The delay levels of the store.
-
-    Attributes:
-        half: Takes drafts of half messages; whoever serves transactions replaces it.
-        timer: Takes drafts with a TIMER property; whoever serves timers replaces it.
-    """
+    """The rewrites of one broker. The transaction service replaces ``half``, the timer service ``timer``."""
 
     def __init__(self, levels: DelayLevels) -> None:
         self._levels = levels
@@ -63,22 +46,14 @@ class PutRewrites:
         self.timer: Rewrite = refuse_timer
 
     def place(self, draft: PutDraft) -> PutDraft:
-        """Say where a message from a client is stored; the draft itself when nothing is special about it.
-
-        Raises:
-            RequestRefusedError: It may not be stored so.
-        """
+        """The place of a client's message, or the same draft. Raises `RequestRefusedError` where it may not be stored so."""
         if is_half(draft):
             refuse_batch(draft, props.TRANSACTION_PREPARED)
             return self.half(draft)
         return self.schedule(draft)
 
     def schedule(self, draft: PutDraft) -> PutDraft:
-        """The same for a message that is no half message: a commit, a retry.
-
-        Raises:
-            RequestRefusedError: It may not be stored so.
-        """
+        """`place` for a message that is no half message: a commit, a retry."""
         if delay_level(draft) > 0:
             refuse_batch(draft, props.DELAY)
             return rewrite_delayed(draft, self._levels)
@@ -101,11 +76,7 @@ def is_half(draft: PutDraft) -> bool:
 
 
 def delay_level(draft: PutDraft) -> int:
-    """The DELAY property as a number; 0 without one.
-
-    Raises:
-        RequestRefusedError: It is no number.
-    """
+    """The DELAY property as a number; 0 without one. Raises `RequestRefusedError` for any other text."""
     text = draft.properties.get(props.DELAY, "0")
     try:
         return int(text)
@@ -117,7 +88,7 @@ def delay_level(draft: PutDraft) -> int:
 def rewrite_delayed(draft: PutDraft, levels: DelayLevels) -> PutDraft:
     """Send a message to the queue of its delay level; one above the last is the last (Source: docs/spec/broker.md §3.2).
 
-    A time of its own beside the level does not count: the level wins (Source: docs/spec/broker.md §3.6).
+    A timer property beside the level does not count (Source: docs/spec/broker.md §3.6).
     """
     level = min(delay_level(draft), levels.count)
     properties = {name: value for name, value in draft.properties.items() if name not in TIMER_PROPERTIES}
@@ -126,13 +97,13 @@ def rewrite_delayed(draft: PutDraft, levels: DelayLevels) -> PutDraft:
 
 
 def to_internal_queue(draft: PutDraft, topic: str, queue_id: int) -> PutDraft:
-    """Change the place of a message; its properties remember the one that was asked for."""
+    """Change the place of a message; its properties keep the requested one."""
     real = {props.REAL_TOPIC: draft.topic, props.REAL_QUEUE_ID: str(draft.queue_id)}
     return replace(draft, topic=topic, queue_id=queue_id, properties=draft.properties | real)
 
 
 def refuse_batch(draft: PutDraft, name: str) -> None:
-    """Refuse a batch that asks for what only single messages can have."""
+    """Refuse a batch with a property that only single messages can have."""
     if draft.is_batch:
         wrong = f"{name}={draft.properties[name]}" if name in draft.properties else name
         remark = f"a batch may be neither delayed nor transactional; this one has {wrong}"

@@ -13,7 +13,7 @@ from broker_core.protocol.message.record import read_head
 UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 
 ANSWER_BYTES_MAX = 16 * 1024 * 1024 - 64 * 1024
-"""Records in one answer: clients refuse frames of more than 16 MiB. The newest message is always there."""
+"""Bytes of records in one answer: clients refuse frames of more than 16 MiB. The newest message is always included."""
 
 
 class QueryProcessor:

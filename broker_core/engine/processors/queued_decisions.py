@@ -1,4 +1,4 @@
-"""Decisions of producers that wait while the broker, just started, reads which transactions are undecided."""
+"""Decisions of producers that arrive while the broker, just started, reads which transactions are undecided."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from broker_core.engine.transaction.engine import EndRequest
 from broker_core.protocol.frame import RemotingCommand
 
 ENDS_MAX = 10_000
-"""Decisions that wait; a producer whose decision is not taken is asked later."""
+"""Pending decisions; a producer whose decision is refused is asked later."""
 
 ENDS_PER_PEER_MAX = 256
 """Of one connection: with texts of this length they take half a mebibyte at most."""
@@ -20,7 +20,7 @@ TEXT_CHARS_MAX = 512
 
 
 class EarlyEnd(NamedTuple):
-    """A decision; ``command`` has of its request what the answer needs."""
+    """A decision; ``command`` has the parts of its request that the answer needs."""
 
     peer: Peer
     command: RemotingCommand
@@ -28,7 +28,7 @@ class EarlyEnd(NamedTuple):
 
 
 class EarlyEnds:
-    """Keeps them, within bounds."""
+    """Keeps early decisions, within bounds."""
 
     def __init__(self) -> None:
         self._ends: list[EarlyEnd] = []
@@ -45,7 +45,7 @@ class EarlyEnds:
         return True
 
     def take(self) -> list[EarlyEnd]:
-        """All of them, in their order; none is kept any more."""
+        """Remove and return all of them, in their order."""
         ends, self._ends = self._ends, []
         self._of_peers.clear()
         return ends

@@ -1,4 +1,4 @@
-"""Answers of request-reply: on to the producer that asked, then into the store.
+"""Replies of request-reply: pushed to the requesting producer, then stored.
 
 Source: docs/spec/remoting.md §2.2.11, docs/spec/broker.md §2.7.
 """
@@ -21,7 +21,6 @@ from broker_core.protocol.message import properties as props
 from broker_core.transport.connection import RequestTimeoutError
 
 PUSH_TIMEOUT_MS = 10_000
-"""How long the producer that asked has to take the reply."""
 
 REPLY_TO_CLIENT = "REPLY_TO_CLIENT"
 PUSH_REPLY_TIME = "PUSH_REPLY_TIME"
@@ -31,8 +30,6 @@ _LONG_NAMES = {"a": "producerGroup", "c": "defaultTopic", "k": "unitMode"}
 
 @dataclass(slots=True)
 class _Reply:
-    """A reply on its way."""
-
     peer: Peer
     command: RemotingCommand
     header: SendHeader
@@ -41,14 +38,9 @@ class _Reply:
 
 
 class ReplyProcessor:
-    """Serves SEND_REPLY_MESSAGE and SEND_REPLY_MESSAGE_V2.
+    """Serves SEND_REPLY_MESSAGE and SEND_REPLY_MESSAGE_V2; ``durable`` is None where answers need not wait for the disk.
 
-    The answer says whether the producer took the reply; it is stored either way, unless ``storeReplyMessageEnable`` is off.
-
-    Args:
-        state: What processors share.
-        send: Checks and stores, as for any other message.
-        durable: Holds answers back until their message is on disk; None answers at once.
+    The answer says whether the producer accepted the reply; it is stored either way, unless ``storeReplyMessageEnable`` is off.
     """
 
     def __init__(self, state: BrokerState, send: SendProcessor, durable: DurableAnswers | None) -> None:
@@ -57,7 +49,7 @@ class ReplyProcessor:
         self._durable = durable
 
     def handle(self, peer: Peer, command: RemotingCommand) -> None:
-        """Take one reply; the answer comes when the producer has it."""
+        """Push one reply; the answer is sent when the producer has it."""
         header = parse_send_header(command)
         now_ms = self._state.clock()
         header.properties = _with(header.properties, PUSH_REPLY_TIME, str(now_ms))
@@ -108,7 +100,7 @@ class ReplyProcessor:
             self._finish(reply, None)
 
     def _finish(self, reply: _Reply, fault: str | None) -> None:
-        """Store the reply, then answer: an error if the producer did not take it."""
+        """Store the reply, then answer: an error if the producer did not accept it."""
         fields = {"msgId": "0", "queueId": str(reply.target.told_queue_id), "queueOffset": "0"} | self._send.extra_fields()
         code = ResponseCode.SUCCESS if fault is None else ResponseCode.SYSTEM_ERROR
         answer = reply.command.reply(code, fault, fields)

@@ -1,4 +1,4 @@
-"""Moving consumer groups: offset resets, copies, corrections.
+"""Offsets of whole groups: resets, copies, corrections.
 
 Source: docs/spec/remoting.md §2.5.7, docs/spec/broker.md §12.3, §12.4.
 """
@@ -19,7 +19,6 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonValue, MessageQueue, emit, parse_object
 
 STATUS_TIMEOUT_MS = 5_000
-"""How long a consumer has to say where it stands."""
 
 _TO_THE_END = -1
 _UNREACHABLE = (1 << 63) - 1
@@ -36,11 +35,11 @@ class ResetProcessor:
     # ---- reset ----
 
     def reset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Have the members of a group go to a time, or to the end.
+        """Have the members of a group move to a time, or to the end.
 
-        The broker changes nothing itself: each member drops its queues, takes the offsets and commits them. For a group that is
-        offline the answer is CONSUMER_NOT_ONLINE, upon which tools commit the offsets themselves; only a request for one queue
-        and one offset, which tools of 5.x make and do not repeat, is then done here.
+        The broker changes nothing itself: each member drops its queues, takes the offsets and commits them. For an offline
+        group the answer is CONSUMER_NOT_ONLINE, upon which tools commit the offsets themselves; only a request for one queue
+        and one offset, which tools of 5.x send and do not repeat, is then carried out here.
         """
         fields = command.ext_fields
         topic, group = self._topic(command), text_field(fields, "group")
@@ -85,7 +84,7 @@ class ResetProcessor:
         table = {}
         for queue_id, offset in current.items():
             target = given if given >= 0 else self._at(topic.name, queue_id, _time(command))
-            # A queue without an offset was never consumed: nothing there can be kept.
+            # A queue without an offset was never consumed, so there is nothing to keep.
             keeps = not force and 0 <= offset <= target
             table[MessageQueue(topic.name, state.config.broker_name, queue_id)] = offset if keeps else target
         return table
@@ -103,10 +102,10 @@ class ResetProcessor:
             raise RequestRefusedError(f"[reset-offset] reset offset failed, no topic in this broker. topic={name}", code=1)
         return topic
 
-    # ---- where members stand ----
+    # ---- offsets of members ----
 
     def status(self, peer: Peer, command: RemotingCommand) -> None:
-        """Ask the members of a group, or one, for their offsets; those that do not answer in time are left out."""
+        """Ask the members of a group, or one, for their offsets; the answer leaves out those that do not answer in time."""
         fields = command.ext_fields
         topic, group, wanted = text_field(fields, "topic"), text_field(fields, "group"), fields.get("clientAddr")
         members = self._state.consumers.group(group)
@@ -132,8 +131,7 @@ class ResetProcessor:
     def clone(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Copy a group's offsets to another group: of one topic, or of all.
 
-        A topic that is no longer there is left out; likewise, unless ``offline`` is set, one that the source group is online
-        without subscribing.
+        It skips a deleted topic and, unless ``offline`` is set, one that the online source group does not subscribe.
         """
         fields, state = command.ext_fields, self._state
         source, target = text_field(fields, "srcGroup"), text_field(fields, "destGroup")
@@ -173,7 +171,7 @@ class ResetProcessor:
 
 
 class _Collected:
-    """Answers of a group's members, sent on when the last one came or its time was over."""
+    """Answers of a group's members, sent on after the last one or its time-out."""
 
     def __init__(self, peer: Peer, command: RemotingCommand, expected: int) -> None:
         self._peer = peer
@@ -186,7 +184,7 @@ class _Collected:
             try:
                 self._tables[client_id] = parse_object(answer.body).get("messageQueueTable", {})
             except OrbitError:
-                # A client that answers nonsense counts as one that does not answer.
+                # An unreadable answer counts as none.
                 self._tables.pop(client_id, None)
         self._waiting -= 1
         if not self._waiting and not self._command.is_oneway:

@@ -1,4 +1,4 @@
-"""Copies of a message for a consumer group that did not consume it: what retries and dead letters have in common.
+"""Copies of a message for a consumer group that did not consume it: the common part of retries and dead letters.
 
 A dead letter can always have the properties of its original, so no message is too long for one.
 
@@ -18,15 +18,7 @@ from broker_core.protocol.names import DLQ_PREFIX
 
 
 def retried_copy(message: StoredMessage, topic: str, queue_id: int, properties: bytes, host: HostAddress) -> MessageToStore:
-    """The message as one that was consumed in vain once more.
-
-    Args:
-        message: The original.
-        topic: Where the copy goes.
-        queue_id: Its queue there.
-        properties: Of the copy, encoded.
-        host: Store host of the copy.
-    """
+    """The message after one more failed consumption; ``properties`` are those of the copy, ``host`` is its store host."""
     return MessageToStore(
         topic=topic,
         queue_id=queue_id,
@@ -55,12 +47,7 @@ def put_dead_letter(
 ) -> PutResult:
     """Store a message in the dead letter topic of a group, which is created if need be.
 
-    Args:
-        state: What processors share.
-        message: The original.
-        group: Consumer group.
-        properties: Of the copy; where they are too long, it has those of the original.
-        host: Store host of the copy.
+    Where ``properties`` are too long, the copy has those of the original.
     """
     topic = DLQ_PREFIX + group
     if not is_topic_name(topic):

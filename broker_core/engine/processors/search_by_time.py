@@ -1,7 +1,7 @@
-"""Where a queue stood at a time: the search behind SEARCH_OFFSET_BY_TIMESTAMP and resets.
+"""The offset of a queue at a time: the search for SEARCH_OFFSET_BY_TIMESTAMP and resets.
 
-A request that names a boundary gets 5.x's exact bounds. One that names none comes from a 4.x tool and gets what that expects:
-the message whose store time is nearest.
+A request that names a boundary gets 5.x's exact bounds. A request without one is a 4.x tool's and gets the message whose store
+time is nearest, as the tool expects.
 
 Source: docs/spec/remoting.md §2.2.5.
 """
@@ -12,15 +12,11 @@ from broker_core.engine.store.message_store import MessageStore
 
 
 def offset_by_time(store: MessageStore, topic: str, queue_id: int, timestamp_ms: int, boundary: str | None) -> int:
-    """Queue offset for a time; 0 for an empty or unknown queue.
+    """Queue offset for a store time; 0 for an empty or unknown queue.
 
-    Args:
-        store: Where to look.
-        topic: Name as stored.
-        queue_id: Number.
-        timestamp_ms: Store time.
-        boundary: ``LOWER`` gives the first message at or after the time (the max offset past the end), ``UPPER`` the last at or
-            before it, in any case; None or empty gives the nearest: the last message past the end, the earlier one on a tie.
+    ``boundary`` is, in any case, ``LOWER`` for the first message at or after the time (the max offset past the end), or
+    ``UPPER`` for the last at or before it; None or empty for the nearest: the last message past the end, the earlier one on a
+    tie.
     """
     if boundary:
         return max(store.offset_by_time(topic, queue_id, timestamp_ms, upper=boundary.lower() == "upper"), 0)

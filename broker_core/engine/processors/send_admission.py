@@ -1,6 +1,6 @@
-"""Admission of sends: checks, topic creation, and where a message is stored (Source: docs/spec/broker.md §2.3, §2.8, §2.9).
+"""Admission of sends: checks, topic creation, and the place of a message (Source: docs/spec/broker.md §2.3, §2.8, §2.9).
 
-Delayed and half messages are stored elsewhere first; `broker_core.engine.processors.put_rewrites` says where.
+Delayed and half messages are stored elsewhere first (`broker_core.engine.processors.put_rewrites`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _new_tuple = tuple.__new__
 
 
 class SendTarget(NamedTuple):
-    """Where a message goes after all checks, and with which properties.
+    """The place of a message after all checks, and its properties.
 
     Attributes:
         topic, queue_id: Where it is stored, which is an internal queue for a delayed or a half message.
         properties, sys_flag: As they are stored.
         wait: Whether the producer waits for the disk.
-        told_queue_id: The queue that the producer is told: the one it asked for.
+        told_queue_id: The queue in the answer to the producer: the requested one.
     """
 
     topic: str
@@ -52,13 +52,8 @@ class SendTarget(NamedTuple):
 class SendAdmission:
     """Checks sends, in the order that decides which code a client sees.
 
-    Args:
-        state: What processors share.
-        rewrites: Where delayed and half messages are stored.
-        choose: Picks a number below its argument, for requests that leave the queue to the broker.
-
-    Attributes:
-        reserved: Properties that only the broker writes.
+    ``choose`` picks a number below its argument, for requests that leave the queue to the broker. ``reserved`` are properties
+    that only the broker writes.
     """
 
     def __init__(self, state: BrokerState, rewrites: PutRewrites, *, choose: Callable[[int], int] = random.randrange) -> None:
@@ -76,11 +71,7 @@ class SendAdmission:
         self._is_writable = bool(config.permission & PERM_WRITE)
 
     def admit(self, header: SendHeader) -> SendTarget:
-        """Check a send and say where it goes.
-
-        Raises:
-            RequestRefusedError: It may not be stored; with the code and remark for the client.
-        """
+        """Check a send; returns the place of its message. Raises `RequestRefusedError` with code and remark."""
         topic = self._topics.get(header.topic)
         if topic is None or header.topic in names.NOT_SENDABLE_TOPICS or not self._is_writable:
             topic = self._checked_topic(header, topic)
@@ -92,13 +83,13 @@ class SendAdmission:
         text = header.properties
         name = header.topic
         if name.startswith(names.RETRY_PREFIX) and self._is_dead(header):
-            # A message that failed for good is stored at once: a delay left in it by the client would hold it back once more.
+            # A message that failed for good is stored at once: a delay that the client left in it would hold it back once more.
             name, queue_id = self._dead_letter_queue(name.removeprefix(names.RETRY_PREFIX))
             text = without_property(text, props.DELAY)
         properties = self._stored_properties(text)
         sys_flag = header.sys_flag & ~_OWN_BITS
         wait = _NO_WAIT not in text
-        # Properties without any of these need no look at their names: the message is stored as it is.
+        # Properties without any of these are not decoded: the message is stored as it is.
         if sys_flag & TRANSACTION_MASK or "DELAY" in text or "TRAN_MSG" in text or "TIMER_DELIVER" in text or "KTX" in text:
             return self._rewritten(header, SendTarget(name, queue_id, properties, sys_flag, wait, queue_id))
         return _new_tuple(SendTarget, (name, queue_id, properties, sys_flag, wait, queue_id))
@@ -178,11 +169,9 @@ def without_property(text: str, name: str) -> str:
 
 
 def check_batch(body: bytes | bytearray | memoryview, reserved: tuple[str, ...]) -> None:
-    """Refuse members that a batch may not have; looks into them only when a forbidden name occurs at all.
+    """Refuse members that a batch may not have; decodes them only when a forbidden name occurs at all.
 
-    Raises:
-        RequestRefusedError: A member asks for what batches may not.
-        CodecError: It is no batch.
+    Raises `RequestRefusedError` for a forbidden property of a member, `CodecError` where the body is no batch.
     """
     data = bytes(body)
     forbidden = (props.DELAY, props.TRANSACTION_PREPARED, *TIMER_PROPERTIES, *reserved)

@@ -1,4 +1,4 @@
-"""Messages that a consumer gives back: CONSUMER_SEND_MSG_BACK (Source: docs/spec/broker.md §8.1, docs/spec/remoting.md §2.2.2).
+"""Messages that a consumer returns: CONSUMER_SEND_MSG_BACK (Source: docs/spec/broker.md §8.1, docs/spec/remoting.md §2.2.2).
 
 retries left    a full copy to %RETRY%group, by way of a delay level
 none left       a full copy to %DLQ%group, at once
@@ -37,26 +37,20 @@ UNIT_SUBSCRIPTION = 2
 
 @dataclass(frozen=True, slots=True)
 class _SendBack:
-    """What the consumer says."""
-
     group: str
     offset: int
     delay_level: int
     reconsume_times_max: int
 
     def is_last(self, message: StoredMessage) -> bool:
-        """Whether the message has no retry left, or is wanted dead."""
+        """Whether the message has no retry left, or the consumer declares it dead."""
         return self.delay_level < 0 or message.reconsume_times >= self.reconsume_times_max
 
 
 class SendBackProcessor:
-    """Serves CONSUMER_SEND_MSG_BACK.
+    """Serves CONSUMER_SEND_MSG_BACK; ``durable`` is None where answers need not wait for the disk (ASYNC_FLUSH).
 
-    Args:
-        state: What processors share.
-        durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
-        rewrites: Sends retries to the queues of their delay levels.
-        choose: Picks a number below its argument: the retry queue.
+    ``choose`` picks a number below its argument: the retry queue.
     """
 
     def __init__(
@@ -73,7 +67,7 @@ class SendBackProcessor:
         self._choose = choose
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Take a message back: have it come again later, or bury it."""
+        """Store a returned message as a retry or as a dead letter."""
         fields = command.ext_fields
         group = text_field(fields, "group")
         config = self._state.groups.find(group)
@@ -138,7 +132,7 @@ class SendBackProcessor:
             return PutResult(PutStatus.MESSAGE_ILLEGAL)
         level = request.delay_level or FIRST_RETRY_LEVEL + message.reconsume_times
         properties = _properties(message) | {props.DELAY: str(level)}
-        # A topic may have been changed to have no write queues; its first read queue is consumed all the same.
+        # A topic may have been changed to have no write queues; its first read queue is consumed nevertheless.
         queue_id = self._choose(max(topic.write_queues, 1))
         draft = self._rewrites.schedule(PutDraft(topic=topic.name, queue_id=queue_id, properties=properties))
         encoded = props.encode_fitting(draft.properties)
@@ -157,7 +151,7 @@ class SendBackProcessor:
 
 
 def _properties(message: StoredMessage) -> dict[str, str]:
-    """Properties of the copy: where and as what the message was first is kept over all its retries."""
+    """Properties of the copy, which keep the first topic and id of the message over all its retries."""
     properties = dict(message.properties)
     properties.setdefault(props.RETRY_TOPIC, message.topic)
     properties.setdefault(props.ORIGIN_MESSAGE_ID, offset_message_id(message.store_host, message.physical_offset))

@@ -1,8 +1,8 @@
-"""Flow control of sends: what waited too long is refused, so that producers turn elsewhere.
+"""Flow control of sends: a send that waited too long is refused, so that its producer tries another broker.
 
-Requests do not queue in this broker: what a turn of the loop finds in the sockets is served one after the other. So a send has
-waited for as long as the work before it in its turn took. Work is measured in processor time of the loop's thread: a pause of
-the whole machine is nobody's fault and refuses nothing. A put that itself hangs shows between two sends, in wall time.
+Requests do not queue in this broker: each turn of the loop serves the pending ones of the sockets in order. So a send has
+waited for as long as the work before it in its turn took. Work is measured in processor time of the loop's thread, so that a
+pause of the whole machine refuses nothing. A put that itself hangs shows between two sends, in wall time.
 
 Source: docs/spec/broker.md §15.4, §15.5.
 """
@@ -25,10 +25,8 @@ Defer = Callable[[Callable[[], None]], object]
 class SendFlow:
     """Decides before each send whether it is still served.
 
-    Args:
-        state: What processors share.
-        defer: How to learn of the end of a turn; None for no flow control, e.g. without a loop.
-        worked: Processor time of the loop's thread, in seconds.
+    ``defer`` reports the end of a turn; None for no flow control, e.g. without a loop. ``worked`` returns the processor time of
+    the loop's thread in seconds.
     """
 
     def __init__(self, state: BrokerState, defer: Defer | None, *, worked: Callable[[], float] = time.thread_time) -> None:
@@ -50,14 +48,7 @@ class SendFlow:
         self._accept_from_ms = config.accept_sends_from_ms
 
     def check(self, now_s: float) -> None:
-        """Let a send through, or not.
-
-        Args:
-            now_s: Monotonic time.
-
-        Raises:
-            RequestRefusedError: It has waited too long, or the broker does not take sends yet.
-        """
+        """Let a send through, at a monotonic time in seconds; raises `RequestRefusedError` where it is late or too early."""
         if self._accept_from_ms:
             self._check_accepting()
         if not self._is_on:
@@ -68,7 +59,7 @@ class SendFlow:
         self._sends += 1
         self._stalled = self._stalled or now_s - self._last_s >= self._stall_s
         self._last_s = now_s
-        # The clock of the thread costs a system call: it is asked for every sixteenth send of a turn.
+        # The clock of the thread costs a system call, so every sixteenth send of a turn reads it.
         if self._stalled or not self._sends & 15:
             self._check_wait()
 

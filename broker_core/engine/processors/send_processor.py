@@ -1,6 +1,6 @@
 """Sends: the put, its counters, the answer (Source: docs/spec/broker.md §2.3, §2.8, §2.9, docs/spec/remoting.md §2.2.1).
 
-`broker_core.engine.processors.send_admission` checks a send first and says where it is stored.
+`broker_core.engine.processors.send_admission` checks a send first and returns its place.
 """
 
 from __future__ import annotations
@@ -45,18 +45,9 @@ _TOO_LARGE = PutResult(PutStatus.MESSAGE_ILLEGAL)
 
 
 class SendProcessor:
-    """Serves SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE.
+    """Serves SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE; ``durable`` is None with ASYNC_FLUSH.
 
-    Args:
-        state: What processors share.
-        durable: Holds answers back until their message is on disk; None answers at once (ASYNC_FLUSH).
-        rewrites: Where delayed and half messages are stored.
-        choose: Picks a number below its argument, for requests that leave the queue to the broker.
-        defer: For flow control; see `SendFlow`.
-
-    Attributes:
-        admission: Checks sends.
-        store_host: Address of the broker, as records hold it.
+    ``choose`` picks a number below its argument, for requests that leave the queue to the broker; ``defer`` is for `SendFlow`.
     """
 
     def __init__(
@@ -82,7 +73,7 @@ class SendProcessor:
         self._traced_properties = f"{props.MESSAGE_REGION}\x01{self._region}\x02{props.TRACE_ON}\x01true"
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Serve one send; None when the answer comes once the message is on disk."""
+        """Serve one send; None when the answer is sent once the message is on disk."""
         started = perf_counter()
         try:
             self._flow.check(started)
@@ -102,7 +93,7 @@ class SendProcessor:
         return None
 
     def handle_plain(self, peer: FramePeer, send: PlainSend) -> RemotingCommand | None:
-        """Serve a send that a codec read: `handle` without fields. None when the answer is, or will be, sent as a frame."""
+        """Serve a send of a codec: `handle` without fields. None when the answer is, or will be, sent as a frame."""
         started = perf_counter()
         header = send.header
         try:
@@ -133,10 +124,10 @@ class SendProcessor:
         self._counters.put_took(now - started, now)
 
     def _as_stored_by_5x(self, header: SendHeader) -> SendHeader:
-        """Keep region and trace switch with a 5.x client's message: consumers of 5.x trace only those that have a region.
+        """Keep region and trace switch with a 5.x client's message, because consumers of 5.x trace only messages with a region.
 
-        A broker of 5.3.3 writes both into whatever any client sends, in place of what the client wrote there; one of 4.9.4 adds
-        neither and keeps the client's. Each client finds here what brokers of its own line store.
+        A broker of 5.3.3 writes both into the message of any client, in place of the client's own; one of 4.9.4 adds neither
+        and keeps the client's. Each client finds here what brokers of its own line store.
         """
         text = header.properties
         for name in (props.MESSAGE_REGION, props.TRACE_ON):
@@ -153,7 +144,7 @@ class SendProcessor:
         self._flow.reconfigure(config)
 
     def forget(self, peer: Peer) -> None:
-        """Drop what is kept of a connection that ended."""
+        """Forget a closed connection."""
         self._born_hosts.pop(peer, None)
 
     def _answer(self, peer: Peer, command: RemotingCommand, answer: RemotingCommand, started: float, durable: bool) -> None:
@@ -184,12 +175,7 @@ class SendProcessor:
     def put(
         self, header: SendHeader, target: SendTarget, body: bytes | bytearray | memoryview, born_host: HostAddress
     ) -> PutResult:
-        """Put an admitted message, and count it.
-
-        Raises:
-            RequestRefusedError: The store does not take it; or as `store`.
-            CodecError: As `store`.
-        """
+        """Put an admitted message, and count it. Raises `RequestRefusedError` where the store refuses it; else as `store`."""
         result = self.store(header, target, body, born_host)
         if result.status is not _PUT_OK:
             raise RequestRefusedError(self.put_remark(result), code=_CODES[result.status])
@@ -209,7 +195,7 @@ class SendProcessor:
         """Put an admitted message.
 
         Raises:
-            RequestRefusedError: It has no body, or a member of a batch asks for what batches may not.
+            RequestRefusedError: It has no body, or a member of a batch has a forbidden property.
             CodecError: The body is no batch although the header says so.
         """
         if not body:
@@ -272,7 +258,7 @@ class SendProcessor:
         }
 
     def extra_fields(self) -> dict[str, str]:
-        """What every answer to a send carries."""
+        """Header fields of every answer to a send."""
         return {props.MESSAGE_REGION: self._region, props.TRACE_ON: "true"}
 
 

@@ -1,5 +1,3 @@
-"""The broker's settings over the network: reading all, changing some (Source: docs/spec/remoting.md §2.5.2)."""
-
 from __future__ import annotations
 
 import dataclasses
@@ -16,7 +14,6 @@ from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.protocol.properties_text import parse_properties
 
 SETTINGS_BYTES_MAX = 1 << 20
-"""Bound on the text of one change."""
 
 _FIXED = {
     "brokerRole": "ASYNC_MASTER",
@@ -32,11 +29,11 @@ _FIXED = {
     "transferMsgByHeap": "true",
     "useTLS": "false",
 }
-"""What this broker does and cannot be set otherwise, under the keys that tools look for; settings of that key come before."""
+"""Fixed settings of this broker, under the keys that tools look for; settings of that key override them."""
 
 
 class SettingsProcessor:
-    """Serves GET_BROKER_CONFIG and UPDATE_BROKER_CONFIG."""
+    """Serves GET_BROKER_CONFIG and UPDATE_BROKER_CONFIG (Source: docs/spec/remoting.md §2.5.2)."""
 
     def __init__(self, state: BrokerState, settings: LiveSettings) -> None:
         self._state = state

@@ -38,6 +38,6 @@ class LoneMasterProcessor:
         return command.reply(body=emit(body))
 
     def reset_flush_offset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """How far its master had flushed is kept by a slave only: success, and nothing to change."""
+        """Success without any effect, because only a slave keeps how far its master had flushed."""
         long_field(command.ext_fields, "masterFlushOffset")
         return command.reply()

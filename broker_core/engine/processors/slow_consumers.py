@@ -1,8 +1,8 @@
-"""Switches off groups that have fallen too far behind, where that is wanted (Source: docs/spec/broker.md §15.7).
+"""Switches off groups that have fallen too far behind, where that is configured (Source: docs/spec/broker.md §15.7).
 
-A group that reads gigabytes behind the others makes the disk read what is no longer in memory. With
-``disableConsumeIfConsumerReadSlowly`` such a group may no longer consume until somebody allows it again. It does not touch the
-offsets, and nothing happens to a group that is offline.
+A group that reads gigabytes behind the others makes the disk read data that has left the memory. With
+``disableConsumeIfConsumerReadSlowly`` such a group may not consume until an administrator allows it again. Its offsets stay,
+and an offline group is left alone.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ CHECK_SECONDS = 180.0
 
 
 class SlowConsumerGuard:
-    """A service that looks at all groups every three minutes."""
+    """A service that checks all groups every three minutes."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Look for the first time in three minutes."""
+        """Check for the first time in three minutes."""
         self._timer = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._round)
 
     async def stop(self) -> None:
-        """Look no more."""
+        """End the checks."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -62,7 +62,7 @@ class SlowConsumerGuard:
         return stopped
 
     def _behind_bytes(self, group: str) -> int:
-        """How far behind the end of the log the group's oldest waiting message lies; 0 where none waits."""
+        """How far behind the end of the log the group's oldest pending message lies; 0 without one."""
         store = self._state.store
         behind = 0
         for topic in self._state.offsets.topics_of(group):

@@ -1,4 +1,4 @@
-"""Timer messages at the broker: where they are stored, the handle that cancels them, RECALL_MESSAGE.
+"""Timer messages at the broker: their place in the store, the handle that cancels them, RECALL_MESSAGE.
 
 Source: docs/spec/broker.md §3.6, docs/spec/remoting.md §2.6.4; codes of refusals: docs/spec/broker.md §2.9.
 """
@@ -47,17 +47,9 @@ _CODES = {
 
 
 class TimerMessages:
-    """Timer messages of one broker: a service, a rewrite and a request.
+    """Timer messages of one broker: a service, a rewrite and a request, both for ``dispatcher``.
 
-    Args:
-        state: What processors share.
-        dispatcher: Its timer rewrite is replaced, RECALL_MESSAGE is served.
-        files: For the precision file.
-        journal: Of actions from the console.
-        choose: Picks a number below its argument.
-
-    Attributes:
-        service: Delivers.
+    ``journal`` records actions from the console; ``choose`` picks a number below its argument.
     """
 
     def __init__(
@@ -105,7 +97,7 @@ class TimerMessages:
         )
 
     def start(self) -> None:
-        """Begin; with ``timerWheelEnable`` off, what waits is left alone."""
+        """Begin; with ``timerWheelEnable`` off, pending messages are left alone."""
         if not self._limits.is_enabled:
             return
         if WHEEL_TIMER_TOPIC not in self._state.topics:
@@ -117,7 +109,7 @@ class TimerMessages:
         await self.service.stop()
 
     def metrics_json(self) -> dict[str, Any]:
-        """Content of ``timermetrics``: how many messages wait for each topic, less cancels."""
+        """Content of ``timermetrics``: pending messages of each topic, less cancels."""
         work, now_ms = self.service.work, self._state.clock()
         waiting = {} if work is None else work.store.waiting_by_topic
         counts = {topic: waiting.get(java_hash(topic), 0) for topic in self._state.topics.all()}
@@ -127,7 +119,7 @@ class TimerMessages:
         }
 
     def checkpoint(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """GET_TIMER_CHECK_POINT: how far the timer files have come."""
+        """GET_TIMER_CHECK_POINT: the progress of the timer files."""
         work = self.service.work
         if work is None:
             return command.reply(
@@ -136,17 +128,13 @@ class TimerMessages:
         return command.reply(body=work.store.checkpoint.pack())
 
     def metrics(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """GET_TIMER_METRICS: how many messages wait for each topic."""
+        """GET_TIMER_METRICS: pending messages of each topic."""
         return command.reply(body=emit(self.metrics_json()))
 
     # ---- sends ----
 
     def rewrite(self, draft: PutDraft) -> PutDraft:
-        """Where a message with a TIMER property is stored.
-
-        Raises:
-            RequestRefusedError: Its time cannot be kept.
-        """
+        """The place of a message with a TIMER property. Raises `RequestRefusedError` where its time cannot be kept."""
         if draft.topic == WHEEL_TIMER_TOPIC or OUT_MS in draft.properties:
             return draft
         if self.service.fault:
@@ -162,7 +150,7 @@ class TimerMessages:
 
     @property
     def console(self) -> TimerConsole | None:
-        """The timers, to look at and to act on; None until they are open."""
+        """The timers, to read and to act on; None until they are open."""
         work = self.service.work
         if work is None:
             return None
@@ -223,11 +211,7 @@ class TimerMessages:
         return handle
 
     def cancel(self, handle: RecallHandle, *, born_host: HostAddress, producer_group: str) -> PutResult:
-        """Store the message that cancels another.
-
-        Raises:
-            RequestRefusedError: The other is due already, or timers are not served.
-        """
+        """Store the message that cancels another. Raises `RequestRefusedError` where that is due, or timers are not served."""
         now_ms = self._state.clock()
         properties = {
             props.TAGS: RECALL_TAG,
@@ -242,7 +226,7 @@ class TimerMessages:
         return self.put(placed, RECALL_BODY, born_host, now_ms)
 
     def put(self, placed: PutDraft, body: bytes, born_host: HostAddress, born_ms: int) -> PutResult:
-        """Store a message where a rewrite has placed it."""
+        """Store a message at the place of a rewrite."""
         result = self._state.store.put(
             MessageToStore(
                 placed.topic, placed.queue_id, 0, placed.sys_flag, born_ms, born_host, self._state.store_host, 0, 0, body,

@@ -1,5 +1,3 @@
-"""Administration of topics (Source: docs/spec/remoting.md §2.5.1, docs/spec/broker.md §15.8)."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -26,7 +24,10 @@ _PERMISSIONS = range(16)
 
 
 class TopicProcessor:
-    """Serves creation, change, deletion, listing and statistics of topics."""
+    """Serves creation, change, deletion, listing and statistics of topics.
+
+    Source: docs/spec/remoting.md §2.5.1, docs/spec/broker.md §15.8.
+    """
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
@@ -61,17 +62,13 @@ class TopicProcessor:
         return command.reply()
 
     def _given(self, topic: TopicConfig) -> TopicConfig:
-        """A config of a request: its attributes are changes (``+key``, ``-key``) of those that are there."""
+        """A config of a request: its attributes are changes (``+key``, ``-key``) of the present ones."""
         known = self._state.topics.get(topic.name)
         text = ",".join(f"{key}={value}" if value else key for key, value in topic.attributes.items())
         return replace(topic, attributes=_changed({} if known is None else known.attributes, text))
 
     def put(self, topic: TopicConfig) -> None:
-        """Create or change a topic, after the checks that every way to it shares.
-
-        Raises:
-            RequestRefusedError: Its name, its queues or its permission cannot be used.
-        """
+        """Create or change a topic, after the checks that every way to it shares; raises `RequestRefusedError`."""
         self._check(topic)
         self._state.topics.put(topic)
 
@@ -91,7 +88,7 @@ class TopicProcessor:
             _refuse(f"The topic[{name}] is conflict with system topic.")
 
     def delete(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Delete a topic: its config, queues and offsets, and its retry topics of pops. Success also when it is not there."""
+        """Delete a topic: its config, queues and offsets, and its retry topics of pops. A missing topic is a success."""
         name = text_field(command.ext_fields, "topic")
         self._check_name(name)
         for retry in self._pop_retry_topics(name):
@@ -100,7 +97,7 @@ class TopicProcessor:
         return command.reply()
 
     def _pop_retry_topics(self, name: str) -> list[str]:
-        """Topics with messages of this one that groups popped and did not ack; nobody else reads them."""
+        """Topics with messages of this one that groups popped and did not ack; no other topic's pops read them."""
         groups = {*self._state.groups.all(), *self._state.offsets.groups_of(name)}
         names_of = (pop_retry_topic(group, name, flag=flag) for group in groups for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
         return [retry for retry in names_of if retry in self._state.topics and not self._is_group_retry(retry)]

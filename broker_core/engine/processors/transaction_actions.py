@@ -1,5 +1,3 @@
-"""What a person does to transactions from the console. Recorded before it is done; what fails is recorded as well."""
-
 from __future__ import annotations
 
 from broker_core.engine.tables.action_journal import ActionJournal
@@ -10,12 +8,7 @@ from broker_core.protocol.codes import ResponseCode
 
 
 class TransactionActions:
-    """Commit, roll back, check now, resume.
-
-    Args:
-        engine: Carries them out.
-        journal: Where they are recorded.
-    """
+    """Commit, roll back, check now, resume, by a person. Recorded before they are done; failures are recorded as well."""
 
     def __init__(self, engine: TransactionEngine, journal: ActionJournal) -> None:
         self._engine = engine
@@ -25,12 +18,12 @@ class TransactionActions:
         """Commit or roll back an undecided transaction.
 
         Raises:
-            RequestRefusedError: It is not undecided any more, or the store does not take it.
+            RequestRefusedError: It is no longer undecided, or the store refuses it.
             StoreError: The journal cannot be written; nothing was done.
         """
         action = "transaction.commit" if commit else "transaction.rollback"
         await self._record(action, self._undecided(origin))
-        # The journal was waited for: meanwhile its producer may have decided it.
+        # While the journal was written, its producer may have decided it.
         result = self._engine.decide(self._undecided(origin), Decision.COMMIT if commit else Decision.ROLLBACK)
         await self._told(action, f"transaction {origin}", result)
 
@@ -42,18 +35,14 @@ class TransactionActions:
         await self._told("transaction.check", f"transaction {origin}", EndResult(code, refusal))
 
     async def resume(self, physical_offset: int) -> None:
-        """Bring a given-up message back into the half topic. Raises as `end`, also when there is no such message."""
+        """Put a given-up message back into the half topic. Raises as `end`, also when there is no such message."""
         subject = f"message at {physical_offset}"
         self.check_loaded()
         await self._journal.record("transaction.resume", subject, physicalOffset=physical_offset)
         await self._told("transaction.resume", subject, self._engine.resume(physical_offset))
 
     def check_loaded(self) -> None:
-        """Refuse while it is not known yet what is undecided.
-
-        Raises:
-            RequestRefusedError: The broker has just started.
-        """
+        """Raise `RequestRefusedError` while the undecided transactions are not all read, just after the start."""
         if not self._engine.is_loaded:
             left = f"{self._engine.unread:,} records of half and op queue are left"
             remark = f"the broker has just started and reads its undecided transactions, {left}; try again in a moment"

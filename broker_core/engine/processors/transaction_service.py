@@ -63,7 +63,7 @@ BROKER_ID_MASTER = 0
 
 
 def transaction_settings(config: BrokerConfig) -> TransactionSettings:
-    """What the engine needs of the broker's settings."""
+    """The engine's part of the broker's settings."""
     return TransactionSettings(
         timeout_ms=config.transaction_timeout_ms,
         check_times_max=config.transaction_check_max,
@@ -78,16 +78,8 @@ def transaction_settings(config: BrokerConfig) -> TransactionSettings:
 class TransactionService:
     """The transactions of one broker. Belongs to the loop's thread.
 
-    Args:
-        state: What processors share.
-        dispatcher: Gets the requests and the rewrite of half messages.
-        journal: Of what a person does.
-        durable: Holds answers back until a decision is on disk; None answers at once (ASYNC_FLUSH).
-
-    Attributes:
-        engine: Decides and checks.
-        actions: What a person does to transactions.
-        next_round_ms: When the next round of checks is, ms since the epoch.
+    ``durable`` is None where answers need not wait for the disk (ASYNC_FLUSH). ``next_round_ms`` is the time of the next round
+    of checks, ms since the epoch.
     """
 
     def __init__(
@@ -124,14 +116,14 @@ class TransactionService:
     # ---- start, stop, time ----
 
     def start(self) -> None:
-        """Take in what the queues hold, and begin with rounds. Where they hold much, requests are served meanwhile."""
+        """Read the half and op queues, and begin the rounds. Where the queues hold much, requests are served meanwhile."""
         loading = self._loading()
         for _slice in islice(loading, SLICES_AT_ONCE):
             pass
         self._task = asyncio.create_task(self._run(loading), name="transactions")
 
     async def stop(self) -> None:
-        """End the rounds; decisions that are collected are written, and progress is told."""
+        """End the rounds; collected decisions are written, and progress is stored."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -144,7 +136,7 @@ class TransactionService:
             await asyncio.to_thread(self._state.store.flush)
         except StoreError as error:
             logger.warning("the progress of transactions stays where it was: %s", error)
-        # What was noted before comes first: only then is this moment's progress noted.
+        # Earlier progress is stored first: only then is the present one noted.
         self._tell_progress()
         self._stage_progress()
         self._tell_progress()
@@ -158,14 +150,14 @@ class TransactionService:
         return self.engine.loading(*(offsets.get(CHECK_GROUP, topic, TRANSACTION_QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC)))
 
     async def _load(self, loading: Iterator[None]) -> None:
-        """Take in the rest, then what producers have decided meanwhile."""
+        """Read the rest, then carry out the decisions that arrived meanwhile."""
         while not self.engine.is_loaded:
             try:
                 with _unlooked_at():
                     for _slice in loading:
                         await asyncio.sleep(0)
             except Exception:
-                # The root of a background task: without what is undecided nothing could be decided or checked.
+                # The root of a background task: without the undecided transactions nothing could be decided or checked.
                 logger.exception("the undecided transactions were not read; it is tried again in %d ms", TICK_MS)
                 await asyncio.sleep(TICK_MS / 1000)
                 loading = self._loading()
@@ -203,7 +195,7 @@ class TransactionService:
                 logger.exception("a round of transaction checks failed; the next one comes as usual")
 
     async def check_round(self) -> None:
-        """Check what is due, in slices between which requests are served."""
+        """Check the due transactions, in slices between which requests are served."""
         self._state.topics.ensure(HALF_TOPIC, queues=1)
         for _slice in self.engine.check_round():
             await asyncio.sleep(0)
@@ -241,7 +233,7 @@ class TransactionService:
         return replace(to_internal_queue(draft, HALF_TOPIC, TRANSACTION_QUEUE_ID), sys_flag=draft.sys_flag & ~TRANSACTION_MASK)
 
     def _put_real(self, message: MessageToStore) -> PutResult:
-        """Store a committed message; one with a delay begins to wait now."""
+        """Store a committed message; one with a delay is scheduled now."""
         if b"DELAY\x01" in message.properties or b"TIMER_DEL" in message.properties:
             properties = props.decode_properties(message.properties)
             draft = PutDraft(topic=message.topic, queue_id=message.queue_id, properties=properties, sys_flag=message.sys_flag)
@@ -254,7 +246,7 @@ class TransactionService:
     # ---- requests ----
 
     def end_transaction(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """END_TRANSACTION; nothing is answered to a producer that does not know."""
+        """END_TRANSACTION; an unknown decision is not answered."""
         if self._state.config.broker_id != BROKER_ID_MASTER:
             return command.reply(ResponseCode.SLAVE_NOT_AVAILABLE, "this broker is a slave; transactions end at the master")
         fields = command.ext_fields
@@ -311,9 +303,9 @@ class TransactionService:
 
 @contextmanager
 def _unlooked_at() -> Iterator[None]:
-    """Keep what is made now out of garbage collection: many objects that stay, and none of them in a cycle.
+    """Keep new objects out of garbage collection: many that stay, and none of them in a cycle.
 
-    A collection that looks at 100,000 undecided messages stops the loop for 50 ms.
+    A collection that visits 100,000 undecided messages stops the loop for 50 ms.
     """
     was_enabled = gc.isenabled()
     gc.disable()

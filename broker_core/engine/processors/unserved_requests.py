@@ -1,4 +1,4 @@
-"""Requests that RocketMQ knows and this broker does not serve, each with the reason: what a tool prints instead of a number.
+"""Requests that RocketMQ knows and this broker does not serve, each with the reason that a tool prints.
 
 The code of the answer stays REQUEST_CODE_NOT_SUPPORTED, by which clients find out what a broker can do.
 """
@@ -29,6 +29,6 @@ REASONS: dict[int, str] = {code: reason for reason, codes in _FAMILIES for code 
 
 
 def remark_of_unserved(code: int) -> str:
-    """What is said of a request that is not served."""
+    """Remark of the answer to a request that is not served."""
     reason = REASONS.get(code)
     return f" request type {code} not supported" + (f": {reason}" if reason else "")

@@ -1,10 +1,10 @@
-"""Answers to administration that wait until what was changed is on the disk.
+"""Answers to administration that wait until the change is on the disk.
 
-A request that changes a table of the broker or of its name server is carried out in memory at once. Its success is told when
-the table's file holds it, so that a crash loses nothing that somebody was told; a change that the disk does not take is
-answered with why. What messages and consumers change by themselves (topics of first messages, retry topics, groups of first
-pulls, offsets that members of a group commit) is answered without waiting, as by any RocketMQ broker; topics come back from
-their queues after a crash.
+A request that changes a table of the broker or of its name server is carried out in memory at once. It is answered when the
+table's file holds the change, so that a crash loses no acknowledged change; the answer to a change that the disk refuses has
+the reason. Changes by messages and consumers (topics of first messages, retry topics, groups of first pulls, offsets that
+members of a group commit) are answered without waiting, as by any RocketMQ broker; after a crash topics are restored from their
+queues.
 
 Accounts are no table of these: their file is written before they count (`broker_core.engine.acl.account_file`).
 """
@@ -52,18 +52,17 @@ FILES_OF = {
 """Request code → files of the tables that it changes."""
 
 HELD_UP_BYTES = 96 * 1024
-"""Of one connection: when so much waits, some 250 plain answers, nothing more is read from it until less does."""
+"""Of one connection: above this, some 250 plain answers, nothing more is read from it until less is pending."""
 
 HELD_BYTES_MAX = 256 * 1024
-"""Of one connection: what comes of requests that were read before stays below this, as long as it is plain. Beyond it
-changes are answered with an error."""
+"""Of one connection: plain requests that were read before stay below this. Beyond it changes are answered with an error."""
 
 _ANSWER_BYTES = 384
-"""What an answer without a body takes in memory, more or less."""
+"""Estimated memory of an answer without a body."""
 
 
 class Waiting(Protocol):
-    """Who waits for an answer: a connection, or the console."""
+    """Waits for an answer: a connection, or the console."""
 
     def send(self, command: RemotingCommand) -> bool: ...
 
@@ -77,9 +76,7 @@ class Waiting(Protocol):
 class WrittenAnswers:
     """Holds answers back. Belongs to the loop's thread.
 
-    Args:
-        files: Writes the tables.
-        mark_offsets: Marks the file of consumer offsets if one has changed: they are too many for a mark with each.
+    ``mark_offsets`` marks the file of consumer offsets if one has changed, because they are too many for a mark with each.
     """
 
     def __init__(self, files: ConfigFiles, *, mark_offsets: Callable[[], None]) -> None:
@@ -95,7 +92,7 @@ class WrittenAnswers:
         if OFFSETS_FILE in files:
             self._mark_offsets()
         size = _ANSWER_BYTES + len(response.body)
-        # One alone may be larger: where 4,096 queues were reset to is told, too.
+        # One alone may be larger: the answer to a reset lists 4,096 queues.
         if self._held_bytes[peer] and self._held_bytes[peer] + size > HELD_BYTES_MAX:
             remark = (
                 "the change is made, and not told to be on the disk: more than enough of this connection wait for that, "
@@ -110,15 +107,11 @@ class WrittenAnswers:
         return None
 
     def held_bytes(self, peer: Hashable) -> int:
-        """What answers of a connection that wait take in memory."""
+        """Memory of the pending answers of a connection."""
         return self._held_bytes[peer]
 
     async def wait(self, *files: str) -> None:
-        """Wait as an answer does, for who changes a table without a request.
-
-        Raises:
-            RequestRefusedError: The disk does not take the change.
-        """
+        """Wait as an answer does, for a change without a request. Raises `RequestRefusedError` where the disk refuses it."""
         try:
             await self._files.wait_written(files)
         except StoreError as error:

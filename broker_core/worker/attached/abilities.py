@@ -1,6 +1,6 @@
-"""What the brokers of a cluster cannot do, and why: from their versions, their settings and their topics. Pure.
+"""What the brokers of a cluster cannot do, and why: from their versions, settings and topics. Pure.
 
-Unknown is not "cannot": a broker that tells no version or no settings is thought able, and refuses by itself.
+A broker that reports no version or no settings counts as able, and refuses by itself.
 
 Source: docs/spec/remoting.md §1.9 (versions), §2.5.8; docs/spec/broker.md §3.6 (timers), §9.2 (SQL92), §16 (access control).
 """
@@ -22,7 +22,7 @@ _BROKERS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class BrokerNature:
-    """What a broker tells of itself that decides what it can do."""
+    """What a broker reports of itself that decides what it can do."""
 
     runtime: Mapping[str, str]
     config: Mapping[str, str]
@@ -31,12 +31,12 @@ class BrokerNature:
 
     @property
     def version(self) -> int | None:
-        """Its version's ordinal; None while it is not known."""
+        """The ordinal of its version; None while it is unknown."""
         return whole_number(self.runtime.get("brokerVersion"))
 
     @property
     def version_text(self) -> str:
-        """Its version as RocketMQ prints it; empty while it is not known."""
+        """Its version as RocketMQ prints it; empty while it is unknown."""
         return "" if self.version is None else version_name(self.version)
 
     def is_off(self, *settings: str) -> bool:
@@ -68,7 +68,7 @@ def broker_cannot(name: str, nature: BrokerNature) -> dict[str, str]:
 
 
 def cluster_cannot(brokers: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """`Ability` → why a cluster cannot: what one of its brokers cannot, it cannot, and which ones is told."""
+    """`Ability` → why a cluster cannot: a reason of any broker counts, and names that broker."""
     reasons: dict[str, list[str]] = {ability.value: [reason] for ability, reason in OUTSIDE.items()}
     for cannot in brokers:
         for ability, reason in cannot.items():

@@ -1,7 +1,7 @@
-"""Administration that the window asks for by its remoting code: to which broker it goes, and how several answers become one.
+"""Administration that the window sends by remoting code: which broker gets it, and how several answers become one.
 
-One that names a queue goes to that queue's broker; what is read is gathered of all brokers that have the topic
-(`broker_core.worker.attached.gathering`); one that acts on a cluster goes to every broker, one after the other.
+A request that names a queue is sent to the broker of that queue. A read is sent to all brokers that have the topic
+(`broker_core.worker.attached.gathering`). A request that acts on a cluster is sent to one broker after the other.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from broker_core.worker.attached.gathering import (
 )
 from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic
+from broker_core.worker.questions.lifecycle import Done
 
 logger = logging.getLogger(__name__)
 
@@ -50,18 +51,9 @@ _OF_NAME_SERVER = frozenset(
 async def ask_brokers(
     link: ClusterLink, query: AskBroker, lost: LostParts, *, topics_on: Callable[[str], list[str]]
 ) -> BrokerAnswer:
-    """Carry one request out.
+    """Carry one request out; ``topics_on`` returns the brokers that have a topic, ``lost`` collects missing parts of a read.
 
-    Args:
-        link: To the cluster.
-        query: What is asked.
-        lost: Collects brokers whose part of what is read is missing.
-        topics_on: Brokers that have a topic.
-
-    Raises:
-        UsageError: The window may not send it, or the broker would do something else than what is asked.
-        RemoteError: It was refused.
-        NetworkError: Nobody answers.
+    Raises `UsageError` where the window may not send it or the broker would do something else; `RemoteError`, `NetworkError`.
     """
     if query.code not in READING | ACTING:
         raise UsageError(f"request {query.code} is not one of administration; the console sends no others")
@@ -84,14 +76,15 @@ async def ask_brokers(
     return await ask_any(link, brokers, command, lost)
 
 
-async def create_topic(link: ClusterLink, topic: CreateTopic) -> None:
+async def create_topic(link: ClusterLink, topic: CreateTopic) -> Done:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
     fields = topic_fields(TopicSettings(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
     await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
+    return Done()
 
 
 def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topics_on: Callable[[str], list[str]]) -> list[str]:
-    """Brokers that a request goes to; a queue among its fields gets the number that its broker knows."""
+    """Brokers that a request is sent to; a queue among its fields gets the number that its broker knows."""
     if query.broker_name:
         link.address_of(query.broker_name)
         return [query.broker_name]
@@ -110,7 +103,7 @@ def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topi
 
 
 def _check_masters(link: ClusterLink, brokers: Iterable[str]) -> None:
-    """Refuse where a slave would be asked: some changes it would take, and lose at its next look at its master."""
+    """Refuse a change where a slave would receive it: a slave takes some, and loses them at its next sync with its master."""
     without = [name for name in brokers if not link.brokers[name].has_master]
     if without:
         raise UsageError(f"broker {', '.join(without)} has no master now; nothing was changed. Try again when it has one")
@@ -124,7 +117,7 @@ def _masters(link: ClusterLink) -> list[str]:
 
 
 async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) -> BrokerAnswer:
-    """Have brokers do something, one after the other; a failure says which of them have done it."""
+    """Send a request to one broker after the other; a failure names the brokers that have carried it out."""
     done: list[str] = []
     answers = []
     for broker in brokers:
@@ -134,7 +127,7 @@ async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) 
             answers.append(await link.ask(broker, request))
         except OrbitError as error:
             if done:
-                # One that does not answer may have done it.
+                # A broker that does not answer may have done it.
                 did = "did not do it" if isinstance(error, RemoteError) else "did not say that it did it"
                 text = f"broker {broker} {did} ({error.message}), but {', '.join(done)} did; do it again"
                 raise type(error)(text, **error.context) from error

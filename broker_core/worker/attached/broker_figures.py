@@ -1,5 +1,3 @@
-"""What one broker of a cluster told last. A value that fills; who asks and who reads are elsewhere."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -14,21 +12,19 @@ from broker_core.worker.attached.delay_levels import BrokerLevels
 
 @dataclass(slots=True)
 class BrokerFigures:
-    """What one broker told last."""
+    """What one broker reported last."""
 
     topics: dict[str, TopicSettings] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     groups_at_first: frozenset[str] = frozenset()
-    """Groups of the first look, with a config or an offset; others came into being later."""
+    """Groups of the first look, with a config or an offset; others were created later."""
     has_told_tables: bool = False
-    """Whether its topics and groups are known, also of an earlier time."""
+    """Whether its topics and groups are known, perhaps from an earlier time."""
     has_told_positions: bool = False
     producers: frozenset[str] | None = None
-    """Client ids of its producers; None: not known."""
+    """Client ids of its producers; None: unknown."""
     offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
-    """Topic → queue → what it holds."""
     positions: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
-    """(group, topic) → queue → offset."""
     members: dict[str, frozenset[str]] = field(default_factory=dict)
     """Group → clients online; a group that was not asked about is missing."""
     subscriptions: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
@@ -36,52 +32,50 @@ class BrokerFigures:
     next_store: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
     """(group, topic, queue) → an offset and the store time of the message there."""
     place: BrokerPlace | None = None
-    """Where it is, as the name server said last."""
+    """As the name server reported it last."""
     runtime: dict[str, str] = field(default_factory=dict)
     reads_of_others: ReadsOfOthers = field(default_factory=ReadsOfOthers)
     console_got: int = 0
-    """Messages that the console itself pulled of it."""
+    """Messages that the console itself pulled from it."""
     config: dict[str, str] = field(default_factory=dict)
     version: str = ""
-    """As RocketMQ prints it; empty before it told."""
+    """As RocketMQ prints it; empty before it is reported."""
     cannot: dict[str, str] = field(default_factory=dict)
-    """`Ability` → why it cannot."""
     levels: BrokerLevels = field(default_factory=BrokerLevels)
     timers: dict[str, int] | None = None
-    """Topic → messages that wait for a time of their own; None: it has no timers, or did not tell."""
+    """Topic → pending timer messages; None: the broker has no timers, or did not report."""
     halves_unread: int = 0
-    """Records of half and op queue that the last look at its transactions has left for the next."""
+    """Records of half and op queue that the last look at its transactions left for the next."""
     undecided: int = 0
     in_check: int = 0
-    """Of the undecided transactions, those that a producer was asked about."""
     undecided_ms: int = -(1 << 62)
     """When these were counted, ms since the epoch."""
     fault: str = ""
     fault_ms: int = 0
-    """Since when there is a fault, in ms since the epoch."""
     is_lost: bool = False
     lost_ms: int = 0
     no_master_ms: int = 0
-    """Since when it has none, in ms since the epoch; 0 while it has one."""
+    """When it lost its master, ms since the epoch; 0 while it has one."""
     unregistered_ms: int = 0
-    """Since when the name server does not know it, in ms since the epoch; 0 while it does."""
+    """Since when the name server does not know it, ms since the epoch; 0 while it does."""
     master_log_end: int = -1
-    """End of the commit log as its master told last; -1: none did."""
+    """End of the commit log as its master reported last; -1: unknown."""
     slave_lags: dict[str, int] = field(default_factory=dict)
-    """Address of a slave → bytes of the commit log that it was behind when it told; one that does not tell is missing.
+    """Address of a slave → bytes of the commit log that it lagged at its last report; a slave without a report is missing.
 
-    Not its end: a master is asked more often, and what it took meanwhile would count as a lag.
+    Not the end of its log: the master is asked more often, and its growth since then would count as a lag.
     """
     is_runtime_former: bool = False
-    """Whether ``runtime`` is of another address than it is read at now."""
+    """Whether ``runtime`` was read at another address than the present one."""
     uncounted_topics: set[str] = field(default_factory=set)
-    """Topics that were not looked at since another address answers for it: a slave that is behind would grow to where its
-    master was, and the same messages would be counted twice."""
+    """Topics not yet read since another address answers: a slave that lags would grow to its master's end, and the same
+    messages would count twice.
+    """
     positions_uncounted: bool = False
-    """The same of its consumer offsets."""
+    """The same for its consumer offsets."""
 
     def move(self, place: BrokerPlace) -> None:
-        """Be found at a place, which may be another than before."""
+        """Take over the place where the name server finds it now."""
         if self.place is not None and self.place.address != place.address:
             self.uncounted_topics = set(self.offsets)
             self.positions_uncounted = self.is_runtime_former = True
@@ -94,13 +88,13 @@ class BrokerFigures:
 
     @property
     def log_end(self) -> int:
-        """End of the commit log that is read now; -1 unknown."""
+        """End of the commit log at the present address; -1 unknown."""
         end = whole_number(self.runtime.get("commitLogMaxOffset"))
         return -1 if end is None or self.is_runtime_former else end
 
     @property
     def slave_lag_bytes(self) -> int:
-        """How far the last of its slaves is behind its master, or was when the master told last; -1 unknown, or no slave."""
+        """How far its last slave lags, or lagged when the master reported last; -1: unknown, or no slave."""
         if self.place is None:
             return -1
         if not self.place.has_master:
@@ -109,7 +103,7 @@ class BrokerFigures:
         return max(lags) if lags and min(lags) >= 0 else -1
 
     def fault_without_master(self, now_ms: int) -> str:
-        """What it means that it has no master now; empty while it has one."""
+        """The consequence of its missing master; empty while it has one."""
         if not self.no_master_ms or self.place is None:
             return ""
         lag = self.slave_lag_bytes
@@ -119,20 +113,20 @@ class BrokerFigures:
 
     @property
     def reason_without_master(self) -> str:
-        """The same without its figures, which change."""
+        """The same without figures, which change."""
         if not self.no_master_ms or self.place is None:
             return ""
         return f"no master: slave {self.place.address} is read, and takes no messages or changes"
 
     @property
     def reason_unregistered(self) -> str:
-        """As `fault_unregistered`, without for how long."""
+        """As `fault_unregistered`, without the duration."""
         return (
             "unknown to the name server: clients do not find it until it registers there again" if self.unregistered_ms else ""
         )
 
     def fault_unregistered(self, now_ms: int) -> str:
-        """What it means that the name server does not know it now; empty while it does."""
+        """The consequence of its missing registration; empty while it is registered."""
         if not self.unregistered_ms:
             return ""
         seconds = max(now_ms - self.unregistered_ms, 0) // 1000

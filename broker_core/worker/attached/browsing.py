@@ -1,4 +1,4 @@
-"""Pages of messages, pulled from brokers. A pull commits nothing, so nobody's offset moves.
+"""Pages of messages, pulled from brokers. A pull commits nothing, so no offset moves.
 
 Source: docs/spec/remoting.md §2.2.3.
 """
@@ -16,6 +16,8 @@ from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import offsets_of
 from broker_core.errors import RecordError
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.attached.lost_brokers import LostParts, together, too_slow
@@ -23,17 +25,10 @@ from broker_core.worker.message_views import BATCH_MESSAGES, MessageHead, head_o
 from broker_core.worker.questions.stored_messages import MessagePage
 
 QUEUES_AT_ONCE = 16
-"""Queues of one broker that are asked about at the same time."""
 
 
 async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, count: int) -> MessagePage:
-    """Messages of one queue from an offset on; fewer, and a notice, where its broker is slow.
-
-    Raises:
-        NetworkError: Its broker does not answer.
-        RemoteError: It refuses.
-        CodecError: Its answer cannot be read.
-    """
+    """Messages of one queue from an offset on; fewer, with a notice, when its broker is slow. Raises as `Puller`."""
     late, heads, page_ms = "", list[MessageHead](), link.settings.page_ms
     offset = low = high = begin = -1
     try:
@@ -53,7 +48,7 @@ async def browse_one(link: ClusterLink, queue: MessageQueue, start_offset: int, 
 
 
 async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue], count: int, lost: LostParts) -> MessagePage:
-    """The newest messages of several queues, newest store time first; what brokers that fail hold is missing, and that is said.
+    """The newest messages of several queues, newest store time first; a notice names the brokers whose part is missing.
 
     Raises:
         NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
@@ -64,7 +59,7 @@ async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue
     await lost.each(brokers, newest.begin, within_ms=page_ms)
     heads: list[MessageHead] = []
     left_ms = dict.fromkeys(brokers, page_ms / max(len(brokers), 1))
-    """What may still be waited for each: which message comes next is known when all were asked, so one waits for the other."""
+    """Broker → ms left for it. The next message is known only when all were asked, so one broker waits for the other."""
     now_s = asyncio.get_running_loop().time
     while newest.heap and len(heads) < count:
         tail, head = newest.pop()
@@ -78,30 +73,25 @@ async def browse_newest(link: ClusterLink, topic: str, queues: list[MessageQueue
 
 
 class _Newest:
-    """The newest messages of several queues, merged by store time."""
-
     def __init__(self, link: ClusterLink, queues: list[MessageQueue], count: int) -> None:
         step = max(1, min(BATCH_MESSAGES, count // len(queues) + 1))
         self.tails: dict[str, list[_Tail]] = {}
-        """Broker → its queues."""
         self.heap: list[tuple[int, int, int, MessageHead, _Tail]] = []
         for number, queue in enumerate(queues):
             self.tails.setdefault(queue.broker_name, []).append(_Tail(link, queue, step, number))
 
     async def begin(self, broker: str) -> None:
-        """Read the newest of each queue of a broker."""
         tails = self.tails[broker]
         for start in range(0, len(tails), QUEUES_AT_ONCE):
             await together(self.push(tail, broker) for tail in tails[start : start + QUEUES_AT_ONCE])
 
     async def push(self, tail: _Tail, _broker: str) -> None:
-        """Read the next message of a queue."""
         head = await tail.next()
         if head is not None:
             heapq.heappush(self.heap, (-head.store_ms, -head.queue_offset, tail.number, head, tail))
 
     def pop(self) -> tuple[_Tail, MessageHead]:
-        """The newest of those that were read, and of which queue the next is to be read."""
+        """The newest message read so far, and the queue to read next."""
         _time, _offset, _number, head, tail = heapq.heappop(self.heap)
         return tail, head
 
@@ -111,17 +101,16 @@ class _Tail:
 
     def __init__(self, link: ClusterLink, queue: MessageQueue, step: int, number: int) -> None:
         self.number = number
-        """Its place among the queues; queues of one broker come together."""
+        """Its place among the queues; queues of one broker are adjacent."""
         self._link = link
         self._queue = queue
         self._step = step
         self._part: QueueSlice | None = None
-        """What is not read yet."""
+        """The part not yet read."""
         self._waiting: list[MessageHead] = []
 
     @property
     def broker(self) -> str:
-        """Name of its broker."""
         return self._queue.broker_name
 
     async def next(self) -> MessageHead | None:
@@ -139,7 +128,7 @@ class _Tail:
 async def _read(
     link: ClusterLink, part: QueueSlice, offset: int, count: int
 ) -> AsyncGenerator[tuple[list[MessageHead], int], None]:
-    """Up to ``count`` messages of a slice from an offset on, as they come, each time with where to go on."""
+    """Up to ``count`` messages of a slice from an offset on, as they arrive, each time with the next offset."""
     taken: list[MessageHead] = []
     async for pulled in Puller(link).through(part, offset, at_most=lambda: min(BATCH_MESSAGES, count - len(taken))):
         heads = _heads(link, part.queue, pulled.records())[: count - len(taken)]
@@ -165,13 +154,14 @@ def _heads(link: ClusterLink, queue: MessageQueue, records: Iterable[bytes]) -> 
     return found
 
 
-async def whole_queue(link: ClusterLink, queue: MessageQueue) -> QueueSlice:
-    """All that a queue holds now.
+async def record_of(link: ClusterLink, broker: str, physical_offset: int) -> bytes:
+    """The record at a place of a broker. Raises `RemoteError` where none starts, or `NetworkError`."""
+    command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
+    return bytes((await link.ask(broker, command)).body)
 
-    Raises:
-        UsageError: The cluster has no such broker.
-        NetworkError, RemoteError, CodecError: As `Puller`.
-    """
+
+async def whole_queue(link: ClusterLink, queue: MessageQueue) -> QueueSlice:
+    """The present extent of a queue. Raises `UsageError` for an unknown broker, else as `Puller`."""
     part = link.slice_of(queue)
     held = await offsets_of(Puller(link), part)
     return replace(part, first=held.min_offset, end=held.max_offset)

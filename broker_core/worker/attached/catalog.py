@@ -1,4 +1,4 @@
-"""The set of things to measure in a cluster: topics, queues, groups and positions of all its brokers as one catalog. Pure."""
+"""The catalog of a cluster: topics, queues, groups and positions of all its brokers. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from broker_core.worker.attached.broker_figures import BrokerFigures, used_queue
 from broker_core.worker.questions.figures import Catalog
 
 QueueKey = tuple[str, str, int]
-"""Topic, broker, queue id."""
 _SYSTEM_PREFIXES = (names.SYSTEM_PREFIX, "%SYS%")
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A catalog, and which queue of which broker each of its rows is."""
+    """A catalog, with the broker and queue of each of its rows."""
 
     catalog: Catalog
     queues: list[QueueKey]
     positions: list[tuple[str, QueueKey]]
-    """Group and queue."""
 
 
 def list_cluster(
@@ -37,13 +35,13 @@ def list_cluster(
     routes: Mapping[str, frozenset[str]],
     revision: int,
 ) -> Listing:
-    """Put together what the brokers have.
+    """The catalog of all that the brokers reported.
 
     Args:
-        brokers: Broker name → what it told; every broker that has a number.
+        brokers: Broker name → its figures, for every broker that has a number.
         numbers: Of the brokers.
-        own: Topics that are the brokers' own by their names, those of brokers and clusters.
-        routes: Topic → brokers that may have it, whatever they told; one that is not named may be on any.
+        own: Topics that brokers and clusters own by their names.
+        routes: Topic → brokers that may have it; a topic without an entry may be on any.
         revision: Of the new catalog.
     """
     rows: dict[str, dict[str, TopicSettings]] = defaultdict(dict)
@@ -65,7 +63,7 @@ def list_cluster(
     configured = {group for of in brokers.values() for group in of.groups if not names.is_system_group(group)}
     groups = sorted(configured | {group for group, _row in wanted})
     group_place = {group: row for row, group in enumerate(groups)}
-    # As numbers: there are many, and they are sorted by them.
+    # As numbers, because many are sorted.
     positions = sorted((group_place[group], row) for group, row in wanted)
     topic_place = {topic: row for row, topic in enumerate(topics)}
     catalog = Catalog(
@@ -88,7 +86,6 @@ def list_cluster(
 
 
 def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers) -> dict[str, Any]:
-    """What the catalog tells of the brokers themselves."""
     told = [brokers.get(name, BrokerFigures()) for name in numbers.names]
     places = [of.place for of in told]
     return {
@@ -104,7 +101,7 @@ def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers
 def _parts(
     topics: Iterable[str], brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers, routes: Mapping[str, frozenset[str]]
 ) -> dict[str, Any]:
-    """Of what a part may be on a broker that told nothing of it."""
+    """The rows that a broker without a report may have a part of."""
     told = {name: brokers.get(name, BrokerFigures()) for name in numbers.names}
     untold = [name for name, of in told.items() if not of.has_told_tables]
     anywhere = frozenset(untold)
@@ -118,7 +115,7 @@ def _parts(
 def _queues_of(
     topic: str, rows: Mapping[str, TopicSettings], brokers: Mapping[str, BrokerFigures], is_system: bool
 ) -> list[tuple[str, int]]:
-    """Of the brokers' own topics only queues that were written to, as some have a thousand that are never used."""
+    """Queues of a topic, by broker; of a system topic only those ever written to, as some have a thousand unused ones."""
     found = []
     for broker, row in rows.items():
         held = brokers[broker].offsets.get(topic)

@@ -1,5 +1,3 @@
-"""An attached cluster in the worker's place of an engine: the link, what watches it, and who answers queries."""
-
 from __future__ import annotations
 
 import asyncio
@@ -19,13 +17,7 @@ from broker_core.worker.questions.lifecycle import Ready
 
 @dataclass(frozen=True, slots=True)
 class AttachOptions:
-    """Which cluster to attach to.
-
-    Attributes:
-        name_servers: ``host:port``, several with ``;`` between them.
-        settings: How gently it is watched.
-        security: TLS and credentials.
-    """
+    """The cluster to attach to: ``host:port`` of its name servers, several with ``;`` between them."""
 
     name_servers: str
     settings: WatchSettings = field(default_factory=WatchSettings)
@@ -33,15 +25,7 @@ class AttachOptions:
 
 
 class AttachedCluster:
-    """One attached cluster. On one event loop.
-
-    Args:
-        options: Which one.
-        clock: ms since the epoch.
-
-    Raises:
-        NetworkError: The addresses are none.
-    """
+    """One attached cluster, in the worker's place of an engine. On one event loop. Raises `NetworkError` for a bad address."""
 
     def __init__(self, options: AttachOptions, *, clock: Callable[[], int] = wall_clock_ms) -> None:
         self.options = options
@@ -51,20 +35,14 @@ class AttachedCluster:
         self._is_started = False
 
     async def connect(self) -> None:
-        """Find the brokers once.
-
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            CodecError: What answers is no name server.
-        """
+        """Find the brokers once. Raises `NetworkError`, `RemoteError`, or `CodecError` for an unreadable answer."""
         if not self._is_started:
             await self.link.start()
             self._is_started = True
         await self.link.find_brokers()
 
     async def connect_in_time(self, failed: Callable[[str], None]) -> None:
-        """Find the brokers, however long it takes; ``failed`` is told why it did not work yet."""
+        """Find the brokers, however long it takes; ``failed`` gets the reason of each failed attempt."""
         while True:
             try:
                 await self.connect()
@@ -80,7 +58,7 @@ class AttachedCluster:
         await self.link.close()
 
     def ready(self, *, folder: str, startup_ms: int, notice: str, read_only: bool) -> Ready:
-        """What the window is told when the brokers are known."""
+        """The worker's start report, once the brokers are known."""
         brokers = list(self.link.brokers.values())
         clusters = sorted({broker.cluster for broker in brokers if broker.cluster})
         return Ready(
@@ -97,6 +75,6 @@ class AttachedCluster:
         )
 
     def _started_ms(self) -> int:
-        """When the broker that runs longest started, as far as they told; else now."""
+        """The earliest start of a broker; the present where none reported one."""
         boots = [whole_number(of.runtime.get("bootTimestamp")) for of in self.figures.brokers.values()]
         return min((boot for boot in boots if boot is not None), default=wall_clock_ms())

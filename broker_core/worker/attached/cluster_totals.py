@@ -1,4 +1,4 @@
-"""Totals of a snapshot of a cluster, from what its brokers told. Pure.
+"""Totals of a snapshot of a cluster. Pure.
 
 Source: docs/spec/remoting.md §2.5.3.
 """
@@ -15,7 +15,7 @@ from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSA
 from broker_core.worker.attached.broker_figures import BrokerFigures
 
 UNDECIDED_KEPT_MS = 15_000
-"""How long the count of undecided transactions is told after a look at them."""
+"""How long the count of undecided transactions is reported after a look at them."""
 _SUMS = {"put_messages": "putMessageTimesTotal"}
 _OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
 _UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30,
@@ -26,12 +26,7 @@ _PUTS = re.compile(r"\]:(\d+)")
 
 
 def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
-    """What is known of all brokers together; what one of them does not tell is missing.
-
-    Args:
-        brokers: What each told last.
-        now_ms: ms since the epoch.
-    """
+    """Totals of all brokers together at ``now_ms``; a total that one broker does not report is missing."""
     told = [of.runtime for of in brokers]
     if any(of.is_lost or not of.runtime or of.is_runtime_former for of in brokers) or not told:
         return _half_totals(brokers, now_ms)
@@ -40,7 +35,7 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
     if None not in producers:
         # Each is connected to several brokers.
         totals["producers"] = float(len(frozenset().union(*(found for found in producers if found))))
-    # A slave counts for itself: beside its master's count that would be a fall, and at its master's return a flood.
+    # A slave has its own count: after its master's it would be a fall, and at the master's return a flood.
     has_masters = not any(of.no_master_ms for of in brokers)
     for name, key in _SUMS.items() if has_masters else ():
         numbers = [whole_number(runtime.get(key)) for runtime in told]
@@ -57,9 +52,9 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
 
 
 def _half_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
-    """How far brokers are done with half and op queues, and what a look found undecided a moment ago.
+    """Progress of the brokers in half and op queues, and the undecided transactions that a recent look found.
 
-    Nothing where one is lost, or has not told its topics. 4.x tells nothing of op queues.
+    Empty while a broker is lost or has not reported its topics. 4.x reports nothing of op queues.
     """
     if any(of.is_lost or not of.has_told_tables for of in brokers):
         return {}
@@ -81,11 +76,7 @@ def _half_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, flo
 
 
 def _store_totals(brokers: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """Of the fullest disk its size and use, and the slowest put of a hundred; what a broker does not tell is missing.
-
-    Args:
-        brokers: Runtime figures of each.
-    """
+    """Size and use of the fullest disk, and the slowest 99th percentile of puts, from the runtime figures of each broker."""
     totals: dict[str, float] = {}
     latencies = [_put_latency(runtime) for runtime in brokers]
     if latencies and all(latency is not None for latency in latencies):
@@ -99,9 +90,9 @@ def _store_totals(brokers: Sequence[Mapping[str, str]]) -> dict[str, float]:
 
 
 def _put_latency(runtime: Mapping[str, str]) -> float | None:
-    """The 99th percentile of the last whole minute in ms; NaN where nothing was put in it, None where it is not told.
+    """The 99th percentile of the last whole minute in ms; NaN for a minute without puts, None where it is not reported.
 
-    Brokers tell 0 for a minute without puts, and count the puts of the same minute by how long they took; that is missing
+    Brokers report 0 for a minute without puts, and count the puts of the same minute by duration; the counts are missing
     before the first minute is over (Source: docs/spec/broker.md §11.3).
     """
     latency = _number(runtime.get("putLatency99"))
@@ -121,7 +112,7 @@ def _disk(runtime: Mapping[str, str]) -> tuple[float, float] | None:
 
 
 def _number(text: str | None) -> float | None:
-    """A figure that is 0 or more."""
+    """A figure of at least 0; None for any other text."""
     try:
         number = float(text or "")
     except ValueError:

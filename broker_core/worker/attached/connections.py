@@ -1,7 +1,7 @@
-"""Clients of a cluster, as far as its brokers tell: members of consumer groups, and producers by their groups.
+"""Clients of a cluster that its brokers report: members of consumer groups, and producers by their groups.
 
-Connections without a group, those of name servers, and what goes through a connection are known inside a broker only; -1 in the
-page. Groups are taken from what the sampling found online.
+Only the broker itself knows connections without a group, those of name servers, and the traffic of a connection; they are -1
+in the page. Groups are those that the sampling found online.
 
 Source: docs/spec/remoting.md §2.5.6 (203, 328), §4.
 """
@@ -19,15 +19,15 @@ from broker_core.protocol.admin.connections import GroupMember, read_members, re
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.lost_brokers import LostParts
+from broker_core.worker.attached.lost_brokers import LostParts, body_unless
 from broker_core.worker.connections import CONSUMER, PRODUCER
 from broker_core.worker.questions.administration import ConnectionPage, ListConnections
 from broker_core.worker.questions.question import Handler
 
 GROUPS_MAX = 64
-"""Consumer groups of one broker that are asked for their members."""
+"""Consumer groups of one broker whose members are requested."""
 KEPT_S = 5.0
-"""How long an answer is given again: the page asks every second, and each group is a request."""
+"""How long an answer is reused: the page asks every second, and each group is a request."""
 _SIDE = "broker"
 _UNKNOWN = -1
 PARTLY_KNOWN = (
@@ -37,8 +37,6 @@ PARTLY_KNOWN = (
 
 
 class _Client(NamedTuple):
-    """A client in a group, as one broker sees it."""
-
     broker: str
     address: str
     role: str
@@ -51,14 +49,7 @@ class _Client(NamedTuple):
 
 
 class ClusterConnections:
-    """Asks the brokers who is connected. On one event loop.
-
-    Args:
-        link: To the cluster.
-        figures: Know which groups have members.
-        clock: ms since the epoch.
-        monotonic: s, of any beginning.
-    """
+    """Asks the brokers for their clients; ``figures`` knows which groups have members. On one event loop."""
 
     def __init__(
         self,
@@ -77,15 +68,11 @@ class ClusterConnections:
         self._turn = asyncio.Lock()
 
     def handlers(self) -> list[Handler]:
-        """That of the list of clients."""
-
-        async def read(_query: ListConnections) -> ConnectionPage:
-            return await self.page()
-
-        return [ListConnections.answered_by(read)]
+        """The handler of the list of clients."""
+        return [ListConnections.answered_by(lambda _query: self.page())]
 
     async def page(self) -> ConnectionPage:
-        """All clients that are known, broker by broker; what is missing and why is its notice.
+        """All known clients, broker by broker, with a notice of what is missing and why.
 
         Raises:
             NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
@@ -130,13 +117,8 @@ class ClusterConnections:
 
     async def _consumers(self, broker: str, group: str) -> list[_Client]:
         command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-        try:
-            body = (await self._link.ask(broker, command)).body
-        except RemoteError as error:
-            # All its members left since it was looked at.
-            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                raise
-            return []
+        # All its members may have left since the last look.
+        body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
         topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
         return [_client(broker, CONSUMER, group, member, topics) for member in read_members(body)]
 

@@ -1,9 +1,9 @@
-"""Delay levels of a cluster from outside: what waits in the schedule queues of its brokers. Pure: no network.
+"""Delay levels of a cluster from outside: what is pending in the schedule queues of its brokers. Pure.
 
-    waiting        end of the queue of a level less the offset that its broker tells with GET_ALL_DELAY_OFFSET
+    pending        end of the queue of a level less the offset that its broker reports with GET_ALL_DELAY_OFFSET
     due            store time of the message there and the delay of its level (``messageDelayLevel`` of the broker)
 
-Lateness and messages passed over are known inside a broker only; what was delivered is counted here, from the first look on.
+Only the broker itself knows lateness and skipped messages. Deliveries are counted here, from the first look on.
 
 Source: docs/spec/broker.md §3.2, §3.5, docs/spec/remoting.md §2.5.2.
 """
@@ -23,10 +23,10 @@ _UNKNOWN = -1
 
 @dataclass(slots=True)
 class BrokerLevels:
-    """What one broker told of its levels.
+    """What one broker reported of its levels.
 
     Attributes:
-        table: Delays of its levels; None before it told.
+        table: Delays of its levels; None before it reported.
         offsets: Level → next offset to deliver; a level that delivered nothing yet is missing.
         heads: Level → an offset and the store time of the message there, in ms since the epoch.
         delivered: Level → messages delivered since the first look.
@@ -38,7 +38,7 @@ class BrokerLevels:
     delivered: dict[int, int] = field(default_factory=dict)
 
     def take_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Offsets as told now."""
+        """Take over the offsets reported now."""
         for level, offset in offsets.items():
             if level in self.offsets:
                 self.delivered[level] = self.delivered.get(level, 0) + max(offset - self.offsets[level], 0)
@@ -49,7 +49,7 @@ class BrokerLevels:
         return max(self.offsets.get(level, 0), held.min_offset)
 
     def unread_heads(self, queues: Mapping[int, QueueOffsets]) -> list[tuple[int, int]]:
-        """Level and offset of the next messages whose store time is not known."""
+        """Level and offset of the next messages whose store time is unknown."""
         found = []
         for queue_id, held in sorted(queues.items()):
             level = queue_id + 1
@@ -59,7 +59,7 @@ class BrokerLevels:
         return found
 
     def due_ms(self, level: int, held: QueueOffsets) -> int:
-        """When the next message of a level is due; -1 where none waits or that is not known."""
+        """When the next message of a level is due; -1 where none is pending or the time is unknown."""
         at, store_ms = self.heads.get(level, (_UNKNOWN, _UNKNOWN))
         wanted = self.next_offset(level, held)
         if self.table is None or wanted >= held.max_offset or at != wanted or store_ms < 0:
@@ -70,12 +70,9 @@ class BrokerLevels:
 def level_figures(
     brokers: Iterable[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int, *, all_answer: bool = True
 ) -> list[LevelFigures]:
-    """The levels of all brokers together.
+    """The levels of all brokers together; each broker with its queues of the schedule topic.
 
-    Args:
-        brokers: What each told, and its queues of the schedule topic.
-        now_ms: Milliseconds since the epoch.
-        all_answer: Whether none of them is lost; else nothing is known but the levels: the rest would be taken for all.
+    Without ``all_answer`` only the levels are known: figures of some brokers would be taken for all.
     """
     told = [(levels, queues) for levels, queues in brokers if levels.table is not None]
     count = max((levels.table.count for levels, _queues in told if levels.table is not None), default=0)

@@ -1,4 +1,4 @@
-"""Messages that wait in a delay level of a cluster, pulled from the schedule queues of its brokers."""
+"""Pending messages of a delay level of a cluster, pulled from the schedule queues of its brokers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OFFSET_BITS = 48
 
 
 async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDelayed) -> DelayedMessages:
-    """One page; the brokers come one after the other, each in the order of its queue. Of one that is lost it says so.
+    """One page, broker after broker, each in the order of its queue; a notice names the lost brokers.
 
     Raises:
         UsageError: The page is empty or too large, or no broker has such a level.
@@ -52,28 +52,26 @@ async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDe
 
 
 class _Level:
-    """A page of one level: what the brokers hold of it, and then as much of that as the page has room for."""
+    """A page of one level: first the extent of each broker's queue, then as many messages as the page has room for."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, query: ListDelayed) -> None:
         self._link = link
         self._figures = figures
         self._query = query
         self._spans: dict[str, tuple[int, int]] = {}
-        """Broker → offset that its part begins at, and the end of its queue; brokers that told."""
+        """Broker → offset that its part begins at, and the end of its queue; brokers that answered."""
         self.wanted: dict[str, int] = {}
-        """Broker → how many messages the page has room for."""
+        """Broker → messages that the page has room for."""
         self._pages: dict[str, DelayedPage] = {}
         self._whole: set[str] = set()
         self._reached: list[str] = []
-        """Brokers that the page has room for."""
 
     @property
     def is_read(self) -> bool:
-        """Whether any broker gave anything, or nobody was to."""
+        """Whether any broker returned a part, or none was wanted."""
         return bool(self._pages) or not self.wanted
 
     async def look(self, broker: str) -> None:
-        """Ask where the level begins and ends on a broker."""
         level = self._query.level
         queue = MessageQueue(SCHEDULE_TOPIC, broker, level - 1)
         part = await whole_queue(self._link, queue)
@@ -82,7 +80,6 @@ class _Level:
         self._spans[broker] = max(self._query.start_offset - self._first(broker), next_due), held.max_offset
 
     def share_out(self, brokers: list[str]) -> None:
-        """Give the room of the page to the brokers in their order."""
         left = self._query.count
         for broker in brokers:
             if left <= 0:
@@ -94,7 +91,7 @@ class _Level:
                 left -= self.wanted[broker]
 
     async def read(self, broker: str) -> None:
-        """Read the part of a broker; what came of it before it was late stays."""
+        """Read the part of a broker; what arrived before a timeout stays."""
         (begin, end), wanted = self._spans[broker], self.wanted[broker]
         if not wanted:
             self._pages[broker] = DelayedPage([], min(begin, end), end, 0)
@@ -103,7 +100,7 @@ class _Level:
         self._whole.add(broker)
 
     def page(self, brokers: list[str]) -> DelayedPage:
-        """What was read; the next page goes on behind all that brokers hold whose part did not come."""
+        """What was read; a broker whose part is missing is skipped by the next page."""
         heads: list[DelayedHead] = []
         next_offset = max_offset = unreadable = 0
         last = ""
@@ -120,7 +117,7 @@ class _Level:
             if broker in self._pages and broker not in self._whole:
                 break  # the next page goes on in the midst of it
         if last != brokers[-1]:
-            # There is more behind this broker, also when it has no more.
+            # Later brokers have more, also when this one has none.
             max_offset = (self._link.numbers.number_of(brokers[-1]) + 1) << _OFFSET_BITS
         return DelayedPage(heads, next_offset, max_offset, unreadable)
 
@@ -135,9 +132,9 @@ def _has_level(of: BrokerFigures, level: int) -> bool:
 async def _read(
     link: ClusterLink, figures: ClusterFigures, broker: str, level: int, span: tuple[int, int, int]
 ) -> AsyncGenerator[DelayedPage, None]:
-    """Messages of one broker, as they come; ``span`` is the offset to begin at, the end of the queue, and how many at most.
+    """Messages of one broker, as they arrive; ``span`` is the first offset, the end of the queue, and the largest count.
 
-    Each page has all those before.
+    Each page includes all before it.
     """
     offset, end, count = span
     part = link.slice_of(MessageQueue(SCHEDULE_TOPIC, broker, level - 1), end=end)

@@ -8,30 +8,23 @@ from dataclasses import replace
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import CodecError, RemoteError
-from broker_core.protocol.codes import RequestCode
-from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.worker.attached.browsing import record_of
 from broker_core.worker.attached.lost_brokers import LostParts, together
 from broker_core.worker.field_views import FieldReader, joined
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 
 FIELDS_AT_A_TIME = 16
-"""Messages that are asked for at once of a broker to fill columns."""
 
 
 async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> FieldValues:
-    """Read what comes in time; messages that did not are named in the answer.
-
-    Args:
-        link: To the cluster.
-        query: What is asked.
-        lost: Collects what is missing.
+    """The fields that arrive in time; the answer names the messages whose fields did not. ``lost`` collects the reasons.
 
     Raises:
         FilterError: A field cannot be read.
         UsageError: Too much is asked for.
-        NetworkError: Nothing came; so `RemoteError` and `CodecError`, when a broker answers otherwise.
+        NetworkError: Nothing arrived; so `RemoteError` and `CodecError`, when a broker answers otherwise.
     """
     reader = FieldReader(query)
     numbers: dict[str, list[int]] = defaultdict(list)
@@ -60,9 +53,7 @@ async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> 
 
 async def _message_at(link: ClusterLink, shown_place: int) -> StoredMessage | None:
     """A message by the place that the window knows; None where it has expired or is damaged."""
-    broker, offset = link.numbers.place_of(shown_place)
-    command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(offset)})
     try:
-        return decode_record(bytes((await link.ask(broker, command)).body))
+        return decode_record(await record_of(link, *link.numbers.place_of(shown_place)))
     except (RemoteError, CodecError):
         return None

@@ -1,15 +1,13 @@
-"""What is known of a cluster from outside, broker by broker, put together into catalogs and snapshots. Pure: no network.
+"""What is known of a cluster from outside, broker by broker, as catalogs and snapshots. Pure: no network.
 
-Figures of a broker that does not answer become unknown, those of the others stay. What was counted (messages written and
-got) is counted here, as growth of offsets since the watching began: brokers tell no such counts for a topic or group.
+Figures of a broker that does not answer become unknown, those of the others stay. Messages written and got are counted here,
+as growth of offsets since the watching began, because brokers report no such counts for a topic or group.
 """
 
 from __future__ import annotations
 
-import sys
-from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from broker_core.cluster.numbering import BrokerNumbers
@@ -25,23 +23,19 @@ from broker_core.worker.attached.catalog import QueueKey, list_cluster
 from broker_core.worker.attached.cluster_totals import cluster_totals
 from broker_core.worker.attached.delay_levels import BrokerLevels, level_figures
 from broker_core.worker.attached.timers import timer_figures
+from broker_core.worker.columns import packed
 from broker_core.worker.delay_views import delay_columns
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog, Occurred, Snapshot, Subscriptions
 
 NOTHING_COMES = "no answer: "
-"""How the reason of a part begins that does not answer at all."""
+"""First words of the reason of a part that does not answer at all."""
 _UNKNOWN = -1
 _NOBODY, _OWNER_UNKNOWN = -1, -2
 _OFFLINE, _MEMBERS_UNREAD = -1, -2
 
 
 class ClusterFigures:
-    """Takes what brokers tell and gives it as the embedded broker's worker would. On one event loop.
-
-    Args:
-        numbers: Of the brokers.
-        clock: ms since the epoch.
-    """
+    """Collects reports of brokers and returns them in the form of the embedded broker's worker. On one event loop."""
 
     def __init__(self, numbers: BrokerNumbers, *, clock: Callable[[], int]) -> None:
         self._numbers = numbers
@@ -50,13 +44,12 @@ class ClusterFigures:
         self.cluster_names: set[str] = set()
         self.name_server_fault = ""
         self._name_server_ms = 0
-        """Since when it has one, in ms since the epoch."""
         self._put: dict[str, int] = defaultdict(int)
         self._got_topic: dict[str, int] = defaultdict(int)
         self._got_group: dict[str, int] = defaultdict(int)
         self._catalog = Catalog(0, [], [], [], [], [], [], [], [], [], [])
         self._routes: dict[str, frozenset[str]] = {}
-        """Topic → brokers that may have it by its route, while one has not told its topics."""
+        """Topic → brokers that may have it by its route, while one has not reported its topics."""
         self._queues: list[QueueKey] = []
         self._positions: list[tuple[str, QueueKey]] = []
         self._told_revision = -1
@@ -64,10 +57,10 @@ class ClusterFigures:
         self._events: list[Occurred] = []
         self._subscriptions: Subscriptions = {}
 
-    # ---- what brokers tell ----
+    # ---- reports of brokers ----
 
     def of(self, broker: str) -> BrokerFigures:
-        """What a broker told; a new one has told nothing."""
+        """The figures of a broker; of a new one they are empty."""
         self._numbers.see([broker])
         return self.brokers.setdefault(broker, BrokerFigures())
 
@@ -85,22 +78,22 @@ class ClusterFigures:
         of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
         known = groups | {group for group, _topic in of.positions}
         for group in of.subscriptions.keys() - known:
-            # Nobody asks about a group that was deleted, so nothing else would end what it wanted.
+            # Nobody asks about a deleted group, so nothing else would end its subscriptions.
             self.take_subscriptions(broker, group, {})
         self._judge(broker)
 
     def take_routes(self, routes: Mapping[str, frozenset[str]]) -> None:
-        """Which brokers may have topics, by their routes; all but forgotten when every broker has told its own."""
+        """Which brokers may have topics, by their routes; forgotten once every broker has reported its own topics."""
         known = {**self._routes, **routes} if self.untold() else {}
         self._is_dirty = self._is_dirty or known != self._routes
         self._routes = known
 
     def untold(self) -> list[str]:
-        """Brokers that do not answer, or not in full, and never told their topics and groups."""
+        """Brokers that do not answer, or not in full, and never reported their topics and groups."""
         return [name for name, of in self.brokers.items() if not of.has_told_tables and (of.is_lost or of.fault)]
 
     def is_in_routes(self, broker: str) -> bool:
-        """Whether the name server leads to all topics of a broker now, as it does while its master is registered."""
+        """Whether the name server routes to all topics of a broker now, as it does while its master is registered."""
         of = self.of(broker)
         return of.place is not None and of.place.has_master and not of.unregistered_ms
 
@@ -130,7 +123,7 @@ class ClusterFigures:
             self._tell("master_back", f"Broker {place.name} has another master now, at {place.address}", place.name)
 
     def take_registered(self, names: AbstractSet[str]) -> None:
-        """Which brokers the name server knows now; one that started anew learns them within half a minute."""
+        """Which brokers the name server knows now; after its restart it learns them within half a minute."""
         for name, of in self.brokers.items():
             if name in names:
                 of.unregistered_ms = 0
@@ -138,14 +131,14 @@ class ClusterFigures:
                 of.unregistered_ms = self._clock()
 
     def take_slave(self, broker: str, address: str, log_end: int | None) -> None:
-        """End of the commit log of a slave; None where it does not tell."""
+        """End of the commit log of a slave; None where it is not reported."""
         of = self.of(broker)
         of.slave_lags.pop(address, None)
         if log_end is not None and of.master_log_end >= 0:
             of.slave_lags[address] = max(of.master_log_end - log_end, 0)
 
     def take_runtime(self, broker: str, runtime: dict[str, str], *, console_got: int = 0) -> None:
-        """What a broker says of itself, and how many messages the console had pulled of it by then."""
+        """Runtime figures of a broker, and how many messages the console had pulled from it by then."""
         of = self.of(broker)
         of.runtime, of.is_runtime_former = runtime, False
         if of.place is None or of.place.has_master:
@@ -156,12 +149,11 @@ class ClusterFigures:
         self._judge(broker)
 
     def take_config(self, broker: str, config: dict[str, str]) -> None:
-        """Its settings."""
+        """The settings of a broker."""
         self.of(broker).config = config
         self._judge(broker)
 
     def _judge(self, broker: str) -> None:
-        """What it can do may have changed."""
         of = self.of(broker)
         nature = BrokerNature(of.runtime, of.config, of.topics)
         judged = nature.version_text, broker_cannot(broker, nature)
@@ -169,7 +161,7 @@ class ClusterFigures:
         of.version, of.cannot = judged
 
     def take_positions(self, broker: str, positions: dict[tuple[str, str], dict[int, int]]) -> set[str]:
-        """Consumer offsets, all of a broker; returns the groups that have consumed something since."""
+        """All consumer offsets of a broker; returns the groups that have consumed something since."""
         of = self.of(broker)
         moving: set[str] = set()
         for (group, topic), queues in positions.items():
@@ -204,7 +196,7 @@ class ClusterFigures:
         return grown > 0
 
     def take_members(self, broker: str, group: str, members: frozenset[str]) -> None:
-        """Who is online in a group."""
+        """Clients online in a group."""
         of = self.of(broker)
         before = self._members(group)
         if before is None and self._came_later(group):
@@ -217,14 +209,14 @@ class ClusterFigures:
         self._tell("members_changed", f"Group {group} has {counted(len(after), 'member')} now: {', '.join(changes)}", group)
 
     def _came_later(self, group: str) -> bool:
-        """Whether a group came into being while it was watched, with nobody in it, and nobody told of its members yet."""
-        # Not by the table of groups alone: one that is new may be known by its offsets before the table is read again.
+        """Whether a group was created while it was watched, without members, and no broker has reported its members yet."""
+        # Not by the table of groups alone: offsets of a new group may be known before the table is read again.
         brokers = self.brokers.values()
         are_known = all(of.has_told_positions for of in brokers if of.topics)
         return are_known and not any(group in of.groups_at_first or group in of.members for of in brokers)
 
     def take_subscriptions(self, broker: str, group: str, wanted: dict[str, tuple[str, str]]) -> None:
-        """What a group wants, by topic; nothing when it has no members. Of a broker that is lost the last word counts."""
+        """Subscriptions of a group, by topic; empty without members. Of a lost broker the last report counts."""
         known = self.of(broker).subscriptions
         if known.get(group, {}) == wanted:
             return
@@ -238,7 +230,7 @@ class ClusterFigures:
         self._subscriptions = others | {group: merged} if merged else others
 
     def lost(self, broker: str, reason: str) -> None:
-        """A broker does not answer; what it told is no longer true."""
+        """A broker does not answer; its report is no longer true."""
         of = self.of(broker)
         of.fault = reason
         if not of.is_lost:
@@ -246,13 +238,13 @@ class ClusterFigures:
             self._tell("broker_lost", f"Broker {broker} does not answer: {reason}", broker)
 
     def undecided_counted(self, broker: str, undecided: int, in_check: int, *, unread: int) -> None:
-        """Somebody looked at a broker's transactions; ``unread`` records are left for the next look."""
+        """A look at a broker's transactions ended; ``unread`` records are left for the next one."""
         of = self.of(broker)
         of.undecided, of.in_check, of.halves_unread = undecided, in_check, unread
         of.undecided_ms = self._clock() if not unread else -(1 << 62)
 
     def answered(self, broker: str, fault: str = "") -> None:
-        """A broker answered a round of questions, all of them unless ``fault`` says which not."""
+        """A broker answered a round of requests: all of them, unless ``fault`` names those that failed."""
         of = self.of(broker)
         if fault and (of.is_lost or not of.fault):
             of.fault_ms = self._clock()
@@ -263,7 +255,7 @@ class ClusterFigures:
             self._tell("broker_back", f"Broker {broker} answers again, after {away_s:,} s", broker)
 
     def name_server_state(self, fault: str) -> None:
-        """Whether the name server answers; empty when it does."""
+        """Whether the name server answers: then ``fault`` is empty."""
         before, self.name_server_fault = self.name_server_fault, fault
         if fault and not before:
             self._name_server_ms = self._clock()
@@ -272,13 +264,13 @@ class ClusterFigures:
             self._tell("name_server_back", "The name server answers again", "")
 
     def recording_taken_over(self, text: str) -> None:
-        """This process records now what another one did before."""
+        """This process records now in place of another one."""
         self._tell("recording_taken_over", text, "")
 
-    # ---- what the window is told ----
+    # ---- figures for the window ----
 
     def catalog(self) -> Catalog | None:
-        """The set of things to measure, if it is not the one told last."""
+        """The set of things to measure, if it differs from the one returned last."""
         catalog = self.listed()
         if self._told_revision == catalog.revision:
             return None
@@ -296,7 +288,7 @@ class ClusterFigures:
         return self._catalog
 
     def snapshot(self) -> Snapshot:
-        """Figures of this moment, for the catalog told last."""
+        """Figures of this moment, for the catalog returned last."""
         queues = self.queue_offsets()
         topics, groups = self._catalog.topics, self._catalog.groups
         members = [None if self._catalog.brokers_untold else self._members(group) for group in groups]
@@ -308,25 +300,25 @@ class ClusterFigures:
             revision=self._catalog.revision,
             taken_ms=self._clock(),
             queues={
-                "min_offset": _packed(_UNKNOWN if found is None else found.min_offset for found in queues),
-                "max_offset": _packed(_UNKNOWN if found is None else found.max_offset for found in queues),
-                "last_store_ms": _packed(_last_ms(found) for found in queues),
+                "min_offset": packed(_UNKNOWN if found is None else found.min_offset for found in queues),
+                "max_offset": packed(_UNKNOWN if found is None else found.max_offset for found in queues),
+                "last_store_ms": packed(_last_ms(found) for found in queues),
             },
             topics={
-                "put_messages": _packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
-                "put_bytes": _packed(_UNKNOWN for _topic in topics),
-                "got_messages": _packed(_UNKNOWN if topic in in_part else self._got_topic.get(topic, 0) for topic in topics),
-                "got_bytes": _packed(_UNKNOWN for _topic in topics),
+                "put_messages": packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
+                "put_bytes": packed(_UNKNOWN for _topic in topics),
+                "got_messages": packed(_UNKNOWN if topic in in_part else self._got_topic.get(topic, 0) for topic in topics),
+                "got_bytes": packed(_UNKNOWN for _topic in topics),
             },
             groups={
-                "members": _packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
-                "got_messages": _packed(got_of_group.get(group, 0) for group in groups),
-                "consume_failed": _packed(_UNKNOWN for _group in groups),
+                "members": packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
+                "got_messages": packed(got_of_group.get(group, 0) for group in groups),
+                "consume_failed": packed(_UNKNOWN for _group in groups),
             },
             positions={
-                "offset": _packed(self.position_offsets()),
-                "next_store_ms": _packed(self._next_ms(group, key) for group, key in self._positions),
-                "owner": _packed(self._owner_of(group, online) for group, _key in self._positions),
+                "offset": packed(self.position_offsets()),
+                "next_store_ms": packed(self._next_ms(group, key) for group, key in self._positions),
+                "owner": packed(self._owner_of(group, online) for group, _key in self._positions),
             },
             owners=[],
             totals=self._totals(members),
@@ -337,35 +329,35 @@ class ClusterFigures:
         )
 
     def queue_offsets(self) -> list[QueueOffsets | None]:
-        """What each queue of the catalog holds; None where that is not known now."""
+        """What each queue of the catalog holds; None where that is unknown now."""
         return [self._offsets_of(key) for key in self._queues]
 
     def position_offsets(self) -> list[int]:
-        """Offset of each position of the catalog; -1 where it is not known now."""
+        """Offset of each position of the catalog; -1 where it is unknown now."""
         return [self._position_of(group, key) for group, key in self._positions]
 
     def is_read(self, topic: str) -> bool:
-        """Whether all brokers that have a topic tell what its queues hold; of their own, unused queues are in no catalog."""
+        """Whether all brokers that have a topic report its queues; unused queues of system topics are in no catalog."""
         return all(not of.is_lost and topic in of.offsets for of in self.brokers.values() if topic in of.topics)
 
     def members_of(self, group: str) -> frozenset[str] | None:
-        """Clients online in a group; None while a broker that may have some has not told of them."""
+        """Clients online in a group; None while a broker that may have some has not reported them."""
         having = [of for of in self.brokers.values() if group in of.groups or group in of.members or of.has_group(group)]
         if self._catalog.brokers_untold or any(of.is_lost or group not in of.members for of in having):
             return None
         return self._members(group)
 
     def events(self) -> list[Occurred]:
-        """What happened since the last call, in order."""
+        """Events since the last call, in order."""
         events, self._events = self._events, []
         return events
 
     def subscriptions(self) -> Subscriptions:
-        """What groups with members want; the same object as long as nothing changes."""
+        """Subscriptions of groups with members; the same object as long as nothing changes."""
         return self._subscriptions
 
     def reasons(self) -> dict[str, str]:
-        """As `faults`, without for how long: the same for as long as nothing changes."""
+        """As `faults`, without durations: the same for as long as nothing changes."""
         found = {"name server": self.name_server_fault} if self.name_server_fault else {}
         for broker, of in sorted(self.brokers.items()):
             away = f"{NOTHING_COMES}{of.fault}" if of.is_lost else of.fault
@@ -381,7 +373,7 @@ class ClusterFigures:
         return found | {broker: fault for broker in sorted(self.brokers) if (fault := self.fault_of(broker))}
 
     def fault_of(self, broker: str) -> str:
-        """What is wrong with a broker now, since when and why; empty when nothing is."""
+        """The fault of a broker now, since when and why; empty without one."""
         of = self.of(broker)
         if of.is_lost:
             return f"{NO_ANSWER} {self._seconds_since(of.lost_ms):,} s: {of.fault}"
@@ -439,7 +431,7 @@ class ClusterFigures:
         if held is None or not 0 <= offset < held.max_offset:
             return _UNKNOWN
         at, store_ms = self.brokers[broker].next_store.get((group, topic, queue), (-1, _UNKNOWN))
-        # One that moves on is ahead of the message looked at last, which makes it look older by a round or two, not younger.
+        # A moving offset is ahead of the message read last, which makes it look older by a round or two, not younger.
         return store_ms if at <= max(offset, held.min_offset) else _UNKNOWN
 
     def _members(self, group: str) -> frozenset[str] | None:
@@ -448,7 +440,7 @@ class ClusterFigures:
 
     @staticmethod
     def _owner_of(group: str, online: dict[str, frozenset[str] | None]) -> int:
-        """Who owns a queue is told by members alone, when they are asked; without members it is nobody."""
+        """Only members report who owns a queue, when they are asked; without members it is nobody."""
         return _NOBODY if online.get(group) == frozenset() else _OWNER_UNKNOWN
 
     def _totals(self, members: list[frozenset[str] | None]) -> dict[str, float]:
@@ -466,10 +458,3 @@ class ClusterFigures:
 
 def _last_ms(held: QueueOffsets | None) -> int:
     return held.last_store_ms if held is not None and held.last_store_ms > 0 else _UNKNOWN
-
-
-def _packed(values: Iterable[int]) -> bytes:
-    column = array("q", values)
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column.tobytes()

@@ -1,13 +1,13 @@
 """Live tails of an attached cluster: what arrives in the queues of some topics, pulled within the budgets of the brokers.
 
 A look asks which queues have grown, some topics at a time, and pulls what is new with the group that brokers keep for tools;
-nothing is committed. It happens only while the window asks, and takes at most `REQUESTS_A_LOOK` requests of each broker, four
-times a second: half of what a broker is asked altogether. What is more than can be shown is counted by its offsets and left
-out. A broker that does not answer is gone on with where it was left, once it does; one that is slow is looked at for longer,
-and what the others have got is told meanwhile.
+nothing is committed. Looks happen only while the window asks. A look takes at most `REQUESTS_A_LOOK` requests of each broker,
+four times a second: half of a broker's budget. Messages beyond the limit of a batch are counted by their offsets and left out.
+A broker that answers again is read from where the tail stopped; a slow one is read for longer, and the window gets the
+messages of the others meanwhile.
 
-The window goes on with other topics or rules at the place where a tail stood; places in several logs are no single number, so
-the tail's own number stands for them.
+A new tail with other topics or rules continues at the place of an old one. Places in several logs are no single number, so the
+old tail's number stands for them.
 
 Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
 """
@@ -33,8 +33,8 @@ from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
-from broker_core.worker.follows import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, TOPICS_MAX, check_follow, filter_of, rules_of
-from broker_core.worker.message_views import MessageHead, head_columns, head_of
+from broker_core.worker.follows import TOPICS_MAX, FollowBatch, asked_about, check_follow, filter_of, rules_of
+from broker_core.worker.message_views import head_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
@@ -42,79 +42,47 @@ from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Fol
 PACE_SECONDS = 0.25
 HOLD_SECONDS = 1.0
 LOOK_SECONDS = 0.5
-"""How long a question waits for brokers that are slow; what they have got is told by a later one."""
+"""How long a question waits for slow brokers; a later one returns what they found."""
 REQUESTS_A_LOOK = 6
 """Of one broker; every look asks for the next topics."""
 BEHIND_MAX = 500
-"""Messages of a queue; what lies further behind is left out."""
+"""Messages of a queue; those further behind are left out."""
 KEPT_PLACES = 8
-"""Tails that ended and can still be gone on with."""
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What looks have found; those of one broker know nothing of the others."""
-
-    heads: list[tuple[str, MessageHead, int]] = field(default_factory=list)
-    """Topic, head, and the rule that it passes."""
-    body_bytes: int = 0
-    left_out: int = 0
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.heads) >= BATCH_MESSAGES_MAX or self.body_bytes >= BATCH_BYTES_MAX
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.heads or self.left_out)
-
-    def add(self, other: _Batch) -> None:
-        """Take in what another one has."""
-        self.heads += other.heads
-        self.body_bytes += other.body_bytes
-        self.left_out += other.left_out
+"""Ended tails that a new one can still continue."""
 
 
 @dataclass(slots=True)
 class _Look:
-    """One look at a broker: where the tail stands there once what was found is told, and not before."""
+    """One look at a broker, and where the tail is there once the window has what was found."""
 
-    batch: _Batch = field(default_factory=_Batch)
+    batch: FollowBatch = field(default_factory=FollowBatch)
     offsets: dict[MessageQueue, int] = field(default_factory=dict)
     heard: set[str] = field(default_factory=set)
-    """Topics that it told about."""
     pulled: dict[str, int] = field(default_factory=dict)
-    """Topic → the queue that was pulled last."""
     turn: int = 0
-    """Which of its topics is asked about next."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A tail. ``offsets`` has a queue from its first look on."""
-
     topics: tuple[str, ...]
-    """Empty: all that the cluster has."""
+    """Empty: all of the cluster."""
     expression: Expression | None
     rules: tuple[Expression, ...]
     offsets: dict[MessageQueue, int]
     known: frozenset[str]
-    """Brokers whose topics were known at the start: on others nobody can tell what was there before."""
+    """Brokers whose topics were known at the start; the former content of others is unknown."""
     turn: dict[str, int] = field(default_factory=dict)
-    """Broker → which of its topics is asked about next."""
     pulled: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Broker and topic → the queue that was pulled last."""
     unheard: set[tuple[str, str]] = field(default_factory=set)
-    """Brokers, each with a topic, that did not answer at the start: what they hold then is not what arrives."""
+    """Brokers, each with a topic, that did not answer at the start: what they hold then has not just arrived."""
     looks: dict[str, asyncio.Task[_Look]] = field(default_factory=dict)
-    """Broker → the look at it that is under way, or was not told of yet."""
+    """Broker → the look that is under way, or whose findings are not returned yet."""
     is_asked: bool = False
     is_held: bool = False
-    """While another one begins at its place: what it took meanwhile would be told by both."""
+    """While another tail begins at its place, because both would report what it took meanwhile."""
     is_ended: bool = False
 
     def take(self, broker: str, look: _Look) -> None:
-        """Stand where a look at a broker ended."""
         self.offsets.update(look.offsets)
         self.pulled.update({(broker, topic): queue for topic, queue in look.pulled.items()})
         self.unheard -= {(broker, topic) for topic in look.heard}
@@ -124,13 +92,8 @@ class _Open:
 class ClusterFollows:
     """The live tails of a worker that watches a cluster. On its loop.
 
-    Args:
-        link: To the cluster.
-        figures: What is known of it.
-        clock: Milliseconds since the epoch, for times like ``-15m``.
-        pace_seconds: Between two looks.
-        hold_seconds: How long a question waits for an answer that is not empty.
-        look_seconds: How long it waits for a look at brokers that are slow.
+    A question waits ``hold_seconds`` for an answer that is not empty, of these ``look_seconds`` for a look at slow brokers;
+    ``pace_seconds`` lie between two looks. ``clock`` returns ms since the epoch, for times like ``-15m``.
     """
 
     def __init__(
@@ -155,7 +118,7 @@ class ClusterFollows:
         self._numbers = itertools.count(1)
 
     def handlers(self) -> list[Handler]:
-        """Those of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
+        """The handlers of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
         return [
             StartFollow.answered_by(self._start),
             ContinueFollow.answered_by(self._continue),
@@ -163,7 +126,7 @@ class ClusterFollows:
         ]
 
     def close(self) -> None:
-        """Give all up."""
+        """End all tails."""
         for follow_id in list(self._open):
             self._end(follow_id)
 
@@ -201,7 +164,7 @@ class ClusterFollows:
         return FollowStarted(number, number)
 
     def _left_at(self, query: StartFollow) -> dict[MessageQueue, int]:
-        """Where the tail that this one goes on with stands in the queues that this one follows."""
+        """Where the tail that this one continues is in the queues that this one follows."""
         before = self._open.get(query.position)
         places = before.offsets if before is not None else dict(self._ended).get(query.position, {})
         wanted = set(query.topics)
@@ -218,7 +181,7 @@ class ClusterFollows:
             raise UsageError(text)
 
     async def _find_ends(self, opened: _Open) -> None:
-        """Note where the queues end that are to be followed from now on; brokers that are slow are heard later."""
+        """Note the ends of the queues to follow; slow brokers are read later."""
         lost, settings = LostParts(self._figures), self._link.settings
         topics = {broker: self._topics_on(opened, broker) for broker in self._link.numbers.names}
         every = {(broker, topic) for broker, of in topics.items() for topic in of}
@@ -230,7 +193,7 @@ class ClusterFollows:
                     opened.offsets.setdefault(MessageQueue(topic, broker, queue_id), offsets.max_offset)
                 opened.unheard.discard((broker, topic))
 
-        # A budget allows so many requests a second, others take their turns between them.
+        # A budget allows so many requests a second, and other requests take turns with these.
         allowed_ms = 2_000 * max(map(len, topics.values()), default=0) / settings.requests_per_second
         asked = [broker for broker in topics if not lost.is_lost(broker)]
         await asyncio.gather(*(lost.one(broker, ask, within_ms=settings.page_ms + allowed_ms) for broker in asked))
@@ -249,15 +212,8 @@ class ClusterFollows:
     # ---- looking -------------------------------------------------------------------------------------------------------
 
     async def _continue(self, query: ContinueFollow) -> Followed:
-        follow_id = query.follow_id
-        opened = self._open.get(follow_id)
-        if opened is None:
-            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
-        if opened.is_asked:
-            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
-        opened.is_asked = True
-        batch = _Batch()
-        try:
+        batch = FollowBatch()
+        with asked_about(self._open, query.follow_id) as opened:
             for _ in range(self._hold_looks):
                 await asyncio.sleep(self._pace_seconds)
                 if opened.is_ended:
@@ -267,21 +223,11 @@ class ClusterFollows:
                 await self._look_around(opened, batch)
                 if not batch.is_empty:
                     break
-        finally:
-            opened.is_asked = False
-        heads = sorted(batch.heads, key=lambda one: one[1].store_ms)
-        return Followed(
-            follow_id=follow_id,
-            topic=[topic for topic, _head, _rule in heads],
-            **head_columns([head for _topic, head, _rule in heads]),
-            rule=[rule for _topic, _head, rule in heads],
-            left_out=batch.left_out,
-            position=follow_id,
-            is_over=opened.is_ended,
-        )
+        batch.heads.sort(key=lambda one: one[1].store_ms)
+        return batch.answer(query.follow_id, position=query.follow_id, is_over=opened.is_ended)
 
-    async def _look_around(self, opened: _Open, batch: _Batch) -> None:
-        """Look at every broker, and take what those have got that are quick, or were looked at for long enough."""
+    async def _look_around(self, opened: _Open, batch: FollowBatch) -> None:
+        """Look at every broker; take the findings of all that end within the time limit."""
         for broker in self._link.numbers.names:
             if broker not in opened.looks:
                 opened.looks[broker] = asyncio.create_task(self._look(opened, broker), name=f"look at {broker}")
@@ -292,10 +238,12 @@ class ClusterFollows:
                 del opened.looks[broker]
                 found = look.result()
                 opened.take(broker, found)
-                batch.add(found.batch)
+                batch.heads += found.batch.heads
+                batch.body_bytes += found.batch.body_bytes
+                batch.left_out += found.batch.left_out
 
     async def _look(self, opened: _Open, broker: str) -> _Look:
-        """Find what one broker has got, as far as this look may ask it."""
+        """What one broker has got, as far as this look may ask it."""
         topics = self._topics_on(opened, broker)
         begin = opened.turn.get(broker, 0) % len(topics) if topics else 0
         look = _Look(turn=begin)
@@ -303,7 +251,7 @@ class ClusterFollows:
             return look
         left = REQUESTS_A_LOOK
         for count, topic in enumerate([*topics[begin:], *topics[:begin]]):
-            # A topic takes two at least, or one that is always asked about last would never be pulled.
+            # A topic takes two at least, or one that is always read last would never be pulled.
             if left < 2 or look.batch.is_full:
                 look.turn = begin + count
                 break
@@ -311,14 +259,14 @@ class ClusterFollows:
             try:
                 left -= await self._look_at(opened, broker, topic, look, left)
             except PART_ERRORS:
-                # The banner over all pages says what is missing since when; it is gone on with where it was left. A topic that
-                # is refused each time does not keep those behind it from being asked about.
+                # The banner over all pages says what is missing since when; the next look continues here. A topic that is
+                # refused each time does not keep the later ones from being read.
                 look.turn = begin + count + 1
                 break
         return look
 
     async def _look_at(self, opened: _Open, broker: str, topic: str, look: _Look, left: int) -> int:
-        """Find what a topic has got on one broker; returns how many pulls that took."""
+        """Find what a topic has got on one broker; returns the number of pulls."""
         pulls, batch = 0, look.batch
         all_held = await self._held(broker, topic)
         is_late = broker not in opened.known or (broker, topic) in opened.unheard
@@ -327,7 +275,7 @@ class ClusterFollows:
         # Queues take turns: the first ones may have something new at every look.
         for queue_id in sorted(all_held, key=lambda one: (one <= last, one)):
             held, queue = all_held[queue_id], MessageQueue(topic, broker, queue_id)
-            # A queue that was not there before has got all that it holds since.
+            # A new queue has got all that it holds since the start.
             offset = opened.offsets.get(queue, held.max_offset if is_late else held.min_offset)
             offset = min(max(offset, held.min_offset), held.max_offset)
             if held.max_offset - offset > BEHIND_MAX:
@@ -348,7 +296,7 @@ class ClusterFollows:
                 look.offsets[queue] = offset = pulled.following
         return pulls
 
-    def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: _Batch) -> None:
+    def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: FollowBatch) -> None:
         numbers = self._link.numbers
         for record in records:
             try:

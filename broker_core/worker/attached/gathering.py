@@ -1,6 +1,6 @@
-"""What several brokers are asked for at the same time, and how their answers become one.
+"""Requests to several brokers at the same time, and how their answers become one.
 
-Brokers share one time limit; of one that fails or is late the answer says so, and holds what the others gave.
+Brokers share one time limit; the answer names a broker that fails or is late, and holds what the others returned.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TABLES = frozenset(
         RequestCode.QUERY_CONSUME_TIME_SPAN,
     }
 )
-"""Of which each broker has a part."""
+"""Tables of which each broker has a part."""
 OF_EACH = frozenset(
     {
         RequestCode.GET_TOPIC_CONFIG,
@@ -46,27 +46,19 @@ _ONE_OF_TABLE = {
     RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, read_topic_configs, "topic"),
     RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: (RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, read_group_configs, "group"),
 }
-"""Request for one config → that for all of them, what reads its answer, and the field that names the one."""
+"""Request for one config → request for all of them, the reader of its answer, and the field that names the one."""
 _ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 
 
 async def ask_one(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
-    """What one broker answers. Raises `RemoteError` where it refuses, `NetworkError` where it does not."""
+    """The answer of one broker. Raises `RemoteError` where it refuses, `NetworkError` where it does not answer."""
     return _numbered(link, await _ask_own(link, broker, command), command.code)
 
 
 async def ask_table(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
-    """The parts of a table as one; a broker that has nothing to say is left out, unless none has.
+    """The parts of a table as one; a broker without a part is left out, unless all are. ``lost`` collects what is missing.
 
-    Args:
-        link: To the cluster.
-        brokers: That may have a part.
-        command: The request.
-        lost: Collects what is missing.
-
-    Raises:
-        RemoteError: It was refused by all.
-        NetworkError: Nobody answers.
+    Raises `RemoteError` where all brokers refuse it, `NetworkError` where none answers.
     """
     answers: dict[str, RemotingCommand] = {}
     absent: list[RemoteError] = []
@@ -81,14 +73,14 @@ async def ask_table(link: ClusterLink, brokers: list[str], command: RemotingComm
 
     await lost.each(brokers, ask, within_ms=link.settings.page_ms)
     if not answers:
-        # What one of them knows may be just what is asked for: then nobody can say that there is nothing.
+        # The part of a missing broker may be just the one asked for, so nobody can say that there is nothing.
         raise lost.nobody() if lost.notice() else absent[0]
     told = merged_answer([answers[broker] for broker in brokers if broker in answers])
     return replace(_numbered(link, told, command.code), notice=lost.notice())
 
 
 async def ask_each(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
-    """What each broker has of its own, and in front that of the first; arguments and errors as `ask_table`."""
+    """The answer of the first broker, with the bodies of all; errors as `ask_table`."""
     answers: dict[str, BrokerAnswer] = {}
 
     async def ask(broker: str) -> None:
@@ -102,7 +94,7 @@ async def ask_each(link: ClusterLink, brokers: list[str], command: RemotingComma
 
 
 async def ask_any(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
-    """What the first broker answers that can; arguments and errors as `ask_table`."""
+    """The answer of the first broker that can answer; errors as `ask_table`."""
     found: list[BrokerAnswer] = []
 
     async def ask(broker: str) -> None:
@@ -117,16 +109,12 @@ async def ask_any(link: ClusterLink, brokers: list[str], command: RemotingComman
 
 
 def answer_of(command: RemotingCommand) -> BrokerAnswer:
-    """A response as the window gets it."""
+    """A response in the window's form."""
     return BrokerAnswer(command.ext_fields, bytes(command.body) + b"".join(command.body_slices))
 
 
 def merged_answer(answers: list[RemotingCommand]) -> BrokerAnswer:
-    """Tables of several brokers as one; of what several tell otherwise, the first counts.
-
-    Raises:
-        JsonBodyError: One is no table.
-    """
+    """Tables of several brokers as one; the first broker wins a conflict. Raises `JsonBodyError` where one is no table."""
     if len(answers) == 1:
         return answer_of(answers[0])
     merged: Any = None
@@ -142,7 +130,7 @@ def _copy(command: RemotingCommand) -> RemotingCommand:
 
 
 async def _ask_own(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
-    """Ask a broker for its own; one that cannot tell a single config, 4.x, for all (Source: docs/spec/remoting.md §2.6.5)."""
+    """Ask a broker for its own config, or for all configs where 4.x returns no single one (docs/spec/remoting.md §2.6.5)."""
     try:
         return answer_of(await link.ask(broker, command))
     except RemoteError as error:

@@ -2,8 +2,8 @@
 
     from the progress that the broker's own check group has stored, halves first, then ops; the next look reads what is new
 
-Which half messages are undecided is then known exactly, as far as the queues were read; when a producer is asked next and
-what a decision was, are known inside the broker only.
+The undecided half messages are then known exactly, as far as the queues were read. Only the broker itself knows when it asks a
+producer next and what a decision was.
 
 Source: docs/spec/broker.md §4.1, §4.6.
 """
@@ -14,7 +14,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Puller
@@ -22,38 +21,24 @@ from broker_core.engine.transaction.ledger import TransactionLedger, Transaction
 from broker_core.engine.transaction.messages import HalfMessage, read_half, read_op
 from broker_core.errors import RecordError
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.record import check_record
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
+from broker_core.worker.transaction_search import HalfHead, half_head
 
 logger = logging.getLogger(__name__)
 
 RECORDS_A_LOOK = 20_000
-"""Records of one queue that are read for one look; what lies behind them is read by the next."""
+"""Records of one queue that one look reads; the next look reads the following ones."""
 SINGLES_A_LOOK = 2_000
 """The same of a queue that brokers do not let pull: the op queue of 4.x (Source: docs/spec/broker.md §0.3)."""
 _TIMEOUT_MS = 6_000
-"""``transactionTimeOut`` as brokers have it; used for immunity times that are no numbers."""
-
-
-class HalfHead(NamedTuple):
-    """What a list shows of the message of a transaction."""
-
-    keys: str
-    tag: str
-    unique_key: str
-    body_bytes: int
+"""The brokers' default of ``transactionTimeOut``; used for immunity times that are no numbers."""
 
 
 class HalfQueue:
     """Undecided transactions of one broker. On one event loop.
 
-    Args:
-        link: To the cluster.
-        broker: Its name.
-
     Attributes:
-        ledger: What is undecided.
+        ledger: The undecided transactions.
         heads: Half offset → what a list shows of it.
         unread: Records of both queues that this look has left for the next.
         op_lag: Op records that are still needed.
@@ -70,13 +55,7 @@ class HalfQueue:
         self._turn = asyncio.Lock()
 
     async def look(self) -> None:
-        """Take in what is new since the last look; looks come one after the other, as records must.
-
-        Raises:
-            NetworkError: The broker does not answer.
-            RemoteError: It refuses.
-            CodecError: Its answer cannot be read.
-        """
+        """Read what is new since the last look. Looks take turns, because records are read in order. Raises as `Puller`."""
         async with self._turn:
             await self._look()
 
@@ -85,7 +64,7 @@ class HalfQueue:
         if self.ledger is None or half_progress > self.ledger.half_end:
             self.ledger, self.heads = TransactionLedger(half_start=half_progress, op_start=op_progress), {}
         ledger = self.ledger
-        # Halves first: an op that is read names a half that is known, or one that came while the halves were read.
+        # Halves first: an op then names a half that is known, or one that arrived while the halves were read.
         left = await self._take(HALF_TOPIC, ledger.half_end, lambda record: self._half(ledger, record))
         left += await self._take(OP_TOPIC, max(ledger.op_end, op_progress), lambda record: ledger.op_arrived(*read_op(record)))
         for half in list(ledger):
@@ -97,13 +76,13 @@ class HalfQueue:
         self.heads = {offset: head for offset, head in self.heads.items() if offset in live}
 
     async def _progress(self, topic: str) -> int:
-        """How far the broker is done with a queue; its beginning where it stored nothing."""
+        """How far the broker is done with a queue; its beginning without a stored offset."""
         queue = MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID)
         stored = await self._link.stored_offset(CHECK_GROUP, queue)
         return max(stored, await Puller(self._link).min_offset(self._link.slice_of(queue)))
 
     async def _take(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
-        """Read a queue from an offset to its end, but not too much of it; returns how much is left."""
+        """Read a queue from an offset to its end, within the limits of a look; returns the records left."""
         puller = Puller(self._link)
         part = self._link.slice_of(MessageQueue(topic, self._broker, TRANSACTION_QUEUE_ID))
         end = await puller.max_offset(part)
@@ -129,8 +108,4 @@ class HalfQueue:
     def _half(self, ledger: TransactionLedger, record: memoryview) -> None:
         half: HalfMessage = read_half(record, timeout_ms=_TIMEOUT_MS)
         ledger.half_arrived(half)
-        parts = check_record(record, 0, len(record), check_crc=False)
-        found = props.decode_properties(parts.properties)
-        self.heads[half.half_offset] = HalfHead(
-            found.get(props.KEYS, ""), found.get(props.TAGS, ""), found.get(props.UNIQUE_KEY, ""), parts.head.body_bytes
-        )
+        self.heads[half.half_offset] = half_head(record)

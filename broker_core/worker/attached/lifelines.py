@@ -1,8 +1,8 @@
 """The life of a message that lies in an attached cluster: what its brokers' indexes, queues and tables hold of it.
 
-Everything is asked for within the budgets of the brokers, and no more than `REQUESTS_MAX` requests for one life. Copies of a
-message are looked for under its topics, those of the brokers themselves, and retry and dead letter topics of the groups that
-have offsets in its topics; what was not looked at is named.
+Requests stay within the budgets of the brokers, and within `REQUESTS_MAX` for one life. Copies of a message are searched under
+its topics, those of the brokers themselves, and retry and dead letter topics of the groups that have offsets in its topics; the
+answer names what was not searched.
 
 Source: docs/spec/broker.md §4.2 to §4.5, §8.1, §13.1; docs/spec/remoting.md §2.2.6 (queries).
 """
@@ -45,7 +45,7 @@ T = TypeVar("T")
 REQUESTS_MAX = 400
 """For one life; with the budget of a broker some eight seconds of its requests."""
 LIFE_SECONDS = 20.0
-"""For one life: brokers that are slow are not asked for longer."""
+"""For one life: later answers of slow brokers are missing."""
 OPS_MAX = 2_000
 OTHER_TOPICS_MAX = 20
 AT_A_TIME = 2
@@ -53,13 +53,7 @@ _DAY_MS = 86_400_000
 
 
 class ClusterLifelines:
-    """Reads lives, a few at a time. On one event loop.
-
-    Args:
-        link: To the cluster.
-        figures: What is known of it.
-        history: Of its offsets; None: none is kept.
-    """
+    """Reads lives, `AT_A_TIME` at once. ``history`` is None where none is kept. On one event loop."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, history: HistoryService | None) -> None:
         self._link = link
@@ -68,16 +62,11 @@ class ClusterLifelines:
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
     def handlers(self) -> list[Handler]:
-        """Those of lives."""
+        """The handler of lives."""
         return [ReadLifeline.answered_by(self.read)]
 
     async def read(self, query: ReadLifeline) -> Lifeline:
-        """What is known of the message at a place that the window knows.
-
-        Raises:
-            UsageError: No message starts there.
-            NetworkError: Its broker does not answer.
-        """
+        """The life of the message at a place that the window knows. Raises `UsageError` where none starts."""
         async with self._turns:
             loop = asyncio.get_running_loop()
             records = ClusterRecords(self._link, self._figures, loop, until_s=loop.time() + LIFE_SECONDS)
@@ -92,13 +81,13 @@ class ClusterLifelines:
                     reach=Reach(records.place_of, OPS_MAX, OTHER_TOPICS_MAX),
                 )
             finally:
-                # A thread cannot be cancelled: it asks nobody any more.
+                # A thread cannot be cancelled, so its requests are refused from now on.
                 records.end()
         return replace(told, missing=[*told.missing, *records.missing])
 
 
 class _Offsets:
-    """Offsets of all groups as the brokers told them last, by the queues that the window knows."""
+    """Offsets of all groups as the brokers reported them last, by the queues that the window knows."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
         self._numbers = link.numbers
@@ -121,11 +110,8 @@ def groups_of(figures: ClusterFigures, topic: str) -> list[str]:
 class ClusterRecords:
     """A `LifelineStore` that asks brokers. Called on a thread, which waits while the loop asks.
 
-    Queues and places are those that the window knows, in the records as well. Nothing is asked after ``until_s``, a time of the
-    loop.
-
-    Attributes:
-        missing: What was not looked at, and why.
+    Queues and places are those that the window knows, in the records as well. No request is sent after ``until_s``, a time of
+    the loop. ``missing`` names what was not read, and why.
     """
 
     def __init__(
@@ -138,12 +124,12 @@ class ClusterRecords:
         self._puller = Puller(link, AskGently(link))
         self._asked = 0
         self._topics: set[str] = set()
-        """Of users, in which the message lies or lay."""
+        """Topics of users in which the message lies or lay."""
         self._cut = ""
         self._until_s = until_s
 
     def end(self) -> None:
-        """Ask for nothing more."""
+        """Send no more requests."""
         self._until_s = 0.0
 
     @property
@@ -151,11 +137,11 @@ class ClusterRecords:
         return [text for text in (self._cut, self._lost.notice()) if text]
 
     def place_of(self, host: HostAddress, physical_offset: int) -> int | None:
-        """Place of a record by the parts of its id; None where its broker is none of this cluster's."""
+        """Place of a record by the parts of its id; None where its broker belongs to another cluster."""
         broker = self._link.broker_at(str(host))
         return None if broker is None else self._link.numbers.shown_place(broker, physical_offset)
 
-    # ---- what is asked for by place ------------------------------------------------------------------------------------
+    # ---- requests by place ----------------------------------------------------------------------------------------------
 
     def record_at(self, physical_offset: int) -> memoryview | None:
         broker, offset = self._link.numbers.place_of(physical_offset)
@@ -182,7 +168,7 @@ class ClusterRecords:
         named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
         self._topics |= {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
 
-    # ---- what is asked for by key --------------------------------------------------------------------------------------
+    # ---- requests by key ------------------------------------------------------------------------------------------------
 
     def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]:
         found: list[memoryview] = []
@@ -205,7 +191,7 @@ class ClusterRecords:
         return wall_clock_ms() + _DAY_MS  # clocks of brokers may be ahead
 
     def _brokers_of(self, topic: str) -> list[str]:
-        """Brokers that have a topic; all of them for those that brokers keep for themselves, which are in no table."""
+        """Brokers that have a topic; all of them for topics that brokers keep to themselves, which are in no table."""
         names = self._link.numbers.names
         having = [name for name in names if topic in self._figures.of(name).topics]
         return having or ([] if state_of_topic(topic) in ("normal", "retry", "dead") and topic != TRACE_TOPIC else names)
@@ -217,7 +203,7 @@ class ClusterRecords:
         others = {topic for topic in known if state_of_topic(topic) == "normal"}
         return [(topic, 0) for topic in sorted((near & known) | others)]
 
-    # ---- what is asked for by queue ------------------------------------------------------------------------------------
+    # ---- requests by queue ----------------------------------------------------------------------------------------------
 
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]:
         broker, own_id = self._link.numbers.queue_of(queue_id)
@@ -275,7 +261,7 @@ class ClusterRecords:
         return self._asked < REQUESTS_MAX
 
     def _wait(self, asking: Coroutine[Any, Any, T]) -> T:
-        """The answer; raises `NetworkError` where the time for the life is over before it came."""
+        """The answer. Raises `NetworkError` where the time for the life ends before it."""
         self._asked += 1
         return asyncio.run_coroutine_threadsafe(self._in_time(asking), self._loop).result()
 
@@ -302,7 +288,7 @@ class ClusterRecords:
 
 
 def _has(record: bytes, topic: str, key: str, *, unique: bool) -> bool:
-    """Whether a record has a key: an index knows no more than its hash."""
+    """Whether a record has a key, because an index knows only the hash of a key."""
     try:
         message = decode_record(record)
     except RecordError:

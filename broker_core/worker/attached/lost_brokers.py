@@ -1,7 +1,7 @@
-"""Brokers whose part of an answer is missing: the others are shown, and what is missing is said beside them.
+"""Brokers whose part of an answer is missing: the answer has the parts of the others and a notice.
 
-Brokers are asked at the same time and share one time limit, so an answer takes no longer than that, however many brokers are
-slow, and one that is quick is not held up by them.
+Brokers are asked at the same time and share one time limit, so an answer takes no longer, however many brokers are slow, and a
+quick broker never waits for a slow one.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
+from broker_core.cluster.link import refused_as
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.admin.values import Body
+from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 
 PART_ERRORS = (NetworkError, RemoteError, CodecError)
-"""What one broker of several may do wrong without spoiling the answers of the others."""
+"""Errors of one broker that leave the answers of the others usable."""
 
 
 class LostParts:
-    """Collects them for one answer.
-
-    Args:
-        figures: Knows which brokers do not answer, and since when.
-    """
+    """The brokers that are missing in one answer."""
 
     def __init__(self, figures: ClusterFigures) -> None:
         self._figures = figures
@@ -31,7 +31,7 @@ class LostParts:
         self._any_answered = False
 
     def is_lost(self, broker: str) -> bool:
-        """Whether a broker is not to be asked: it does not answer, or failed in this answer already. It is noted."""
+        """Whether not to ask a broker, because it does not answer or failed in this answer already. Notes it."""
         if self._figures.of(broker).is_lost:
             self._reasons[broker] = self._figures.fault_of(broker)
         return broker in self._reasons
@@ -42,27 +42,22 @@ class LostParts:
         self._error = error
 
     async def each(self, brokers: Iterable[str], ask: Callable[[str], Awaitable[None]], *, within_ms: float) -> None:
-        """Ask brokers at the same time; those that are lost are not asked, those that fail or are late are noted.
+        """Ask brokers at the same time, ``within_ms`` for all; lost ones are not asked, those that fail or are late are noted.
 
-        Args:
-            brokers: Their names.
-            ask: Asks one; what it took in before it was late stays.
-            within_ms: For all of them.
-
-        Raises:
-            NetworkError: None of them gave its part; so `RemoteError` and `CodecError`, when one answers otherwise.
+        What ``ask`` took in before it was late stays. Raises `NetworkError` where no broker returned its part; so `RemoteError`
+        and `CodecError`, when one answers otherwise.
         """
         asked = [broker for broker in brokers if not self.is_lost(broker)]
         await asyncio.gather(*(self.one(broker, ask, within_ms=within_ms) for broker in asked))
         self.check(self._any_answered)
 
     def check(self, any_answered: bool) -> None:
-        """Fail where no broker gave its part; raises as `each`."""
+        """Raise as `each` where no broker returned its part."""
         if not any_answered and self._reasons:
             raise self.nobody()
 
     def nobody(self) -> OrbitError:
-        """What is raised where no broker gave its part: the newest error, or which are lost."""
+        """The error where no broker returned its part: the newest one, or the names of the lost."""
         return self._error or NetworkError(self.notice())
 
     async def one(self, broker: str, ask: Callable[[str], Awaitable[None]], *, within_ms: float) -> None:
@@ -86,14 +81,24 @@ class LostParts:
 
 
 def too_slow(broker: str, within_ms: float) -> NetworkError:
-    """What is said of a broker that did not give its part in time."""
+    """The error of a broker that was late."""
     return NetworkError(
         f"broker {broker} is slow: not all that it was asked for came within {within_ms:,.0f} ms", broker=broker
     )
 
 
+async def body_unless(asking: Awaitable[RemotingCommand], refusal: ResponseCode) -> Body:
+    """The body of an answer; that of an empty table for a refusal by which brokers say that they have nothing."""
+    try:
+        return (await asking).body
+    except RemoteError as error:
+        if not refused_as(error, refusal):
+            raise
+        return b"{}"
+
+
 async def together(asks: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Ask several things of one broker at the same time; where one fails, the others are given up."""
+    """Send several requests to one broker at the same time; where one fails, the others are cancelled."""
     tasks = [asyncio.ensure_future(ask) for ask in asks]
     try:
         await asyncio.gather(*tasks)

@@ -1,6 +1,6 @@
 """The handlers of a worker that watches an attached cluster: they send requests that every broker serves.
 
-What only the inside of a broker knows is refused with the reason (`broker_core.worker.refusals`); nothing is guessed.
+Questions about what only a broker itself knows are refused with the reason (`broker_core.worker.refusals`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import TypeVar
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
-from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.time_bounds import first_stored_from
 from broker_core.config import ClientConfig
-from broker_core.errors import RemoteError, UsageError
+from broker_core.errors import UsageError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
-from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
@@ -27,14 +26,14 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
 from broker_core.worker.attached.admin_requests import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one, whole_queue
+from broker_core.worker.attached.browsing import browse_newest, browse_one, record_of, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.delayed_messages import list_delayed
 from broker_core.worker.attached.fields import read_fields
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.follows import ClusterFollows
 from broker_core.worker.attached.lifelines import ClusterLifelines
-from broker_core.worker.attached.lost_brokers import LostParts, too_slow
+from broker_core.worker.attached.lost_brokers import LostParts, body_unless, too_slow
 from broker_core.worker.attached.sampling import Sampling
 from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
@@ -78,13 +77,7 @@ PRODUCER_GROUP = "orbit-console"
 class ClusterQueries:
     """Answers questions about one cluster. On one event loop.
 
-    Args:
-        link: To the cluster.
-        figures: What is known of it.
-        sampling: What keeps them true.
-        shut_down: Called for the command to stop.
-        history: Of the figures; None: none is kept.
-        read_only: Whether to refuse questions that act.
+    ``sampling`` keeps ``figures`` true; ``history`` is None where none is kept; ``read_only`` refuses questions that act.
     """
 
     def __init__(
@@ -132,7 +125,7 @@ class ClusterQueries:
             ListDelayed.answered_by(partial(list_delayed, self._link, self._figures)),
             MeasureTopics.answered_by(self._measure),
             AskBroker.answered_by(self._ask_brokers),
-            CreateTopic.answered_by(self._create_topic),
+            CreateTopic.answered_by(partial(create_topic, self._link)),
             *self._searches.handlers(),
             *self._follows.handlers(),
             *self._lifelines.handlers(),
@@ -152,19 +145,15 @@ class ClusterQueries:
     async def _ask_brokers(self, query: AskBroker) -> BrokerAnswer:
         return await ask_brokers(self._link, query, LostParts(self._figures), topics_on=self._brokers_of)
 
-    async def _create_topic(self, topic: CreateTopic) -> Done:
-        await create_topic(self._link, topic)
-        return Done()
-
     async def _measure(self, query: MeasureTopics) -> TopicMeasures:
-        # Those whose rows are on the screen.
+        # Their rows are on the screen.
         self._sampling.asked_about(query.topics)
         raise cluster_refusal(query)
 
     # ---- messages ----
 
     def _brokers_of(self, topic: str) -> list[str]:
-        """Brokers that have a topic, by number; all of them for one that is not known."""
+        """Brokers that have a topic, by number; all of them for an unknown one."""
         names = self._link.numbers.names
         return [name for name in names if topic in self._figures.of(name).topics] or names
 
@@ -185,7 +174,7 @@ class ClusterQueries:
             broker, queue_id = self._link.numbers.queue_of(query.queue_id)
             queue = MessageQueue(query.topic, broker, queue_id)
             return await browse_one(self._link, queue, query.start_offset, query.count)
-        # One that is newer than the last look at the tables is known to the name server.
+        # The name server knows topics that are newer than the last look at the tables.
         queues = self._queues_of(query.topic) or (await self._link.readable_route(query.topic)).subscribe_queues()
         if not queues:
             raise UsageError(f"topic {query.topic} has no queue that may be read", topic=query.topic)
@@ -206,18 +195,14 @@ class ClusterQueries:
         broker = self._link.broker_at(str(host))
         if broker is None:
             raise UsageError(f"the id names the broker at {host}, which is none of this cluster's", address=str(host))
-        record = await self._record(broker, offset)
+        record = await record_of(self._link, broker, offset)
         return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
         return await read_fields(self._link, query, LostParts(self._figures))
 
     async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
-        return view(await self._record(*self._link.numbers.place_of(place)))
-
-    async def _record(self, broker: str, physical_offset: int) -> bytes:
-        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        return bytes((await self._link.ask(broker, command)).body)
+        return view(await record_of(self._link, *self._link.numbers.place_of(place)))
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         if message.transaction:
@@ -235,7 +220,7 @@ class ClusterQueries:
         return SendReceipt(result.offset_message_id, shown, result.queue_offset, -1)
 
     def _check_taken(self, topic: str, queue: MessageQueue | None) -> None:
-        """Refuse what only slaves would be there to take."""
+        """Refuse a message that only slaves would receive."""
         having = [queue.broker_name] if queue is not None else self._figures.brokers_of_topics().get(topic, set())
         places = [place for name in having if (place := self._link.brokers.get(name)) is not None]
         if places and not any(place.has_master for place in places):
@@ -249,7 +234,7 @@ class ClusterQueries:
         return await asyncio.shield(task)
 
     async def _open_producer(self) -> Producer:
-        # A person is told that no answer came; a copy that nobody asked for would come on top unseen.
+        # The person sees that no answer arrived; a repeated message would be a copy that nobody sees.
         once = ClientConfig(repeats_unanswered=False)
         producer = Producer(self._link.name_servers, PRODUCER_GROUP, config=once, security=self._link.security)
         await producer.start()
@@ -262,7 +247,8 @@ class ClusterQueries:
         lost = LostParts(self._figures)
 
         async def ask(broker: str) -> None:
-            body = await self._members_body(broker, query.group)
+            command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": query.group})
+            body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
             subscriptions = read_subscriptions(body)
             # Each member is connected to every broker.
             rows.update({member.client_id: (member, subscriptions) for member in read_members(body)})
@@ -274,19 +260,9 @@ class ClusterQueries:
             address=[member.address for member, _subscriptions in members],
             language=[member.language for member, _subscriptions in members],
             version=["" if member.version is None else version_name(member.version) for member, _subscriptions in members],
-            # Brokers tell nobody when a heartbeat came.
+            # Brokers do not report when a heartbeat arrived.
             last_heartbeat_ms=[-1 for _member in members],
             subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
             notice=lost.notice(),
         )
-
-    async def _members_body(self, broker: str, group: str) -> Body:
-        """What a broker tells of the members of a group; an empty table where none is online."""
-        command = RemotingCommand(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-        try:
-            return (await self._link.ask(broker, command)).body
-        except RemoteError as error:
-            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                raise
-            return b"{}"

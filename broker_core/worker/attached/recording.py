@@ -1,6 +1,6 @@
-"""The folder of a connection: who records its history there.
+"""The folder of a connection, and which process records its history there.
 
-One process at a time; others read what that one records, and one of them takes over when it ends.
+One process at a time records; others read its history, and one of them takes over when it ends.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def open_recording(
     """Begin to record in a folder; where that is not possible, a notice says why.
 
     Args:
-        folder: The folder.
+        folder: Created where it is missing.
         open_history: Opens the history there; None: none is kept.
-        cluster: What is recorded.
-        open_as_guest: Opens what another process records there, until that one ends; None: go without.
-        taken_over: Told, on a thread, when that one has ended and this one records.
+        cluster: The name of the recorded cluster.
+        open_as_guest: Opens the history that another process records there, until that one ends; None: keep none then.
+        taken_over: Called on a thread when the other process has ended and this one records.
     """
     if open_history is None:
         return Recording()
@@ -76,11 +76,7 @@ def open_recording(
 def _own(
     folder: Path, open_history: OpenHistory, cluster: str, *, delay_seconds: float = OPEN_DELAY_SECONDS
 ) -> Recording | None:
-    """Begin to record; None while another process does.
-
-    Raises:
-        StoreError: The lock cannot be taken.
-    """
+    """Begin to record; None while another process does. Raises `StoreError` where the lock cannot be taken."""
     try:
         ownership = StoreOwnership(StorePaths(folder))
     except StoreLockedError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""How often it is tried whether the other process has ended; what was not recorded until then is a gap of the history."""
+"""How often to try whether the other process has ended; the history has a gap of up to this length."""
 
 
 class Successor(Protocol):
@@ -33,12 +33,8 @@ class Succession:
     """The history that another process records in a folder; once that one has ended, this one records it.
 
     A `broker_core.worker.history.HistoryService`, which passes everything on: to the guest first, then to the successor.
-
-    Args:
-        guest: Reads and changes what the other process keeps.
-        take_over: Begins to record here; None while the other process holds the folder. Called on a thread.
-        taken_over: Told once that it did, on that thread.
-        look_seconds: How long to wait between two tries.
+    ``take_over`` begins to record here, on a thread; None while the other process holds the folder. ``taken_over`` is called
+    once after it, on that thread.
     """
 
     def __init__(
@@ -62,7 +58,7 @@ class Succession:
         self._thread.start()
 
     def take(self, sample: HistorySample) -> None:
-        """Take in a sample; the successor's first one has the catalog that the guest had no use for."""
+        """Take in a sample; the successor's first one gets the catalog that the guest had no use for."""
         with self._lock:
             if sample.catalog is None and self._catalog is not None and self._successor is not None:
                 sample = replace(sample, catalog=self._catalog)
@@ -70,18 +66,14 @@ class Succession:
             self._keeper.take(sample)
 
     def answer(self, query: HistoryQuery) -> HistoryAnswer:
-        """As `HistoryService.answer`.
-
-        Raises:
-            OrbitError: It cannot be answered.
-        """
+        """As `HistoryService.answer`."""
         keeper = self._keeper
         try:
             return keeper.answer(query)
         except OrbitError:
             if keeper is self._keeper:
                 raise
-        # The guest was closed meanwhile, as the successor has taken its place.
+        # The guest was closed meanwhile, because the successor has replaced it.
         return self._keeper.answer(query)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@
                  then queue offsets, members and ages as far as the budget goes: topics that a person asked about first, then
                  those that are written to, then all others in turn
 
-One broker that is slow, lost or answers nonsense holds up nobody else. No request moves an offset of anyone.
+A slow, lost or faulty broker delays no other. No request moves a consumer offset.
 
 Source: docs/spec/remoting.md §2.5 (administration), §2.2.3 (a pull commits nothing unless it says so).
 """
@@ -40,6 +40,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.attached.lost_brokers import body_unless
 from broker_core.worker.questions.abilities import Ability
 
 logger = logging.getLogger(__name__)
@@ -49,27 +50,21 @@ _NO_DELAYS = "No delay offset in this broker"
 AGES_IN_ROUND = 12
 """Messages read for their store time, of the positions that lag."""
 HEADS_IN_ROUND = 4
-"""Messages read for when a delay level is due next."""
+"""Messages read for the next due time of delay levels."""
 _OWN_TOPICS = (SCHEDULE_TOPIC, HALF_TOPIC, OP_TOPIC)
-"""Topics of brokers whose queues are looked at every round."""
+"""Topics of brokers whose queues are read every round."""
 _FIXED_IN_ROUND = 7 + len(_OWN_TOPICS) + 1 + HEADS_IN_ROUND
 UNLISTED_QUEUES_MAX = 64
-"""Queues of a topic that a broker does not list and that are asked for one by one; those beyond stay unknown."""
+"""Queues of a topic that a broker does not list and that are requested one by one; those beyond stay unknown."""
 ROUTES_TOGETHER = 8
 ROUTES_IN_ROUND, ROUTES_AT_ONCE = 64, 1_024
-"""Routes asked for while a broker has not told its topics; sums of topics beyond stay unknown until their turn."""
+"""Routes requested while a broker has not reported its topics; sums of topics beyond stay unknown until their turn."""
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
 
 class Sampling:
-    """Keeps `ClusterFigures` true. On one event loop.
-
-    Args:
-        link: To the cluster; started.
-        figures: Where answers go.
-        clock: ms since the epoch.
-    """
+    """Keeps `ClusterFigures` true over a started link. On one event loop."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, *, clock: Callable[[], int]) -> None:
         self._link = link
@@ -96,33 +91,27 @@ class Sampling:
         self._tasks.clear()
 
     def asked_about(self, topics: Iterable[str]) -> None:
-        """A person looks at topics: their queues come first for a while."""
+        """A person looks at topics: their queues are read first for a while."""
         self._asked_ms = {topic: self._asked_ms[topic] for topic in self.recent()} | dict.fromkeys(topics, self._clock())
 
     def recent(self) -> set[str]:
-        """Topics that a person looked at a while ago at most."""
+        """Topics that a person looked at within ``asked_ms``."""
         now_ms, asked_ms = self._clock(), self._link.settings.asked_ms
         return {topic for topic, at in self._asked_ms.items() if now_ms - at < asked_ms}
 
     async def once(self) -> None:
-        """Ask everything once, all brokers side by side; faults are left in the figures.
-
-        Raises:
-            NetworkError: No name server answers.
-            RemoteError: It answers with an error.
-            CodecError: Its answer cannot be read.
-        """
+        """Ask everything once, all brokers side by side; the figures hold the faults. Raises as `ClusterLink.find_brokers`."""
         await self._find_brokers()
         await asyncio.gather(*(BrokerRounds(self._link, self._figures, name).whole() for name in self._link.brokers))
         await self._ask_slaves()
         await self._ask_routes(ROUTES_AT_ONCE)
 
     async def greet(self) -> None:
-        """Ask every broker who it is and what it has, so that all names are known at once; four requests each.
+        """Ask every broker for its identity and tables, so that all names are known at once; four requests each.
 
-        One that does not answer is lost for the time being, and a slow one tells its names in the first round.
+        A broker that does not answer counts as lost until its first round; a slow one reports its names there.
         """
-        # Where brokers are, and which topics are their own by the names of clusters, is known since the link was made.
+        # The places of brokers, and the topics that are system topics by cluster names, are known since the link was made.
         self._take_brokers()
         greetings = (self._rounds_of(name).greet() for name in self._link.brokers)
         with contextlib.suppress(TimeoutError):
@@ -167,9 +156,9 @@ class Sampling:
             await asyncio.sleep(pause_ms / 1000)
 
     async def _ask_routes(self, count: int) -> None:
-        """Learn which topics have no part on brokers that never told theirs: those whose routes do not lead there.
+        """Learn which topics have no part on brokers without a report: those whose routes do not name these brokers.
 
-        Only a master that is registered now is in the routes of all its topics.
+        Only a registered master is in the routes of all its topics.
         """
         untold = self._figures.untold()
         catalog = self._figures.listed() if untold else None
@@ -179,7 +168,7 @@ class Sampling:
             anywhere = frozenset(name for name in untold if not self._figures.is_in_routes(name))
             turn = _in_turn(topics, self._route_turn, count)
             self._route_turn += len(turn)
-            # What cannot be asked stays unknown, and is asked again in its turn.
+            # A topic whose request fails stays unknown, and is requested again in its turn.
             with contextlib.suppress(NetworkError, RemoteError, CodecError):
                 for first in range(0, len(turn), ROUTES_TOGETHER):
                     some = turn[first : first + ROUTES_TOGETHER]
@@ -197,13 +186,13 @@ class Sampling:
             await asyncio.sleep(self._link.settings.tables_ms / 1000)
 
     async def _ask_slaves(self) -> None:
-        """Ask the slaves of brokers that have a master how far they are; one without is read at its slave anyway."""
+        """Ask the slaves of brokers that have a master for their progress; without a master the slave itself is read."""
         places = [place for place in self._link.brokers.values() if place.has_master]
         await asyncio.gather(*(self._ask_slave(place.name, address) for place in places for address in place.slaves))
 
     async def _ask_slave(self, broker: str, address: str) -> None:
         end: int | None = None
-        # Its lag is unknown then. It costs nothing else: the name server drops it when it is gone.
+        # Its lag is unknown then. Nothing else depends on it: the name server drops a slave that is gone.
         with contextlib.suppress(NetworkError, RemoteError, CodecError):
             answer = await self._link.ask_slave_gently(broker, address, RequestCode.GET_BROKER_RUNTIME_INFO)
             end = whole_number(read_runtime(answer.body).get("commitLogMaxOffset"))
@@ -228,7 +217,7 @@ class Sampling:
 
 
 class BrokerRounds:
-    """Questions to one broker, a round at a time."""
+    """Requests to one broker, a round at a time."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, name: str) -> None:
         self._link = link
@@ -236,15 +225,15 @@ class BrokerRounds:
         self._name = name
         self._tables_ms: int | None = None
         self._are_names_new = False
-        """Whether the tables were read just now, and nothing else that is read with them."""
+        """Whether `greet` has read the tables just now, and nothing else that is read with them."""
         self._moving: set[str] = set()
         self._moving_groups: set[str] = set()
         self._looks = 0
         self._looked: dict[str, int] = {}
-        """Topic or group → which look was the last at its queues or members."""
+        """Topic or group → number of the last look at its queues or members."""
         self._topic_turn = self._group_turn = self._age_turn = 0
         self._faults: list[str] = []
-        """What this round was not told, and why."""
+        """What this round did not get, and why."""
 
     async def next(self, now_ms: int, recent: set[str]) -> None:
         """One round; raises `NetworkError` when the broker does not answer."""
@@ -271,7 +260,7 @@ class BrokerRounds:
         self._figures.answered(self._name, self._fault())
 
     async def whole(self) -> None:
-        """All questions once; what fails is left in the figures."""
+        """All requests once; the figures hold the faults."""
         try:
             await self._guarded("topics and groups", self.names())
             await self._guarded("producers", self._producers())
@@ -287,7 +276,7 @@ class BrokerRounds:
             self._figures.lost(self._name, error.message.removesuffix(ASKED_AGAIN))
 
     async def greet(self) -> None:
-        """Ask for its own figures and the names of what it has, which the first round then leaves out."""
+        """Read its own figures and the names of its tables, which the first round then leaves out."""
         try:
             await self._guarded("its figures", self._runtime())
             await self._guarded("topics and groups", self.names())
@@ -296,14 +285,14 @@ class BrokerRounds:
             self._figures.lost(self._name, error.message)
 
     async def _guarded(self, what: str, asking: Awaitable[None]) -> None:
-        """Ask; a refusal or an answer that cannot be read concerns this part only."""
+        """Ask; a refusal or an unreadable answer concerns this part only."""
         try:
             await asking
         except (RemoteError, CodecError) as error:
             self._faults.append(f"{what}: {error.message}")
 
     def _fault(self) -> str:
-        """What is wrong, once: one reason of all parts is told with the first of them."""
+        """The first fault of the round, and how many more there are."""
         more = len(self._faults) - 1
         first = next(iter(self._faults), "")
         return f"{first} (and {more:,} more)" if more > 0 else first
@@ -338,17 +327,11 @@ class BrokerRounds:
             of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:
-        body: Body = b""
-        try:
-            body = (await self._ask(RequestCode.GET_ALL_CONSUMER_OFFSET)).body
-        except RemoteError as error:
-            # Brokers refuse, instead of answering with an empty table.
-            if _NO_OFFSETS not in error.message:
-                raise
+        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, _NO_OFFSETS)
         self._moving_groups = self._figures.take_positions(self._name, read_consumer_offsets(body))
 
     async def _levels(self) -> None:
-        """Queues of the broker's own topics, what it delivered of its delay levels, and when the next are due."""
+        """Queues of the broker's own topics, deliveries of its delay levels, and their next due times."""
         of = self._figures.of(self._name)
         for topic in _OWN_TOPICS:
             if topic in of.topics:
@@ -356,20 +339,13 @@ class BrokerRounds:
         queues = of.offsets.get(SCHEDULE_TOPIC, {})
         if not any(held.max_offset for held in queues.values()):
             return
-        offsets: dict[int, int] = {}
-        try:
-            offsets = read_delay_offsets((await self._ask(RequestCode.GET_ALL_DELAY_OFFSET)).body)
-        except RemoteError as error:
-            # Brokers refuse, instead of answering with an empty table.
-            if _NO_DELAYS not in error.message:
-                raise
-        of.levels.take_offsets(offsets)
+        body = await self._body_unless_empty(RequestCode.GET_ALL_DELAY_OFFSET, _NO_DELAYS)
+        of.levels.take_offsets(read_delay_offsets(body) if body else {})
         for level, offset in of.levels.unread_heads(queues)[:HEADS_IN_ROUND]:
             body = await self._link.pull_gently(MessageQueue(SCHEDULE_TOPIC, self._name, level - 1), offset)
             of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)
 
     async def _timers(self) -> None:
-        """How many messages wait for a time of their own."""
         of = self._figures.of(self._name)
         if Ability.TIMERS in of.cannot or WHEEL_TIMER_TOPIC not in of.topics:
             of.timers = None
@@ -385,8 +361,8 @@ class BrokerRounds:
         self._topic_turn += _taken(turn, wanted)
 
     def _chosen(self, first: list[str], known: list[str], turn: list[str], count: int) -> list[str]:
-        """What is looked at now: what comes first, but half of the room goes to all in turn, however many come first."""
-        # They take turns too: a screen has more rows than there is room for.
+        """The names to read now: urgent ones first, but half of the room goes to all in turn, however many are urgent."""
+        # They take turns too, because a screen has more rows than there is room for.
         first = sorted(set(first).intersection(known), key=lambda name: (self._looked.get(name, 0), name))
         wanted = list(dict.fromkeys((*first[: max(count // 2, 1)], *turn)))[:count]
         for name in wanted:
@@ -399,7 +375,7 @@ class BrokerRounds:
             answer = await self._ask(RequestCode.GET_TOPIC_STATS_INFO, {"topic": topic})
         except RemoteError as error:
             if refused_as(error, ResponseCode.TOPIC_NOT_EXIST):
-                # It was deleted since the table was read; the next one is without it.
+                # It was deleted since the table was read.
                 return
             raise
         held = {queue.queue_id: found for queue, found in read_queue_offsets(answer.body).items()}
@@ -427,32 +403,34 @@ class BrokerRounds:
     async def _some_members(self, count: int) -> None:
         groups = self._groups()
         turn = _in_turn(groups, self._group_turn, count)
-        # Who moves has members, and they are what a person wants to know of 2,000 groups.
+        # A group that moves has members, and they are what a person wants to know of 2,000 groups.
         wanted = self._chosen(sorted(self._moving_groups), groups, turn, count)
         for group in wanted:
             await self._guarded(f"members of group {group}", self._members(group))
         self._group_turn += _taken(turn, wanted)
 
     async def _members(self, group: str) -> None:
-        members: frozenset[str] = frozenset()
-        wanted: dict[str, tuple[str, str]] = {}
-        try:
-            answer = await self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
-        except RemoteError as error:
-            if not refused_as(error, ResponseCode.CONSUMER_NOT_ONLINE):
-                raise
-        else:
-            members = frozenset(member.client_id for member in read_members(answer.body))
-            wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(answer.body).items()}
+        asking = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
+        body = await body_unless(asking, ResponseCode.CONSUMER_NOT_ONLINE)
+        members = frozenset(member.client_id for member in read_members(body))
+        wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(body).items()}
         self._figures.take_members(self._name, group, members)
         self._figures.take_subscriptions(self._name, group, wanted)
 
     async def _age(self, group: str, topic: str, queue: int, offset: int) -> None:
-        """Read the store time of the message that a group consumes next."""
         place = MessageQueue(topic, self._name, queue)
         body = await self._link.pull_gently(place, offset)
         store_ms = decode_record(body).store_timestamp_ms if body else -1
         self._figures.of(self._name).next_store[group, topic, queue] = (offset, store_ms)
+
+    async def _body_unless_empty(self, code: RequestCode, remark: str) -> Body:
+        """A table of the broker; empty for its refusal with this remark, which it sends instead of an empty table."""
+        try:
+            return (await self._ask(code)).body
+        except RemoteError as error:
+            if remark not in error.message:
+                raise
+            return b""
 
     async def _ask(self, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
         return await self._link.ask_gently(self._name, code, fields)

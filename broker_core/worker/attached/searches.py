@@ -1,8 +1,3 @@
-"""Searches of a cluster for the window: begun, continued a moment at a time, given up.
-
-One that nobody continues asks nothing.
-"""
-
 from __future__ import annotations
 
 import itertools
@@ -28,8 +23,6 @@ from broker_core.worker.searches import SEARCHES_MAX
 
 @dataclass(slots=True)
 class _Open:
-    """A search that has not ended."""
-
     search: ClusterSearch
     steps: AsyncGenerator[SearchStep, None]
     last: tuple[int, int, int]
@@ -38,12 +31,7 @@ class _Open:
 
 
 class ClusterSearches:
-    """The searches of a worker that watches a cluster. On its loop.
-
-    Args:
-        link: To the cluster.
-        figures: What is known of it.
-    """
+    """The searches of a worker that watches a cluster; each is idle between two questions. On its loop."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
         self._link = link
@@ -52,12 +40,12 @@ class ClusterSearches:
         self._numbers = itertools.count(1)
 
     async def close(self) -> None:
-        """Give all up."""
+        """End all searches."""
         for search_id in list(self._open):
             await self._end(search_id)
 
     def handlers(self) -> list[Handler]:
-        """Those of searches. They raise `FilterError` for a filter that cannot be read."""
+        """The handlers of searches. They raise `FilterError` for a filter that cannot be read."""
         return [
             StartSearch.answered_by(self._start),
             ContinueSearch.answered_by(self._continue),
@@ -92,7 +80,7 @@ class ClusterSearches:
         try:
             heads = await self._turn(opened)
         except Exception:
-            # It cannot go on, and would take the place of another one.
+            # A failed search cannot continue, and would count against `SEARCHES_MAX`.
             self._open.pop(search_id, None)
             raise
         finally:

@@ -1,10 +1,10 @@
-"""Timers of a cluster from outside: how many messages wait for a time of their own. Pure: no network.
+"""Timers of a cluster from outside: how many timer messages are pending. Pure: no network.
 
     waiting     GET_TIMER_METRICS of each broker: messages by the topic they go to, less cancels
     late by     ``timerReadBehind`` of its runtime figures: seconds that its wheel is behind the clock
     not there   ``timerOffsetBehind``: messages that are stored, but not in its wheel yet
 
-Which messages wait and when the next is due is known inside a broker only.
+Only the broker itself knows which messages are pending and when the next is due.
 
 Source: docs/spec/remoting.md §2.5.3, §2.1 (request 61), docs/spec/store.md §14.1.
 """
@@ -25,9 +25,7 @@ UNKNOWN = -1
 def timer_figures(brokers: Iterable[BrokerFigures]) -> dict[str, float]:
     """`Snapshot.timers` of all brokers together; empty where none has timers.
 
-    Args:
-        brokers: What each told. While one that may have timers is lost, or never told its
-            topics, nothing is known: the rest would be taken for all.
+    All is unknown while a broker that may have timers is lost or never reported its topics: the others would be taken for all.
     """
     every = list(brokers)
     told = [of for of in every if of.timers is not None]
@@ -45,15 +43,15 @@ def timer_figures(brokers: Iterable[BrokerFigures]) -> dict[str, float]:
 
 
 def messages_waiting(counts: Mapping[str, int]) -> dict[str, int]:
-    """Topic → messages that people sent and that wait for it. A count that a crash put below zero is none.
+    """Topic → pending messages that people sent. A count that a crash made negative is dropped.
 
-    Topics of brokers are left out: checkpoints of pops wait in the wheel, too, and nobody sent them.
+    System topics are left out, because the wheel also holds checkpoints of pops.
     """
     return {topic: count for topic, count in counts.items() if count > 0 and not topic.startswith(SYSTEM_PREFIX)}
 
 
 def _may_have_timers(of: BrokerFigures) -> bool:
-    """Whether it has timers, or never told that it has none."""
+    """Whether it has timers, or never reported that it has none."""
     return Ability.TIMERS not in of.cannot and (not of.topics or WHEEL_TIMER_TOPIC in of.topics or of.timers is not None)
 
 

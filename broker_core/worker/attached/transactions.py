@@ -1,4 +1,4 @@
-"""Transactions of a cluster as the window lists them: what the half and op queues of its brokers say."""
+"""Transactions of a cluster for the window's list, from the half and op queues of its brokers."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from broker_core.cluster.link import ClusterLink, refused_as
+from broker_core.cluster.link import ClusterLink
 from broker_core.engine.transaction.messages import HalfMessage
-from broker_core.errors import RemoteError, UsageError
+from broker_core.errors import UsageError
 from broker_core.protocol.admin.connections import read_members
 from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.record import decode_record
+from broker_core.worker.attached.browsing import record_of
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.attached.half_messages import HalfHead, HalfQueue
-from broker_core.worker.attached.lost_brokers import LostParts
+from broker_core.worker.attached.half_messages import HalfQueue
+from broker_core.worker.attached.lost_brokers import LostParts, body_unless
+from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import ListTransactions, ResumeTransaction, TransactionPage
-from broker_core.worker.transactions import PAGE_MAX
+from broker_core.worker.transaction_search import HalfHead
+from broker_core.worker.transactions import check_page
 
 _UNKNOWN = -1
 _PRODUCERS_KEPT_S = 10.0
 """How long the number of a group's producers counts as true."""
-_NO_HEAD = HalfHead("", "", "", _UNKNOWN)
 
 
 class _Row(NamedTuple):
@@ -39,13 +41,7 @@ class _Row(NamedTuple):
 
 
 class ClusterTransactions:
-    """Lists undecided transactions and resumes given-up ones. On one event loop.
-
-    Args:
-        link: To the cluster.
-        figures: What is known of its brokers; told how many records were left unread.
-        monotonic: Seconds.
-    """
+    """Lists undecided transactions and resumes given-up ones; ``monotonic`` returns seconds. On one event loop."""
 
     def __init__(self, link: ClusterLink, figures: ClusterFigures, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._link = link
@@ -55,11 +51,11 @@ class ClusterTransactions:
         self._producers: dict[tuple[str, str], tuple[float, int]] = {}
 
     def handlers(self) -> list[Handler]:
-        """Those of transactions."""
+        """The handlers of transactions."""
         return [ListTransactions.answered_by(self.list_undecided), ResumeTransaction.answered_by(self.resume)]
 
     async def list_undecided(self, query: ListTransactions) -> TransactionPage:
-        """One page, of all brokers that answer, one after the other; of others it says that they are missing.
+        """One page, broker after broker; a notice names those that do not answer.
 
         Raises:
             UsageError: The page is empty, too large or before the first, or ended ones are asked for.
@@ -70,8 +66,7 @@ class ClusterTransactions:
                 "how a transaction ended is known inside a broker only: an op record says that it was decided, not which way. "
                 "Search for its key: a committed message is in its topic"
             )
-        if not 1 <= query.count <= PAGE_MAX or query.start < 0:
-            raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+        check_page(query.start, query.count)
         words = query.words.casefold().split()
         lost = LostParts(self._figures)
         found = [row for row in await self._looked(lost) if _is_meant(row, query.group, words)]
@@ -82,21 +77,15 @@ class ClusterTransactions:
         return replace(self._page(len(found), rows, living), notice=lost.notice())
 
     async def resume(self, command: ResumeTransaction) -> Done:
-        """Have a broker put a given-up message back into its half queue (Source: docs/spec/remoting.md §2.5.8).
-
-        Raises:
-            RemoteError: It refuses.
-            NetworkError: It does not answer.
-        """
+        """Have a broker put a given-up message back into its half queue (docs/spec/remoting.md §2.5.8)."""
         broker, physical_offset = self._link.numbers.place_of(command.physical_offset)
-        view = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        record = decode_record(bytes((await self._link.ask(broker, view)).body))
+        record = decode_record(await record_of(self._link, broker, physical_offset))
         fields = {"msgId": offset_message_id(record.store_host, physical_offset), "topic": record.topic}
         await self._link.ask(broker, RemotingCommand(RequestCode.RESUME_CHECK_HALF_MESSAGE, fields))
         return Done()
 
     async def _looked(self, lost: LostParts) -> list[_Row]:
-        """What is undecided on the brokers that answer; the others are noted."""
+        """Undecided transactions of the brokers that answer; the others are noted."""
         rows: dict[str, list[_Row]] = {}
 
         async def ask(broker: str) -> None:
@@ -111,7 +100,7 @@ class ClusterTransactions:
         return [row for broker in self._link.numbers.names for row in rows.get(broker, [])]
 
     async def _count_living(self, producers: dict[tuple[str, str], int], lost: LostParts) -> None:
-        """Count the producers of groups, each on its broker; those that are not told stay unknown."""
+        """Count the producers of groups, each on its broker; without an answer they stay unknown."""
 
         async def ask(broker: str) -> None:
             for asked, group in list(producers):
@@ -122,21 +111,13 @@ class ClusterTransactions:
         await asyncio.gather(*(lost.one(broker, ask, within_ms=self._link.settings.page_ms) for broker in brokers))
 
     async def _living(self, broker: str, group: str) -> int:
-        """Producers of a group that are connected to a broker."""
         asked_s, count = self._producers.get((broker, group), (-_PRODUCERS_KEPT_S, _UNKNOWN))
         now_s = self._monotonic()
         if now_s - asked_s < _PRODUCERS_KEPT_S:
             return count
         command = RemotingCommand(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": group})
-        try:
-            members = read_members((await self._link.ask(broker, command)).body)
-        except RemoteError as error:
-            # Brokers answer so when nobody of the group is connected.
-            if not refused_as(error, ResponseCode.SYSTEM_ERROR):
-                raise
-            count = 0
-        else:
-            count = len(members)
+        # Brokers answer so when no producer of the group is connected.
+        count = len(read_members(await body_unless(self._link.ask(broker, command), ResponseCode.SYSTEM_ERROR)))
         self._producers = {key: kept for key, kept in self._producers.items() if now_s - kept[0] < _PRODUCERS_KEPT_S}
         self._producers[broker, group] = (now_s, count)
         return count
@@ -149,21 +130,14 @@ class ClusterTransactions:
             total=total,
             check_times_max=max((number for text in times_max if (number := whole_number(text)) is not None), default=_UNKNOWN),
             origin=[numbers.shown_place(row.broker, row.half.origin) for row in rows],
-            half_offset=[row.half.half_offset for row in rows],
+            **columns_of([row.half for row in rows], ("half_offset", "group", "topic", "born_ms", "check_times")),
+            **columns_of([row.head for row in rows], HalfHead._fields),
             op_offset=[row.op_end for row in rows],
             physical_offset=[numbers.shown_place(row.broker, row.half.physical_offset) for row in rows],
             real_offset=unknown,
             state=[_state(row.half, living) for row, living in zip(rows, producers, strict=True)],
-            group=[row.half.group for row in rows],
             producers=producers,
-            topic=[row.half.topic for row in rows],
             queue_id=[numbers.shown_queue(row.broker, row.half.queue_id) if row.half.queue_id >= 0 else -1 for row in rows],
-            keys=[row.head.keys for row in rows],
-            tag=[row.head.tag for row in rows],
-            unique_key=[row.head.unique_key for row in rows],
-            body_bytes=[row.head.body_bytes for row in rows],
-            born_ms=[row.half.born_ms for row in rows],
-            check_times=[row.half.check_times for row in rows],
             asked_ms=unknown,
             next_check_ms=unknown,
             ended_ms=unknown,
@@ -173,7 +147,7 @@ class ClusterTransactions:
 def _rows(broker: str, queue: HalfQueue) -> Iterator[_Row]:
     if queue.ledger is not None:
         for half in queue.ledger:
-            yield _Row(broker, half, queue.heads.get(half.half_offset, _NO_HEAD), queue.ledger.op_end)
+            yield _Row(broker, half, queue.heads.get(half.half_offset, HalfHead()), queue.ledger.op_end)
 
 
 def _is_meant(row: _Row, group: str, words: list[str]) -> bool:

@@ -12,15 +12,11 @@ from broker_core.worker.questions.lifecycle import Hello
 from broker_core.worker.questions.question import Question
 
 OUTSTANDING_REQUESTS_MAX = 256
-"""Requests without an answer; a page asks a handful at a time, so more means that the worker does not answer."""
+"""Requests without an answer; a page sends a handful at a time, so more means that the worker does not answer."""
 
 
 class WorkerClient:
-    """Turns questions into bytes and bytes into messages. Not thread-safe; one per worker process.
-
-    Args:
-        outstanding_max: Most requests that may wait for their answers.
-    """
+    """Turns questions into bytes and bytes into messages. Not thread-safe; one per worker process."""
 
     def __init__(self, *, outstanding_max: int = OUTSTANDING_REQUESTS_MAX) -> None:
         self._outstanding_max = outstanding_max
@@ -30,23 +26,18 @@ class WorkerClient:
 
     @property
     def outstanding(self) -> frozenset[int]:
-        """Ids of the requests that wait for their answers."""
+        """Ids of the pending requests."""
         return frozenset(self._outstanding)
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of a message that has not come whole; above 0 at the end of the stream means that it was torn."""
+        """Bytes of an incomplete message; above 0 at the end of the stream the message was torn."""
         return self._reader.pending_bytes
 
     def request(self, body: Question[Any]) -> tuple[int, bytes]:
-        """Give a question its id.
+        """The id of a question, which its answer will carry, and the bytes to send.
 
-        Returns:
-            The id, which its answer will carry, and the bytes to send.
-
-        Raises:
-            WorkerError: Too many requests wait for their answers.
-            CodecError: The question is larger than a frame may be.
+        Raises `WorkerError` where too many requests are pending, `CodecError` where the question is larger than a frame may be.
         """
         if len(self._outstanding) >= self._outstanding_max:
             raise WorkerError(
@@ -60,25 +51,17 @@ class WorkerClient:
         return request_id, data
 
     def cancel(self, request_id: int) -> bytes:
-        """Give up an answer: it is dropped if it still comes.
-
-        Returns:
-            The bytes to send, empty when the answer is not awaited any more.
-        """
+        """The bytes that cancel a request; empty when it is no longer pending. A later answer is dropped."""
         if request_id not in self._outstanding:
             return b""
         self._outstanding.discard(request_id)
         return encode_message(Cancel(request_id=request_id))
 
     def receive(self, data: bytes) -> list[WorkerMessage]:
-        """Take in bytes of the worker.
+        """The messages completed by ``data``, in order, without answers to cancelled requests.
 
-        Returns:
-            The messages completed by them, in order, without answers that nobody awaits.
-
-        Raises:
-            CodecError: The bytes are no messages; nothing that follows can be read.
-            WorkerError: The worker speaks another version of the protocol.
+        Raises `CodecError` for bytes that are no messages, after which nothing can be read, and `WorkerError` for another
+        version of the protocol.
         """
         messages = (decode_worker_message(payload) for payload in self._reader.feed(data))
         return [message for message in messages if self._wanted(message)]

@@ -1,8 +1,8 @@
 """Messages of the channel ↔ bytes: a msgpack array ``[tag, field, field, …]`` in a length-prefixed frame.
 
-The tag is the name of the class. The table of classes, fields and their checks is built once from the dataclasses. An
-array may be shorter (missing fields take their defaults) or longer (what is too much is ignored): that is how peers of
-different age understand each other. Whatever else comes is a `CodecError`.
+The tag is the name of the class. The table of classes, fields and their checks is built once from the dataclasses. An array may
+be shorter (missing fields take their defaults) or longer (surplus fields are ignored), so that peers of different age
+understand each other. Anything else is a `CodecError`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ _Check = Callable[[_Value], _Value]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Shape:
-    """How one message class is read and written."""
-
     message: type
     names: tuple[str, ...]
     checks: tuple[_Check, ...]
@@ -39,37 +37,25 @@ class _MismatchError(Exception):
 
 
 def encode_message(message: schema.WorkerMessage | schema.WindowMessage) -> bytes:
-    """One whole frame, ready for the pipe.
-
-    Raises:
-        CodecError: The message is larger than a frame may be.
-    """
+    """One whole frame, ready for the pipe. Raises `CodecError` for a message larger than a frame may be."""
     payload: bytes = msgpack.packb(message, default=_plain, strict_types=True, unicode_errors="surrogatepass")
     return frame(payload)
 
 
 def decode_worker_message(payload: bytes) -> schema.WorkerMessage:
-    """Read what a worker sent.
-
-    Raises:
-        CodecError: The bytes are no message of a worker.
-    """
+    """The message of a worker. Raises `CodecError` for any other bytes."""
     message: schema.WorkerMessage = _decode(payload, _WORKER_TAGS)
     return message
 
 
 def decode_window_message(payload: bytes) -> schema.WindowMessage:
-    """Read what a window sent.
-
-    Raises:
-        CodecError: The bytes are no message of a window.
-    """
+    """The message of a window. Raises `CodecError` for any other bytes."""
     message: schema.WindowMessage = _decode(payload, _WINDOW_TAGS)
     return message
 
 
 def _plain(value: object) -> object:
-    """What msgpack writes for a value it does not know: a message as an array, a member of an enum as its number or text."""
+    """The value for msgpack: a message as an array, a member of an enum as its number or text."""
     if isinstance(value, int):
         return int(value)
     if isinstance(value, str):

@@ -23,19 +23,15 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 
 
 def frame(payload: bytes, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
-    """Put the length before a payload.
-
-    Raises:
-        CodecError: The payload is empty or larger than ``frame_bytes_max``.
-    """
+    """A payload with its length before it. Raises `CodecError` for an empty payload and one above ``frame_bytes_max``."""
     _check_length(len(payload), frame_bytes_max)
     return _LENGTH.pack(len(payload)) + payload
 
 
 class FrameReader:
-    """Cuts a byte stream, given in pieces of any size, into payloads.
+    """Cuts a byte stream, fed in pieces of any size, into payloads.
 
-    Not thread-safe. After a `CodecError` the stream cannot be read on: where the next frame begins is not known.
+    Not thread-safe. After a `CodecError` the stream cannot be read on, because the begin of the next frame is unknown.
     """
 
     def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
@@ -45,17 +41,14 @@ class FrameReader:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of a frame that has not come to its end."""
+        """Bytes of an incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes | bytearray | memoryview) -> Iterator[bytes]:
-        """Take in ``data`` and yield the payloads completed by it.
+        """Take in ``data`` and yield the payloads completed by it. Raises `CodecError` for a length of 0 or above the limit.
 
-        The data is taken in at once, the payloads are cut off as they are asked for; a reader that stops early gets the
-        rest with the next call.
-
-        Raises:
-            CodecError: A length is 0 or above the limit.
+        The data is taken in at once, but a payload is cut off only when the caller asks for it; a reader that stops early
+        gets the rest with the next call.
         """
         self._buffer += data
         return self._payloads()
@@ -63,7 +56,7 @@ class FrameReader:
     def _payloads(self) -> Iterator[bytes]:
         buffer, start = self._buffer, 0
         try:
-            # A frame that has not come whole is looked at again only when enough bytes are there, not with every piece.
+            # An incomplete frame is checked again only when enough bytes are there, not with every piece.
             while len(buffer) - start >= max(self._needed_bytes, _LENGTH.size):
                 (length,) = _LENGTH.unpack_from(buffer, start)
                 _check_length(length, self._frame_bytes_max)

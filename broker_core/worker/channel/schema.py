@@ -1,18 +1,17 @@
-"""What window and worker say to each other: tagged, versioned messages.
+"""The messages between window and worker: tagged and versioned.
 
 On the channel a message is a msgpack array ``[tag, field, field, …]`` in a length-prefixed frame
-(`broker_core.worker.channel.framing`). Fields keep their order for ever; a new field comes last and has a default, so that an
+(`broker_core.worker.channel.framing`). Fields keep their order for ever; a new field is the last and has a default, so that an
 older peer's shorter array still reads and a newer peer's longer one is cut. `PROTOCOL_VERSION` changes only when that is not
 enough.
 
-Messages are defined by subject in `broker_core.worker.questions`. This module defines the envelopes of questions and answers,
-and which message may be sent where. `SUBJECTS` names every module of questions: those of a module that it does not name cannot
-be sent.
+`broker_core.worker.questions` defines the messages by subject. This module defines the envelopes of questions and answers, and
+which message may be sent where. `SUBJECTS` names every module of questions: those of other modules cannot be sent.
 
 Live figures travel as columns: a `Catalog` names topics, queues, groups and positions whenever that set changes, and each
 `Snapshot` carries arrays of the same lengths and order, valid for the catalog of the same ``revision``. An array is the raw
 little-endian bytes of its items (``i8`` = int64, ``f8`` = float64), so that ``numpy.frombuffer`` reads it without a copy.
-An unknown value is -1 in an int64 column (offsets, times, counts) and NaN in a float64 column; it is shown as unknown,
+An unknown value is -1 in an int64 column (offsets, times, counts) and NaN in a float64 column; the window shows it as unknown,
 never as zero.
 """
 

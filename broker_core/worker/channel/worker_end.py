@@ -1,7 +1,7 @@
-"""The worker's end of the pipe to the window: two threads that block on it, so that the loop never does.
+"""The worker's end of the pipe to the window: two threads block on it, so that the loop never does.
 
-Threads instead of the loop's own pipe support, as that differs between systems and needs the descriptor non-blocking, which
-the other end would see too.
+Not the loop's own pipe support, because that differs between systems and needs a non-blocking descriptor, which the other end
+would share.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from broker_core.worker.channel.schema import WindowMessage, WorkerMessage
 logger = logging.getLogger(__name__)
 
 UNSENT_BYTES_MAX = 32 * 1024 * 1024
-"""With more than this waiting for the window, no further request of it is read."""
+"""Above this many unsent bytes no further request of the window is read."""
 _READ_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFiles:
-    """Descriptors of the channel, known to nobody else in the process."""
+    """Descriptors of the channel."""
 
     input_fd: int
     output_fd: int
@@ -37,8 +37,8 @@ class ChannelFiles:
 def take_channel() -> ChannelFiles:
     """Make standard input and output a channel that no library can disturb.
 
-    Afterwards descriptor 0 reads nothing and descriptor 1 is standard error: what is printed lands in the log, whether
-    Python or C prints it. Call it once, before anything heavy is imported.
+    Afterwards descriptor 0 reads nothing and descriptor 1 is standard error: what Python or C prints lands in the log. Call it
+    once, before heavy imports.
     """
     files = ChannelFiles(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -54,11 +54,9 @@ def take_channel() -> ChannelFiles:
 
 
 class ChannelWriter:
-    """Sends messages in order from a thread of its own. Any thread may call it.
+    """Sends messages in order from a thread of its own to ``fd``, which `close` closes. Any thread may call it.
 
-    Args:
-        fd: Where to write; closed by `close`.
-        broken: Called once, on the writer's thread, when the other end is gone.
+    ``broken`` is called once, on the writer's thread, when the other end is gone.
     """
 
     def __init__(self, fd: int, *, broken: Callable[[], None]) -> None:
@@ -74,15 +72,11 @@ class ChannelWriter:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the pipe has taken everything: the time for another snapshot."""
+        """Whether the pipe has taken everything, so that another snapshot fits."""
         return self._unsent_bytes == 0
 
     def send(self, message: WorkerMessage) -> None:
-        """Send a message; it is never dropped while the other end is there.
-
-        Raises:
-            CodecError: The message is larger than a frame may be.
-        """
+        """Send a message; it is never dropped while the other end is there. Raises `CodecError` above the size of a frame."""
         data = encode_message(message)
         with self._changed:
             if self._failed or self._closing:
@@ -97,7 +91,7 @@ class ChannelWriter:
             self._changed.wait_for(lambda: self._unsent_bytes <= UNSENT_BYTES_MAX or self._failed or self._closing)
 
     def close(self, timeout_s: float) -> None:
-        """Send what waits, then close; gives up after ``timeout_s``, when the other end does not read."""
+        """Send the pending messages and close; gives up after ``timeout_s``, when the other end does not read."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -135,7 +129,7 @@ class ChannelReader:
     Args:
         fd: Where to read.
         received: Called on the reader's thread with each message.
-        ended: Called on the reader's thread, once, with what was wrong or "".
+        ended: Called on the reader's thread, once, with the error or "".
         wait_for_room: Called before each read; it may block.
     """
 

@@ -9,11 +9,10 @@ import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
-from broker_core.transport.event_loop import new_event_loop, on_stop_signals
+from broker_core.transport.event_loop import new_event_loop, on_stop_signals, unless_stopped
 from broker_core.worker.logs import start_logging
 
 if TYPE_CHECKING:
@@ -23,16 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code of the process.
+    """Serve until SIGTERM or SIGINT; returns the exit code of the process. Raises an `OrbitError` where it cannot start.
 
-    Prints one line to standard output when clients are served, all else goes to standard error.
-
-    Args:
-        config: What to serve.
-        open_history: How the history of the store is opened; None: none is kept.
-
-    Raises:
-        OrbitError: It cannot start.
+    Prints one line to standard output when clients are served; all else is written to standard error. ``open_history`` opens
+    the history of the store; None: none is kept.
     """
     start_logging(None)
     with faults_noted(config.store), asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -44,23 +37,13 @@ async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None
     stop = asyncio.Event()
     on_stop_signals(asyncio.get_running_loop(), lambda _signal: stop.set())
     broker = EmbeddedBroker(config)
-    starting = asyncio.create_task(broker.start(_log_progress))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done():
-        starting.cancel()
-        await asyncio.wait((starting,))
+    if not await unless_stopped(broker.start(_log_progress), stop):
         return
-    try:
-        await starting
-    except BaseException:
-        stopping.cancel()
-        raise
     store = config.store.root.absolute()
     sys.stdout.write(f"ready name-server={broker.name_server_address} broker={broker.broker_address} store={store}\n")
     sys.stdout.flush()
     async with _recorded(broker, open_history, stop):
-        await stopping
+        await stop.wait()
         logger.info("stopping")
     await broker.stop()
 
@@ -71,11 +54,9 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
     if open_history is None:
         yield
         return
-    from broker_core.worker.history import LateHistory, record  # noqa: PLC0415  clients are served before
+    from broker_core.worker.history import history_of, record  # noqa: PLC0415  clients are served before
 
-    config = broker.config
-    cluster = f"{config.cluster_name}/{config.broker_name}"
-    history = LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+    history = history_of(broker.config, open_history)
     recording = asyncio.create_task(record(broker, history, stop))
     recording.add_done_callback(_tell_failure)
     try:
@@ -87,7 +68,7 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
 
 
 def _tell_failure(recording: asyncio.Task[None]) -> None:
-    """The broker goes on without its history; why stands in the log."""
+    """Log why the history ended; the broker continues without it."""
     if not recording.cancelled() and recording.exception() is not None:
         logger.error("no history is kept any more", exc_info=recording.exception())
 

@@ -2,7 +2,7 @@
 
     cluster (--ns HOST:PORT | --connection NAME | --connection-file FILE) [--json]
 
-It only looks: everything goes through the administration requests of the protocol, and no group's offsets move.
+It only reads, by administration requests of the protocol; no group's offsets move.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ _CODES = (
 
 
 def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
-    """Print the overview of a cluster.
-
-    Args:
-        argv: Arguments behind ``cluster``.
-        find_saved: Reads saved connections.
+    """Print the overview of a cluster; ``find_saved`` reads saved connections.
 
     Returns:
         0 if every broker answered; 1 if not, or if there is none; else the error's code.
@@ -61,7 +57,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     except KeyboardInterrupt:
         return fail("orbit cluster", CancelledByUserError("interrupted"), as_json=arguments.json)
     except BrokenPipeError:
-        # The reader has seen enough (head, less). Python would complain when it flushes at exit.
+        # The reader (head, less) has read enough. Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE_CLOSED
     return EXIT_PARTIAL if overview["faults"] else 0
@@ -92,7 +88,7 @@ async def _look(access: ClusterAccess) -> dict[str, Any]:
 
 
 def overview_of(cluster: AttachedCluster) -> dict[str, Any]:
-    """Brokers, topics, groups and faults as JSON holds them; None for what is not known, or not of all brokers."""
+    """Brokers, topics, groups and faults as JSON holds them; None for figures that are unknown, or not known of all brokers."""
     figures = cluster.figures
     return {
         "name_servers": cluster.link.name_servers,
@@ -122,7 +118,7 @@ def _broker_row(cluster: AttachedCluster, name: str) -> dict[str, Any]:
 
 
 def _first_rate(text: str | None) -> float | None:
-    """The rate of the last ten seconds; brokers give three rates with spaces between them."""
+    """The rate of the last ten seconds, the first of the three rates of a broker."""
     try:
         return float((text or "").split()[0])
     except (IndexError, ValueError):
@@ -223,12 +219,11 @@ def _topics_of(group: dict[str, Any], overview: dict[str, Any]) -> int | None:
 
 
 def _users(overview: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    """Topics or groups that are not the brokers' own."""
     return [row for row in overview[kind] if not row["system"]]
 
 
 def _count(title: str, overview: dict[str, Any], kind: str) -> str:
-    """How many there are; where no broker told any, nobody knows, and where one did not, only those of the others."""
+    """How many there are: "?" without any report, else those of the brokers that reported."""
     if overview["faults"] and not overview["topics"] and not overview["groups"]:
         return f"{title}: ?"
     users = len(_users(overview, kind))

@@ -18,7 +18,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
-from broker_core.transport.event_loop import on_stop_signals
+from broker_core.transport.event_loop import on_stop_signals, unless_stopped
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import NOTHING_COMES
 from broker_core.worker.attached.recording import open_recording
@@ -30,15 +30,10 @@ logger = logging.getLogger(__name__)
 
 
 def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = no_saved) -> int:
-    """Record until the end is asked for.
-
-    Args:
-        argv: Arguments behind ``watch``.
-        open_history: Opens the history in a folder.
-        find_saved: Reads saved connections.
+    """Record until a signal or ``--seconds`` ends it; ``find_saved`` reads saved connections.
 
     Returns:
-        0, or the error's code; that of a connection where none was made in the time that was given.
+        0, or the error's code; that of a connection where none was made within ``--seconds``.
     """
     arguments = _parser().parse_args(argv)
     start_logging(None)
@@ -95,7 +90,7 @@ async def _watch(access: ClusterAccess, folder: Path, seconds: float | None, ope
 
 
 async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
-    """Find the brokers, however long it takes; why there are none where it is stopped before."""
+    """Find the brokers, however long it takes; returns the reason of their absence where ``stop`` is set before."""
     reason = "no name server has answered yet"
 
     def failed(told: str) -> None:
@@ -103,14 +98,7 @@ async def _connect(cluster: AttachedCluster, stop: asyncio.Event) -> str | None:
         reason = told
         logger.warning("%s", told)
 
-    connecting, stopping = asyncio.create_task(cluster.connect_in_time(failed)), asyncio.create_task(stop.wait())
-    await asyncio.wait((connecting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if connecting.done():
-        connecting.result()
-        return None
-    connecting.cancel()
-    return reason
+    return None if await unless_stopped(cluster.connect_in_time(failed), stop) else reason
 
 
 async def _record(cluster: AttachedCluster, history: HistoryService, stop: asyncio.Event) -> None:
@@ -124,9 +112,9 @@ async def _record(cluster: AttachedCluster, history: HistoryService, stop: async
 
 
 def _tell_changes(before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
-    """Say which parts of the cluster are missing in what is recorded, and which are not any more; returns what is so now."""
+    """Log which parts of the cluster are missing in the record, and which are back; returns ``now``."""
     for part, reason in now.items():
-        # What is missing of a broker that answers in part may be another thing each second.
+        # A broker that answers in part may lack another part each second.
         if part not in before or (reason.startswith(NOTHING_COMES) and not before[part].startswith(NOTHING_COMES)):
             logger.warning("%s: %s", part, reason)
     for part in before.keys() - now.keys():

@@ -1,4 +1,4 @@
-"""Atomic transactions as the window shows them: figures for snapshots, the open ones, an abort by hand."""
+"""The window's view of atomic transactions: figures for snapshots, the open ones, an abort by hand."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 from broker_core.engine.atomic.coordinator import Coordinator
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import UsageError
 from broker_core.protocol.atomic import AtomicPhase
+from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
-
-PAGE_MAX = 1_000
+from broker_core.worker.transactions import check_page
 
 
 class AtomicTransactions(Protocol):
-    """What is needed of `broker_core.engine.processors.atomic_service.AtomicService`."""
+    """The part of `broker_core.engine.processors.atomic_service.AtomicService` that is used here."""
 
     @property
     def coordinator(self) -> Coordinator: ...
@@ -24,13 +25,7 @@ class AtomicTransactions(Protocol):
     async def abort_by_hand(self, name: str) -> None: ...
 
 
-class StoredOffsets(Protocol):
-    """How far queues reach, whatever readers may know."""
-
-    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-
-
-def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str, float]:
+def atomic_totals(atomic: AtomicTransactions, store: MessageStore) -> dict[str, float]:
     """Figures for `Snapshot.totals`."""
     coordinator = atomic.coordinator
     started = [entry.start_ms for entry in coordinator.state.ids.values() if entry.state is AtomicPhase.ONGOING]
@@ -48,7 +43,7 @@ def atomic_totals(atomic: AtomicTransactions, store: StoredOffsets) -> dict[str,
     }
 
 
-def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: StoredOffsets) -> list[Handler]:
+def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: MessageStore) -> list[Handler]:
     """Handlers of atomic transactions, on the engine's loop."""
 
     def serving() -> AtomicTransactions:
@@ -67,14 +62,9 @@ def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: Stor
     return [ListAtomic.answered_by(read), AbortAtomic.answered_by(abort)]
 
 
-def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffsets) -> AtomicPage:
-    """One page: open transactions first, the oldest first, then ids without one in the order of their names.
-
-    Raises:
-        UsageError: The page asked for is empty, too large, or before the first.
-    """
-    if not 1 <= query.count <= PAGE_MAX or query.start < 0:
-        raise UsageError(f"a page has 1 to {PAGE_MAX:,} transactions from 0 on, not {query.count:,} from {query.start:,}")
+def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: MessageStore) -> AtomicPage:
+    """One page: open transactions first, the oldest first, then ids by name. Raises `UsageError` for an impossible page."""
+    check_page(query.start, query.count)
     entries = sorted(
         atomic.coordinator.state.ids.values(),
         key=lambda entry: (entry.state is not AtomicPhase.ONGOING, entry.start_ms, entry.name),
@@ -83,13 +73,8 @@ def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: StoredOffs
     queues = [(row, queue, opened) for row, entry in enumerate(rows) for queue, opened in sorted(entry.queues.items())]
     return AtomicPage(
         total=len(entries),
-        name=[entry.name for entry in rows],
-        producer_id=[entry.producer_id for entry in rows],
-        epoch=[entry.epoch for entry in rows],
+        **columns_of(rows, ("name", "producer_id", "epoch", "start_ms", "update_ms", "timeout_ms")),
         state=["deciding" if entry.deciding else _WORDS[entry.state] for entry in rows],
-        start_ms=[entry.start_ms for entry in rows],
-        update_ms=[entry.update_ms for entry in rows],
-        timeout_ms=[entry.timeout_ms for entry in rows],
         offsets=[len(entry.offsets) for entry in rows],
         queue_row=[row for row, _queue, _opened in queues],
         queue_topic=[queue.topic for _row, queue, _opened in queues],

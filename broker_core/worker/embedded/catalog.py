@@ -1,4 +1,4 @@
-"""Which topics, queues, groups and positions there are to measure."""
+"""The topics, queues, groups and positions that there are to measure."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Inventory:
 
 
 def take_inventory(engine: EngineView, revision: int) -> Inventory:
-    """Look at the engine's tables.
+    """The catalog of the engine's tables.
 
-    A topic that messages were stored for is listed even without a config. Of the broker's own topics only queues that
-    exist on disk are listed, as some have a thousand that are never used.
+    A topic with stored messages is listed even without a config. Of system topics only queues on disk are listed, because some
+    have a thousand unused ones.
     """
     configs = engine.topics.all()
     stored: dict[str, set[int]] = defaultdict(set)
@@ -78,7 +78,7 @@ def _topic_rows(queues: list[tuple[str, int]]) -> dict[str, range]:
 def _wanted_positions(engine: EngineView, topic_rows: dict[str, range], queues: list[tuple[str, int]]) -> set[tuple[str, int]]:
     """Committed offsets, and queues that a group subscribes without having committed yet.
 
-    Broadcasting consumers keep their offsets themselves: the broker has no positions of them.
+    Broadcasting consumers keep their offsets themselves, so the broker has no positions of them.
     """
     row_of = {queue: row for row, queue in enumerate(queues)}
     wanted = {

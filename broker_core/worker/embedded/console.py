@@ -1,11 +1,10 @@
-"""Answers questions that only a running broker can: messages sent, topics created, its administration."""
+"""Handlers of questions that only a running broker can answer: messages sent, topics created, administration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from broker_core.engine.broker.console_put import ConsolePut
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic
 from broker_core.worker.questions.lifecycle import Done
@@ -13,20 +12,11 @@ from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from broker_core.worker.transactions import Transactions, end_as_chosen, half_of, serving
 
-
-class ConsoleEngine(Protocol):
-    """What is needed of `broker_core.engine.broker.embedded.EmbeddedBroker`."""
-
-    async def put_from_console(
-        self, topic: str, queue_id: int, body: bytes, properties: Mapping[str, str], flag: int = 0
-    ) -> ConsolePut: ...
-
-    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None: ...
-
-    async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand: ...
+if TYPE_CHECKING:
+    from broker_core.engine.broker.embedded import EmbeddedBroker
 
 
-def console_handlers(console: ConsoleEngine, transactions: Callable[[], Transactions | None]) -> list[Handler]:
+def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transactions | None]) -> list[Handler]:
     """Handlers on the engine's loop."""
 
     async def put(message: SendMessage) -> SendReceipt:

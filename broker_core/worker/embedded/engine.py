@@ -1,6 +1,6 @@
-"""What the worker needs of the engine to show it: the parts that sampling and queries read.
+"""The parts of the engine that sampling and queries read.
 
-`broker_core.engine.broker.embedded.EmbeddedBroker` has them; tests give their own.
+`broker_core.engine.broker.embedded.EmbeddedBroker` has them; tests supply their own.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.timer.console import TimerConsole
-from broker_core.engine.store.flush import FlushRun
-from broker_core.engine.store.results import StoreStats
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
@@ -23,34 +22,11 @@ from broker_core.worker.embedded.atomic_views import AtomicTransactions
 from broker_core.worker.transactions import Transactions
 
 
-class StoreFigures(Protocol):
-    """Reading side of `broker_core.engine.store.message_store.MessageStore`, as far as figures go."""
-
-    @property
-    def read_only(self) -> bool: ...
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def last_store_time(self, topic: str, queue_id: int) -> int: ...
-
-    def store_time(self, topic: str, queue_id: int, offset: int) -> int: ...
-
-    def stats(self) -> StoreStats: ...
-
-    def flush_runs(self) -> list[FlushRun]: ...
-
-
 class EngineView(Protocol):
     """The engine's tables and counters. They are read on the engine's loop only."""
 
     @property
-    def store(self) -> StoreFigures: ...
+    def store(self) -> MessageStore: ...
 
     @property
     def topics(self) -> TopicTable: ...

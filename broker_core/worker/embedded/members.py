@@ -1,4 +1,4 @@
-"""Members of consumer groups as the window shows them."""
+"""The window's list of members of a consumer group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def member_handlers(consumers: Consumers[Any]) -> list[Handler]:
 
 
 def members_of(consumers: Consumers[Any], group: str) -> Members:
-    """The clients of a group; none for one that is not known."""
+    """The clients of a group; none for an unknown one."""
     found = consumers.group(group)
     clients = list(found.members.values()) if found else []
     wanted = found.subscriptions if found else {}

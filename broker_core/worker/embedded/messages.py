@@ -1,7 +1,7 @@
 """Answers questions about the messages of the store: pages of queues, single messages, fields, lives.
 
-Messages are read on a thread in small batches, so that a producer waits for a batch at most. A question that was given up ends
-at the next one.
+A thread reads messages in small batches, so that a producer waits for one batch at most. A cancelled question ends after the
+present batch.
 """
 
 from __future__ import annotations
@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.engine.tables.consumer_offsets import ConsumerOffsets
-from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import UsageError
+from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
-from broker_core.worker.lifeline.gather import LifelineStore
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
     PAGE_MESSAGES_MAX,
     MessageHead,
-    StoreReader,
     message_handlers,
     newest_first,
     page_of,
@@ -49,40 +46,17 @@ from broker_core.worker.questions.stored_messages import (
 _T = TypeVar("_T")
 
 
-class MessageStoreReader(StoreReader, LifelineStore, Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
-
-
-class MessageEngine(Protocol):
-    """What is needed of the engine."""
-
-    @property
-    def store(self) -> MessageStoreReader: ...
-
-    @property
-    def topics(self) -> TopicTable: ...
-
-    @property
-    def offsets(self) -> ConsumerOffsets: ...
-
-
 class StoredMessages:
-    """Answers on the engine's loop.
+    """Answers on the engine's loop; ``history`` is None where no history of offsets is kept."""
 
-    Args:
-        engine: Whose store is read.
-        history: Of the offsets of groups; None: none is kept.
-        run: Runs a function on a thread.
-    """
-
-    def __init__(self, engine: MessageEngine, history: HistoryService | None, run: Run) -> None:
+    def __init__(self, engine: EngineView, history: HistoryService | None, run: Run) -> None:
         self._engine = engine
         self._store = engine.store
         self._history = history
         self._run = run
 
     def handlers(self) -> list[Handler]:
-        """Those of stored messages."""
+        """The handlers of stored messages."""
         return [
             *message_handlers(self._view),
             BrowseQueue.answered_by(self._browse),

@@ -8,21 +8,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
-from broker_core.engine.transaction.history import HistoryStore
 from broker_core.errors import BugError, OrbitError
 from broker_core.worker.connections import ConnectionEngine, connection_handlers
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
-from broker_core.worker.embedded.console import ConsoleEngine, console_handlers
-from broker_core.worker.embedded.engine import EngineView, StoreFigures
+from broker_core.worker.embedded.console import console_handlers
+from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.embedded.members import member_handlers
-from broker_core.worker.embedded.messages import MessageStoreReader, StoredMessages
-from broker_core.worker.embedded.queue_measures import MeasuredStore, QueueMeasures
-from broker_core.worker.embedded.store_views import InsideStore, store_handlers
+from broker_core.worker.embedded.messages import StoredMessages
+from broker_core.worker.embedded.queue_measures import QueueMeasures
+from broker_core.worker.embedded.store_views import store_handlers
 from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
@@ -31,8 +30,11 @@ from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.refusals import files_refusal
-from broker_core.worker.searches import Searches, SearchStore
+from broker_core.worker.searches import Searches
 from broker_core.worker.transactions import transaction_handlers
+
+if TYPE_CHECKING:
+    from broker_core.engine.broker.embedded import EmbeddedBroker
 
 THREADS = 2
 
@@ -40,33 +42,22 @@ _Answer = TypeVar("_Answer")
 _T = TypeVar("_T")
 
 
-class QueryStore(StoreFigures, MessageStoreReader, HistoryStore, SearchStore, MeasuredStore, InsideStore, Protocol):
-    """What handlers need of the store."""
-
-
 class QueryEngine(EngineView, ConnectionEngine, Protocol):
-    """What handlers need of the engine."""
-
-    @property
-    def store(self) -> QueryStore: ...
+    """The part of the engine that handlers use."""
 
 
 class Queries:
-    """Answers questions about one engine. To be called on the engine's loop.
+    """Answers questions about one engine, on its loop.
 
-    Args:
-        engine: What they are about.
-        console: The broker that runs; None: the store is only read.
-        shut_down: Called for the command to stop.
-        history: Of the figures; None: none is kept.
-        read_only: Whether to refuse questions that act.
+    ``console`` is the running broker, None where the store is only read; ``history`` is None where none is kept; ``read_only``
+    refuses questions that act.
     """
 
     def __init__(
         self,
         engine: QueryEngine,
         *,
-        console: ConsoleEngine | None,
+        console: EmbeddedBroker | None,
         shut_down: Callable[[], None],
         history: HistoryService | None = None,
         read_only: bool = False,

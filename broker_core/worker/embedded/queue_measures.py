@@ -1,14 +1,13 @@
-"""How much of the disk the queues of a topic take, and how far back they reach. Reads a bounded part of each queue."""
+"""Disk use of the queues of topics, and the age of their oldest message. Reads a bounded part of each queue."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Protocol
 
 from broker_core.engine.store.consume_queue import UNIT
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import UsageError
-from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.administration import MeasureTopics, TopicMeasures
 from broker_core.worker.questions.question import Handler
@@ -16,40 +15,26 @@ from broker_core.worker.questions.question import Handler
 TOPICS_MAX = 100
 QUEUES_REMEMBERED_MAX = 100_000
 PLACES = 8
-"""Where a queue that is too long to be read whole is looked at."""
+"""Places at which a queue is sampled that is too long to be read whole."""
 UNITS_AT_PLACE = 32
 WHOLE_MAX = PLACES * UNITS_AT_PLACE
 """Queues up to this length are read whole, so that their size is exact."""
 
 
-class MeasuredStore(Protocol):
-    """What is asked of `broker_core.engine.store.message_store.MessageStore`; any thread."""
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def store_time(self, topic: str, queue_id: int, offset: int) -> int: ...
-
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-
-
 class QueueMeasures:
-    """Measures the queues of a store. It may be asked on any thread.
+    """Measures the queues of a store. Any thread may ask it.
 
-    The oldest message of a queue lies where the log is cold, and reading it holds the store up: its time is read once and
-    remembered as long as it is the oldest.
+    Reading the oldest message of a queue touches the cold part of the log and holds the store up, so its time is read once and
+    kept as long as the message is the oldest.
     """
 
-    def __init__(self, store: MeasuredStore) -> None:
+    def __init__(self, store: MessageStore) -> None:
         self._store = store
         self._oldest: dict[tuple[str, int], tuple[int, int]] = {}
         """Offset and store time of the oldest message of a queue."""
 
     def handlers(self, run: Run) -> list[Handler]:
-        """Those that measure on a thread."""
+        """The handler that measures on a thread."""
 
         async def measure(query: MeasureTopics) -> TopicMeasures:
             return await run(partial(self.measure, query.topics))
@@ -57,11 +42,7 @@ class QueueMeasures:
         return [MeasureTopics.answered_by(measure)]
 
     def measure(self, topics: Iterable[str]) -> TopicMeasures:
-        """Measure the queues of topics that have, or had, messages.
-
-        Raises:
-            UsageError: More than `TOPICS_MAX` topics.
-        """
+        """Measure the queues of topics that have, or had, messages. Raises `UsageError` for more than `TOPICS_MAX` topics."""
         wanted, store = set(topics), self._store
         if len(wanted) > TOPICS_MAX:
             raise UsageError(f"{TOPICS_MAX} topics can be measured at once, not {len(wanted):,}")
@@ -88,7 +69,7 @@ class QueueMeasures:
         return oldest_ms
 
 
-def _log_bytes(store: MeasuredStore, topic: str, queue_id: int, low: int, high: int) -> tuple[int, bool]:
+def _log_bytes(store: MessageStore, topic: str, queue_id: int, low: int, high: int) -> tuple[int, bool]:
     """Bytes of the records of a queue, and whether they were estimated from a part of them."""
     count = high - low
     if count <= 0:
@@ -105,10 +86,10 @@ def _log_bytes(store: MeasuredStore, topic: str, queue_id: int, low: int, high: 
     return (sum(sizes), False) if whole else (round(sum(sizes) / len(sizes) * count), True)
 
 
-def _sizes(store: MeasuredStore, topic: str, queue_id: int, offset: int, count: int) -> list[int]:
+def _sizes(store: MessageStore, topic: str, queue_id: int, offset: int, count: int) -> list[int]:
     sizes: list[int] = []
     while len(sizes) < count:
-        # Fewer come at the end of a file.
+        # A read ends at the end of a file.
         found = store.queue_units(topic, queue_id, offset + len(sizes), count - len(sizes))
         if not found:
             break

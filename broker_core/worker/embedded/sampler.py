@@ -1,13 +1,12 @@
 """Reads the engine's figures into catalogs and snapshots, cheaply enough to do it ten times a second beside the traffic.
 
-It runs on the engine's loop, between requests, so its cost is what counts: only queues of topics that were written to are
-read again (the rest in turns), positions in turns, the disk once a second.
+It runs on the engine's loop, between requests. Each snapshot therefore reads only queues of topics that were written to (the
+rest in turns), positions in turns, and the disk once a second.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from array import array
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import psutil
 from broker_core.counted import counted
 from broker_core.engine.store.results import StoreStats
 from broker_core.errors import StoreError
+from broker_core.worker.columns import packed
 from broker_core.worker.delay_views import delay_columns, lateness_columns
 from broker_core.worker.embedded.action_events import action_event
 from broker_core.worker.embedded.atomic_views import atomic_totals
@@ -30,26 +30,20 @@ from broker_core.worker.transactions import transaction_totals
 logger = logging.getLogger(__name__)
 
 INVENTORY_STEP_MS = 500
-"""Least time between two looks at which topics, queues and groups there are."""
+"""Least time between two looks at the tables of topics, queues and groups."""
 DISK_STEP_MS = 1_000
 QUEUES_IN_TURN = 256
 """Queues read again in each snapshot, whether their topic was written to or not."""
 POSITIONS_IN_TURN = 1_000
-"""Positions read again in each snapshot; 8,000 of them are read within a second then, instead of holding up a put."""
+"""Positions read again in each snapshot: 8,000 within a second, without holding up a put."""
 STORE_TIMES_IN_TURN = 256
-"""Messages looked at for their time in one snapshot."""
+"""Messages whose store time one snapshot reads."""
 
 _UNKNOWN = -1
 
 
 class Sampler:
-    """Samples one engine. To be called on the engine's loop.
-
-    Args:
-        engine: What to sample.
-        clock: Time in ms since the epoch, of the broker.
-        monotonic: Seconds, for latencies.
-    """
+    """Samples one engine, on its loop. ``clock`` is the broker's, in ms since the epoch; ``monotonic`` returns seconds."""
 
     def __init__(
         self, engine: EngineView, *, clock: Callable[[], int], monotonic: Callable[[], float] = time.monotonic
@@ -72,7 +66,7 @@ class Sampler:
         self._positions = _PositionColumns(engine, self._inventory)
 
     def catalog(self) -> Catalog | None:
-        """The set of things to measure, if it is not the one told last."""
+        """The set of things to measure, if it differs from the one returned last."""
         now_ms = self._clock()
         if abs(now_ms - self._looked_ms) >= INVENTORY_STEP_MS:
             self._looked_ms = now_ms
@@ -83,7 +77,7 @@ class Sampler:
         return self._inventory.catalog
 
     def snapshot(self) -> Snapshot:
-        """Figures of this moment, for the catalog told last."""
+        """Figures of this moment, for the catalog returned last."""
         now_ms = self._clock()
         if abs(now_ms - self._disk_ms) >= DISK_STEP_MS:
             self._disk_ms = now_ms
@@ -106,14 +100,14 @@ class Sampler:
         )
 
     def events(self) -> list[Occurred]:
-        """What happened since the last call, in order."""
+        """Events since the last call, in order."""
         events, self._events = self._events, []
         now_ms = self._clock()
         aside = [Occurred("message_set_aside", text, now_ms, topic) for topic, text in self._engine.set_aside.take()]
         return [*events, *aside, *map(action_event, self._engine.journal.take_untold())]
 
     def subscriptions(self) -> Subscriptions:
-        """What groups with members want; the same object as long as nothing changes."""
+        """Subscriptions of groups with members; the same object as long as nothing changes."""
         return self._subscriptions
 
     # ---- inventory and events ----
@@ -156,7 +150,7 @@ class Sampler:
         try:
             self._stats = self._engine.store.stats()
         except StoreError as error:
-            # The figures are unknown then; the broker goes on as long as it can write.
+            # The figures are unknown then; the broker continues as long as it can write.
             if self._stats is not None:
                 logger.warning("%s", error)
             self._stats = None
@@ -177,10 +171,10 @@ class Sampler:
         counters = self._engine.counters.topics
         found = [counters.get(topic) for topic in self._inventory.catalog.topics]
         return {
-            "put_messages": _packed([c.put_messages if c else 0 for c in found]),
-            "put_bytes": _packed([c.put_bytes if c else 0 for c in found]),
-            "got_messages": _packed([c.got_messages if c else 0 for c in found]),
-            "got_bytes": _packed([c.got_bytes if c else 0 for c in found]),
+            "put_messages": packed([c.put_messages if c else 0 for c in found]),
+            "put_bytes": packed([c.put_bytes if c else 0 for c in found]),
+            "got_messages": packed([c.got_messages if c else 0 for c in found]),
+            "got_bytes": packed([c.got_bytes if c else 0 for c in found]),
         }
 
     def _group_columns(self) -> Columns:
@@ -188,9 +182,9 @@ class Sampler:
         found = [self._engine.counters.groups.get(group) for group in groups]
         members = [self._engine.consumers.group(group) for group in groups]
         return {
-            "members": _packed([len(group.members) if group else _UNKNOWN for group in members]),
-            "got_messages": _packed([c.got_messages if c else 0 for c in found]),
-            "consume_failed": _packed([c.consume_failed if c else 0 for c in found]),
+            "members": packed([len(group.members) if group else _UNKNOWN for group in members]),
+            "got_messages": packed([c.got_messages if c else 0 for c in found]),
+            "consume_failed": packed([c.consume_failed if c else 0 for c in found]),
         }
 
     def _totals(self) -> dict[str, float]:
@@ -246,7 +240,7 @@ class _QueueColumns:
         self._turn = end % count if count else 0
 
     def columns(self) -> Columns:
-        return {"min_offset": _bytes(self.low), "max_offset": _bytes(self.high), "last_store_ms": _bytes(self._last)}
+        return {"min_offset": packed(self.low), "max_offset": packed(self.high), "last_store_ms": packed(self._last)}
 
     def _read(self, rows: range) -> None:
         store, queues = self._engine.store, self._inventory.queues
@@ -258,7 +252,7 @@ class _QueueColumns:
 
 
 class _PositionColumns:
-    """Consumers' offsets in the queues of an inventory, in its order. Of very many, some are read for each snapshot."""
+    """Consumers' offsets in the queues of an inventory, in its order. Of very many, each snapshot reads some."""
 
     def __init__(self, engine: EngineView, inventory: Inventory) -> None:
         self._engine = engine
@@ -292,11 +286,11 @@ class _PositionColumns:
         """The columns, and the clients that the numbers of the owner column mean."""
         numbers: dict[str, int] = {"": _UNKNOWN}
         owner = array("q", [numbers.setdefault(client_id, len(numbers) - 1) for client_id in self._owner_id])
-        columns = {"offset": _bytes(self._offset), "next_store_ms": _bytes(self._next_ms), "owner": _bytes(owner)}
+        columns = {"offset": packed(self._offset), "next_store_ms": packed(self._next_ms), "owner": packed(owner)}
         return columns, list(numbers)[1:]
 
     def _look_up_time(self, row: int, queue_row: int, queues: _QueueColumns) -> int:
-        """Find out how old the next message of a position is; returns how many messages were read for it."""
+        """Read the store time of the next message of a position; returns how many messages were read."""
         offset = self._offset[row]
         if offset < 0 or offset >= queues.high[queue_row]:
             self._next_ms[row] = self._next_at[row] = _UNKNOWN
@@ -311,7 +305,7 @@ class _PositionColumns:
 
 
 def _signature(engine: EngineView) -> tuple[object, ...]:
-    """Changes whenever the set of topics, queues, groups or positions may have changed."""
+    """A value that changes whenever the set of topics, queues, groups or positions may have changed."""
     return (
         engine.topics.version,
         len(engine.topics),
@@ -323,7 +317,7 @@ def _signature(engine: EngineView) -> tuple[object, ...]:
 
 
 def _store_totals(stats: StoreStats | None) -> dict[str, float]:
-    """Figures of the store; without them the names are left out, which is read as unknown."""
+    """Figures of the store; without ``stats`` the names are left out, which means unknown."""
     if stats is None:
         return {}
     return {
@@ -358,14 +352,3 @@ def _subscriptions(engine: EngineView) -> Subscriptions:
         group.name: {topic: (wanted.expression_type, wanted.expression) for topic, wanted in group.subscriptions.items()}
         for group in engine.consumers.groups()
     }
-
-
-def _packed(values: list[int]) -> bytes:
-    return _bytes(array("q", values))
-
-
-def _bytes(values: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        values = array("q", values)
-        values.byteswap()
-    return values.tobytes()

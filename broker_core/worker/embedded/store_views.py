@@ -1,18 +1,15 @@
-"""The store from inside, as the window shows it, and figures of its syncs for snapshots."""
+"""The window's view of the store from inside, and figures of its syncs for snapshots."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Protocol
 
 from broker_core.clock import wall_clock_ms
-from broker_core.config import StoreConfig
 from broker_core.engine.store.disk_use import clean_forcibly_percent, max_used_percent, warning_percent
 from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.machine_code import machine_code_state
-from broker_core.engine.store.picture import StoreInside
-from broker_core.engine.store.results import StoreStats
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.administration import ReadStore, StorePicture
 from broker_core.worker.questions.question import Handler
@@ -20,19 +17,8 @@ from broker_core.worker.questions.question import Handler
 FLUSH_WINDOW_SECONDS = 10.0
 
 
-class InsideStore(Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
-
-    @property
-    def config(self) -> StoreConfig: ...
-
-    def inside(self) -> StoreInside: ...
-
-    def stats(self) -> StoreStats: ...
-
-
-def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
-    """Handlers that look on a thread."""
+def store_handlers(store: MessageStore, run: Run) -> list[Handler]:
+    """Handlers that read the store on a thread."""
 
     async def read(_query: ReadStore) -> StorePicture:
         return await run(lambda: store_picture(store, now_ms=wall_clock_ms()))
@@ -40,12 +26,8 @@ def store_handlers(store: InsideStore, run: Run) -> list[Handler]:
     return [ReadStore.answered_by(read)]
 
 
-def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
-    """Everything that is told of a store; on a thread, as it looks at files.
-
-    Raises:
-        StoreError: A file or the disk cannot be looked at.
-    """
+def store_picture(store: MessageStore, *, now_ms: int) -> StorePicture:
+    """All figures of a store; on a thread, because it reads files. Raises `StoreError` where file or disk cannot be read."""
     inside, stats, config = store.inside(), store.stats(), store.config
     now_s = time.monotonic()
     return StorePicture(
@@ -97,7 +79,7 @@ def store_picture(store: InsideStore, *, now_ms: int) -> StorePicture:
 
 
 def longest_flush_ms(runs: list[FlushRun], now_s: float) -> float:
-    """The longest sync of the last `FLUSH_WINDOW_SECONDS`, NaN when there was none. ``runs`` is in the order of time."""
+    """The longest sync of the last `FLUSH_WINDOW_SECONDS` in ms, NaN without one. ``runs`` is in the order of time."""
     longest = math.nan
     for run in reversed(runs):
         if run.ended_s < now_s - FLUSH_WINDOW_SECONDS:

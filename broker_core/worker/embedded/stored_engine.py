@@ -1,11 +1,11 @@
-"""`StoredEngine`: a store directory without a broker, for looking: topics, positions and messages are read from its files.
+"""`StoredEngine`: a store directory without a broker, for reading: topics, positions and messages come from its files.
 
-Nothing is owned, locked, listened on or written; what a broker that still runs stores from now on is not shown. Queues are
-those of `MessageStore.open(read_only=True)`: after a crash as a recovery would leave them, in memory alone. Searches read the
-files themselves and also find what no queue knows.
+It owns, locks and writes nothing and listens nowhere; messages that a running broker stores from now on are not shown. Queues
+are those of `MessageStore.open(read_only=True)`: after a crash as a recovery would leave them, in memory alone. Searches read
+the files themselves and also find messages that no queue knows.
 
-Nothing is delivered and nobody is asked: delay levels and half messages are shown as they stood when it was opened. Messages
-with a time of their own (timers) are shown as messages of their system topic alone.
+It delivers nothing and asks no producer: delay levels and half messages are those of the moment of opening. Timer messages are
+shown as messages of their system topic alone.
 """
 
 from __future__ import annotations
@@ -45,24 +45,19 @@ NOT_CLOSED = (
 
 
 class NoProducers:
-    """Nobody is connected."""
+    """No producer is connected."""
 
     def living(self, group: str, /) -> int:  # noqa: ARG002  of any
-        """None."""
         return 0
 
     def ask(self, request: CheckRequest) -> bool:  # noqa: ARG002  whoever it is for
-        """Nobody was."""
         return False
 
 
 class StoredTransactions:
     """Undecided transactions of a store that is only read.
 
-    Attributes:
-        engine: Knows what is undecided.
-        actions: Never called: a read-only connection refuses before.
-        next_round_ms: There is none.
+    ``actions`` is never called, because a read-only connection refuses before; there is no next round.
     """
 
     next_round_ms = -1
@@ -73,23 +68,17 @@ class StoredTransactions:
         self.actions = TransactionActions(self.engine, journal)
 
     async def load(self, offsets: ConsumerOffsets) -> None:
-        """Take in what the queues hold, in slices of a millisecond."""
+        """Read the half and op queues, in slices of a millisecond."""
         starts = (offsets.get(CHECK_GROUP, topic, TRANSACTION_QUEUE_ID) for topic in (HALF_TOPIC, OP_TOPIC))
         for _slice in self.engine.loading(*starts):
             await asyncio.sleep(0)
 
     def living(self, group: str) -> int:  # noqa: ARG002  of any
-        """Connected producers: none."""
         return 0
 
 
 class StoredEngine:
-    """See the module; it has the parts that `EmbeddedBroker` has for sampling and queries. On the loop.
-
-    Args:
-        config: Where the store is, and the names that the broker had.
-        clock: Time in ms since the epoch.
-    """
+    """The parts of `EmbeddedBroker` that sampling and queries read. On the loop. ``clock`` returns ms since the epoch."""
 
     name_server_address = ""
     broker_address = ""
@@ -111,19 +100,15 @@ class StoredEngine:
         self.producers: Producers[str] = Producers()
         self.counters = Counters(now_ms=clock())
         self.journal = ActionJournal(StorePaths(config.store.root).config, clock=clock)
-        """Nothing is ever written to it: what acts is refused before."""
+        """Never written, because a command is refused before."""
         self.set_aside = SetAside()
         self.notice = ""
-        """What the user should know of the store; known after `start`."""
+        """A warning for the user about the store; known after `start`."""
         self.reports: Sequence[str] = ()
         """What is wrong with configuration files; likewise."""
 
     async def start(self, progress: Progress | None = None) -> None:
-        """Open the store and read the tables.
-
-        Raises:
-            StoreError: The directory is no store, or cannot be read.
-        """
+        """Open the store and read the tables. Raises `StoreError` where the directory is no store, or cannot be read."""
         loop = asyncio.get_running_loop()
 
         def tell(text: str, done: int, total: int) -> None:
@@ -163,14 +148,14 @@ class StoredEngine:
         return service.console
 
     async def stop(self) -> None:
-        """Let the files go."""
+        """Close the files."""
         await asyncio.to_thread(self.store.close)
 
     @property
     def own_credentials(self) -> None:
-        """None: nobody can connect."""
+        """None, because no client can connect."""
         return
 
     def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
-        """None: nobody can connect."""
+        """None, because no client can connect."""
         return ()

@@ -1,4 +1,4 @@
-"""Timers as the window shows them: figures for snapshots, pages, actions."""
+"""The window's view of timers: figures for snapshots, pages, actions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from broker_core.engine.schedule.timer.console import PendingTimer, TimerConsole, TimerPage, TimerPlace
 from broker_core.engine.schedule.timer.messages import TimerSummary
 from broker_core.errors import BugError, UsageError
+from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.delays import (
     ActOnTimers,
@@ -18,6 +19,7 @@ from broker_core.worker.questions.delays import (
 )
 from broker_core.worker.questions.question import Handler
 
+_SUMMARY_COLUMNS = ("due_ms", "topic", "queue_id", "tag", "keys", "unique_key", "body_bytes")
 _UNREADABLE = TimerSummary("", -1, "", "", "", -1, -1, -1, -1, 0, is_delete=False)
 
 
@@ -55,32 +57,22 @@ def forecast(console: TimerConsole) -> TimerForecast:
 
 
 def first_step(console: TimerConsole, query: ListTimers) -> TimerPage:
-    """The page of a query, on the broker's loop.
-
-    Raises:
-        UsageError: The count is out of range.
-    """
+    """The page of a query, on the broker's loop. Raises `UsageError` for a count out of range."""
     start = TimerPlace(query.slot_ms, query.position) if query.slot_ms > 0 else None
     return console.page(start, query.count, topic=query.topic)
 
 
 def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) -> PendingTimers:
-    """Put a page into columns."""
+    """The columns of a page."""
     rows: list[tuple[PendingTimer, TimerSummary]] = [
         (timer, summary or _UNREADABLE) for timer, summary in zip(page.timers, summaries, strict=True)
     ]
     return PendingTimers(
         slot_ms=[timer.place.slot_ms for timer, _ in rows],
         position=[timer.place.position for timer, _ in rows],
-        due_ms=[summary.due_ms for _, summary in rows],
         store_ms=[summary.stored_ms for _, summary in rows],
         physical_offset=[timer.unit.physical_offset for timer, _ in rows],
-        topic=[summary.topic for _, summary in rows],
-        queue_id=[summary.queue_id for _, summary in rows],
-        tag=[summary.tag for _, summary in rows],
-        keys=[summary.keys for _, summary in rows],
-        unique_key=[summary.unique_key for _, summary in rows],
-        body_bytes=[summary.body_bytes for _, summary in rows],
+        **columns_of([summary for _, summary in rows], _SUMMARY_COLUMNS),
         is_cancelled=[timer.is_cancelled for timer, _ in rows],
         next_slot_ms=-1 if page.next is None else page.next.slot_ms,
         next_position=-1 if page.next is None else page.next.position,
@@ -88,12 +80,7 @@ def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) ->
 
 
 async def act_on_timers(console: TimerConsole, command: ActOnTimers) -> TimersActed:
-    """Carry out a command.
-
-    Raises:
-        UsageError: There is no such action, or the time cannot be kept.
-        StoreError: The store or the disk does not take it.
-    """
+    """Carry out a command. Raises `UsageError` for an unknown action or an impossible time, `StoreError` as the store."""
     if len(command.slot_ms) != len(command.position):
         raise BugError(f"{len(command.slot_ms)} slots came with {len(command.position)} positions")
     places = [TimerPlace(*both) for both in zip(command.slot_ms, command.position, strict=True)]

@@ -1,8 +1,7 @@
-"""A message and all that it was sent again as: several lives, told as one line with branches.
+"""A message and all that it was sent again as: several lives as one line with branches.
 
-A message that is sent again gets a new unique key, and so a life of its own; it names the record that it was made of. The
-branches are what these links join, from the first message that is stored on. What only looks alike stays a hint in its life.
-
+A message that is sent again gets a new unique key, and so a life of its own; it names its original record. These links join the
+branches, from the first stored message on. A message that only looks alike stays a hint in a life.
     0  produced ── stored ── attempt 1 ── retry … ── dead
     1                                                 └─ resent ── produced ── stored ── attempt 1 …
 """
@@ -20,19 +19,13 @@ from broker_core.worker.lifeline.join import LINK, join, readable_places
 from broker_core.worker.lifeline.model import Event, EventKind, Evidence, Position, Story
 
 LIVES_MAX = 12
-"""Lives that are told in one line; each costs as much to find as one alone."""
+"""Lives in one line; each costs as much to find as one alone."""
 _CUT = "More than {count} messages were made of one another; those made last have life lines of their own."
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Lives that links join.
-
-    Attributes:
-        message: The one that was asked for.
-        lives: In the order of the log; each without what is a life of its own here.
-        missing: What could not be found of them as a whole.
-    """
+    """Lives that links join, in the order of the log, each without records that are a life of their own here."""
 
     message: StoredMessage
     lives: tuple[Gathered, ...]
@@ -50,11 +43,7 @@ class Family:
 
 
 def gather_family(store: LifelineStore, physical_offset: int, reach: Reach = WHOLE) -> Family:
-    """Find everything about a message and about those that were made of it, or that it was made of. Any thread.
-
-    Raises:
-        UsageError: No message starts there.
-    """
+    """Find everything about a message, its origins and its resends. Any thread. Raises `UsageError` where no message starts."""
     found = [gather(store, physical_offset, reach)]
     known = {record.physical_offset for record in found[0].records}
     is_cut, message = False, found[0].message
@@ -74,12 +63,7 @@ def gather_family(store: LifelineStore, physical_offset: int, reach: Reach = WHO
 
 
 def join_family(family: Family, positions: Sequence[Position]) -> Story:
-    """One story of all lives.
-
-    Args:
-        family: What the store holds.
-        positions: Of groups in the queues of its places.
-    """
+    """One story of all lives; ``positions`` are those of groups in the queues of its places."""
     owners = {id_of(record): branch for branch, life in enumerate(family.lives) for record in life.records}
     told, missing = [], list(family.missing)
     for branch, life in enumerate(family.lives):
@@ -93,7 +77,7 @@ def join_family(family: Family, positions: Sequence[Position]) -> Story:
 
 
 def _alone(life: Gathered, known: set[int]) -> Gathered:
-    """A life without hints to records that are told as lives beside it."""
+    """A life without hints to records that have a life of their own beside it."""
 
     def others(records: tuple[StoredMessage, ...]) -> tuple[StoredMessage, ...]:
         return tuple(record for record in records if record.physical_offset not in known)
@@ -102,7 +86,7 @@ def _alone(life: Gathered, known: set[int]) -> Gathered:
 
 
 def _links(life: Gathered, branch: int, owners: dict[str, int]) -> Iterator[Event]:
-    """That a life was made of another one, where it begins."""
+    """The event that links a life to its original, where it begins."""
     first = next((record for record in life.records if ORIGIN_LINK in record.properties), None)
     if first is None or owners.get(first.properties[ORIGIN_LINK], branch) == branch:
         return

@@ -1,7 +1,7 @@
 """Finds what a store holds of one message: its copies in all topics, op records, trace records. Reads, changes nothing.
 
-Copies of a message (half, waiting, retry, dead letter) keep its unique key and its body, and the index knows each under the
-topic it lies in. What has no unique key, or is not in the index, cannot be found this way; the result says so.
+Copies of a message (half, waiting, retry, dead letter) keep its unique key and its body, and the index knows each under its own
+topic. Messages without a unique key, or without an index entry, cannot be found this way; the result says so.
 (Source: docs/spec/broker.md §4.2 to §4.5, §8.1, §13.1)
 """
 
@@ -37,17 +37,13 @@ from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.lifeline.traces import Trace, TraceKind, read_traces
 
 COPIES_MAX = 64
-"""Records of one unique key in one topic."""
 TOPICS_MAX = 1_000
-"""Retry, dead letter and trace topics that are looked into."""
 OPS_MAX = 20_000
-"""Op records behind a half message that are looked at."""
 TRACES_MAX = 64
 KEYS_MAX = 4
 ALIKE_MAX = 16
-"""Messages of the same key and body that are told; more of them say nothing more."""
+"""Messages of the same key and body in the answer; more of them say nothing more."""
 OTHER_TOPICS_MAX = 200
-"""Topics of users that are looked into for resends."""
 ORIGINS_MAX = 8
 _BATCH = 32
 _PLACE_MASK = (1 << PLACE_BITS) - 1
@@ -55,7 +51,7 @@ _INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC, DISCARD_TO
 
 
 class LifelineStore(Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` that is used here."""
 
     def record_at(self, physical_offset: int) -> memoryview | None: ...
 
@@ -77,15 +73,14 @@ class Gathered:
     """All that was found, in the order of the log.
 
     Attributes:
-        message: The one that was asked for.
+        message: The requested one.
         records: It and its copies.
         due_ms: When waiting records are due, by physical offset.
         op: The op record that names a half message of it, if there is one.
         alike: Messages of another unique key with one of its keys and its body.
-        traces: What clients wrote of it.
         missing: What could not be found, and why.
-        resent: Messages of other unique keys that say that they were made of one of the records.
-        origins: The message that this one says it was made of, the one before that, and so on.
+        resent: Messages of other unique keys that name one of the records as their origin.
+        origins: The message that this one names as its origin, then that one's origin, and so on.
     """
 
     message: StoredMessage
@@ -105,12 +100,9 @@ def _own_place(_host: HostAddress, physical_offset: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a store is looked through.
+    """How far a store is searched.
 
-    Attributes:
-        place_of: Store host and physical offset of an id → its place here; None where it is none of here.
-        ops_max: Op records behind a half message.
-        other_topics_max: Topics of users that are looked into for resends.
+    ``place_of`` maps store host and physical offset of an id to the place here; None where it is none of here.
     """
 
     place_of: Callable[[HostAddress, int], int | None] = _own_place
@@ -123,7 +115,7 @@ WHOLE = Reach()
 
 
 def id_of(record: StoredMessage) -> str:
-    """Offset message id of a record, which is what a resend names."""
+    """Offset message id of a record, which a resend names."""
     return offset_message_id(record.store_host, record.physical_offset & _PLACE_MASK)
 
 
@@ -135,11 +127,7 @@ def in_log_order(records: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
 
 
 def gather(store: LifelineStore, physical_offset: int, reach: Reach = WHOLE) -> Gathered:
-    """Find everything about a message. Any thread; the number of records that are read is bounded.
-
-    Raises:
-        UsageError: No message starts there.
-    """
+    """Find everything about a message, within bounds. Any thread. Raises `UsageError` where no message starts."""
     record = store.record_at(physical_offset)
     if record is None:
         raise UsageError(f"there is no message at {physical_offset:,} of the commit log", physical_offset=physical_offset)
@@ -191,7 +179,6 @@ class _Gathering:
         return in_log_order(list(found.values()))
 
     def _topics(self) -> list[str]:
-        """Topics that may hold a copy."""
         message = self._message
         named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
         topics = {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
@@ -200,7 +187,7 @@ class _Gathering:
         return [*sorted(topics), *(topic for topic in dict.fromkeys(further) if topic not in topics)]
 
     def _others_topics(self) -> list[str]:
-        """Topics of users: a message that is sent again may go to any of them."""
+        """Topics of users, because a message may be sent again to any of them."""
         known = sorted({topic for topic, _queue in self._store.queues() if state_of_topic(topic) == "normal"})
         most = self._reach.other_topics_max
         if len(known) > most:
@@ -208,7 +195,6 @@ class _Gathering:
         return known[:most]
 
     def _say(self, text: str) -> None:
-        """Name something that is missing, once."""
         if text not in self._missing:
             self._missing.append(text)
 
@@ -267,7 +253,7 @@ class _Gathering:
         return tuple(one for one in found if one.message_id == self._key or (one.request_id and one.request_id in requests))
 
     def _origins(self, records: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:
-        """The way back along the links of resends, as far as it leads to records of other messages."""
+        """The origins along the links of resends, as far as their records are found."""
         found: list[StoredMessage] = []
         own = {id_of(record) for record in records}
         link = next((one.properties[ORIGIN_LINK] for one in records if ORIGIN_LINK in one.properties), "")
@@ -291,7 +277,7 @@ class _Gathering:
         return found if found is not None and id_of(found) == message_id else None
 
     def _others(self, records: Sequence[StoredMessage]) -> tuple[tuple[StoredMessage, ...], tuple[StoredMessage, ...]]:
-        """Messages that were probably made of this one, or this one of them; and those that say so."""
+        """Messages that look like this one, and messages that name it as their origin."""
         message, ids = self._message, {id_of(record) for record in records}
         found, resent = dict[int, StoredMessage](), dict[int, StoredMessage]()
         keys = message.properties.get(props.KEYS, "").split(props.KEY_SEPARATOR)[:KEYS_MAX]
@@ -326,7 +312,7 @@ def _decoded(records: Sequence[memoryview]) -> Iterator[StoredMessage]:
         try:
             yield decode_record(record)
         except RecordError:
-            # What others tell is of more use than nothing; the damage itself is shown where the record is read.
+            # A life with a gap is of more use than none; the detail of the damaged record shows the damage.
             continue
 
 

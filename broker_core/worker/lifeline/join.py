@@ -1,10 +1,10 @@
-"""Puts the life of a message together from what was gathered. Pure.
+"""Joins the records of a message to its life. Pure.
 
     produced ── half ── checked … ── committed ── stored ── attempt 1 ── retry waits ── retry 1 ── attempt 2 … ── dead
                                      delayed ── delivered ──┘
 
-What a record says is *stored*. That an attempt failed without a trace of it is *inferred* from the retry it led to; that a
-transaction was rolled back, from its op record and the lack of a real message.
+The content of a record is *stored*. A failed attempt without a trace is *inferred* from the retry that followed; a rollback
+from its op record and the lack of a real message.
 
 Source: docs/spec/broker.md §3.4, §4.5, §8.1, §13.3.
 """
@@ -50,12 +50,7 @@ def readable_places(gathered: Gathered) -> list[tuple[str, int, int]]:
 
 
 def join(gathered: Gathered, positions: Sequence[Position]) -> Story:
-    """The whole story.
-
-    Args:
-        gathered: What the store holds.
-        positions: Of groups in the queues of `readable_places`.
-    """
+    """The whole story; ``positions`` are those of groups in the queues of `readable_places`."""
     return _Joining(gathered, positions).story()
 
 
@@ -65,12 +60,11 @@ class _Joining:
         self._positions = positions
         self._ids = {id_of(record) for record in gathered.records}
         self._recorded: list[tuple[int, Event]] = []
-        """What records say, each with its place in the log."""
+        """Events of records, each with its place in the log."""
         self._between: list[Event] = []
-        """What no place in the log dates."""
         self._missing = list(gathered.missing)
         self._waiting: dict[tuple[str, int], list[int]] = {}
-        """Due times of waits that nothing was delivered of, by real topic and reconsume times."""
+        """Due times of waits without a delivery, by real topic and reconsume times."""
 
     def story(self) -> Story:
         self._produced()
@@ -98,7 +92,7 @@ class _Joining:
         made: StoredMessage | None = None,
         **more: Any,  # noqa: ANN401  fields of Event
     ) -> None:
-        """Add what a record says; if it tells how another one was made, at the time and the place of that one."""
+        """Add the event of a record, or of the record ``made`` of it, at the time and the place of that one."""
         at = made or record
         event = Event(
             kind=kind,
@@ -203,7 +197,7 @@ class _Joining:
         return any(record.topic == HALF_TOPIC for record in self._gathered.records)
 
     def _name_undelivered(self) -> None:
-        """Waits that ended without a record that could be found stay visible as waits; a lost one is named."""
+        """Name a lost wait: one that ended without a record that could be found. Its event stays visible."""
         after = self._gathered.records[-1]
         late = [due for waits in self._waiting.values() for due in waits if 0 <= due < after.store_timestamp_ms]
         if late:
@@ -239,7 +233,7 @@ class _Joining:
     # ---- attempts --------------------------------------------------------------------------------------------------
 
     def _attempts(self) -> set[tuple[str, int]]:
-        """Add what clients traced; returns group and number of the attempts."""
+        """Add the traced attempts; returns group and number of each."""
         traces, known = self._gathered.traces, set[tuple[str, int]]()
         after = {trace.request_id: trace for trace in traces if trace.kind is TraceKind.AFTER}
         for trace in traces:
@@ -276,7 +270,6 @@ class _Joining:
         self._between.append(replace(event, **more))
 
     def _read_by(self, group: str, retry_times: int) -> StoredMessage | None:
-        """The record that a group consumed in an attempt."""
         for record in self._gathered.records:
             state = state_of_topic(record.topic)
             if retry_times == 0 and state == "normal":
@@ -286,7 +279,7 @@ class _Joining:
         return None
 
     def _inferred_attempts(self, traced: set[tuple[str, int]]) -> None:
-        """A message comes back, or dies, because an attempt failed: at the latest when its next record was stored."""
+        """Infer a failed attempt from the retry or the dead letter after it, at the latest when that record was stored."""
         kinds = (EventKind.RETRY_WAITS, EventKind.RETRY, EventKind.DEAD)
         known = set(traced)
         for _place, event in self._recorded:
@@ -336,7 +329,7 @@ class _Joining:
             self._missing.append("No consumer group has an offset in its queue.")
 
     def _likenesses(self) -> None:
-        """Messages that were made of this one or that it was made of: those that look like it, and those that say so."""
+        """Add origins and resends: messages that look like this one, and messages that are linked to it."""
         first, last = self._gathered.records[0].physical_offset, self._gathered.records[-1].physical_offset
         linked = {record.physical_offset for record in (*self._gathered.origins, *self._gathered.resent)}
         for record in (one for one in self._gathered.alike if one.physical_offset not in linked):

@@ -1,4 +1,4 @@
-"""What is told of the life of a message: events in order, what each is known from, and what is missing. Plain values."""
+"""The life of a message: events in order, the evidence of each, and what is missing. Plain values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class EventKind(Enum):
     ATTEMPT = "attempt"
     PASSED = "passed"
     AHEAD = "ahead"
-    """A group has not come to it."""
     RETRY_WAITS = "retry waits"
     RETRY = "retry"
     DEAD = "dead"
@@ -58,17 +57,17 @@ class Event:
     """One step.
 
     Attributes:
-        at_ms: When; -1 where that is not known.
-        source: What says so, beside the place: a property, an op record, a trace record. English, one of `SOURCES`.
+        at_ms: When; -1 where that is unknown.
+        source: The evidence, beside the place: a property, an op record, a trace record. English, one of `SOURCES`.
         until_ms: When a wait ends or was to end; when an attempt ended; -1 where there is none.
         group: Consumer group, or the producer group of a transaction.
-        number: Attempt, retry, check or delay level, how many messages are before it for a group, or the branch that a
-            branch was made of; -1 for none.
-        topic: Where the record of it lies, as the next three; of an attempt, the record that was consumed.
+        number: Attempt, retry, check or delay level, how many messages are ahead of it for a group, or the branch that a branch
+            was made of; -1 for none.
+        topic: Where its record lies, as the next three; of an attempt, the record that was consumed.
         physical_offset: Of the record, the op record or the trace message that is the evidence; -1 for none.
         outcome: Of attempts, sends and answers.
-        host: Address of a client or name of the state that it answered.
-        branch: Which life of a line it is of, from 0 (`broker_core.worker.lifeline.family`).
+        host: Address of a client, or name of the state that it answered.
+        branch: Its life in a line, from 0 (`broker_core.worker.lifeline.family`).
     """
 
     kind: EventKind
@@ -93,8 +92,8 @@ class Position:
 
     Attributes:
         queue_offset: Of that record.
-        offset: Committed offset: the next message it wants.
-        passed_ms: When it went past the message, as the history has it; -1 where that is not known.
+        offset: Committed offset: the next message to consume.
+        passed_ms: When it passed the message by the history; -1 where that is unknown.
     """
 
     group: str

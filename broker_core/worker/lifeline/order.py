@@ -1,8 +1,8 @@
-"""The order in which the events of a life are told: by time, and by cause where times are equal or contradict each other.
+"""The order of the events of a life: by time, and by cause where times are equal or contradict each other.
 
-Records lie in the log in the order in which they were stored; their times need not rise, for a clock may be set back. Traces
-and the birth of a message carry the times of other machines. So the log gives the order, and what clients say is put between
-the records that it follows from and leads to. The times themselves stay as they were recorded. Pure.
+The log holds records in the order in which they were stored; their times need not rise, because a clock may be set back. Traces
+and the birth of a message carry the times of other machines. So the log gives the order, and events of clients are placed
+between their cause and their effect. The times themselves stay as they were recorded. Pure.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from broker_core.worker.lifeline.model import Event, EventKind
 _HALVES = (EventKind.HALF, EventKind.CHECKED, EventKind.POSTPONED)
 _DECISIONS = (EventKind.COMMITTED, EventKind.ROLLED_BACK, EventKind.GIVEN_UP)
 _OUTCOMES = (EventKind.RETRY_WAITS, EventKind.RETRY, EventKind.DEAD)
-"""What a failed attempt leads to; number and group are those of the attempt."""
+"""Effects of a failed attempt; number and group are those of the attempt."""
 
 
 def in_order(recorded: Sequence[Event], between: Sequence[Event]) -> tuple[Event, ...]:
-    """Events as they are told; those of unknown time last.
+    """Events in their order; those of unknown time last.
 
-    Args:
-        recorded: Those with a place in the log, in its order; a commit just before the record that it made.
-        between: The others, in any order.
+    ``recorded`` events have a place in the log and its order, a commit just before the record that it made; ``between`` are the
+    others, in any order.
     """
     log = _Log(recorded)
     # Of one millisecond: a birth, the record, what follows from the record.
@@ -40,11 +39,7 @@ def in_order(recorded: Sequence[Event], between: Sequence[Event]) -> tuple[Event
 
 
 class _Log:
-    """Knows which recorded event others follow from, and which they lead to. -1 is none.
-
-    Attributes:
-        reached_ms: The latest time up to each event.
-    """
+    """Finds cause and effect of an event among the recorded ones; -1 is none. ``reached_ms`` is the latest time up to each."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.reached_ms = list(accumulate((event.at_ms for event in events), max))
@@ -64,9 +59,9 @@ class _Log:
                 self._stored[event.topic, event.queue_id, event.queue_offset] = place
 
     def bounds(self, event: Event, *, is_repeated: bool) -> tuple[int, int]:
-        """The event that one follows from, and the one that it leads to."""
+        """Place of its cause, and of its effect."""
         if event.kind in (EventKind.PRODUCED, EventKind.SENT):
-            # A client that sends again does so when the record of the first attempt may be stored already.
+            # A client repeats a send when the record of the first attempt may be stored already.
             return -1, -1 if is_repeated else self._first
         if event.kind is EventKind.ANSWERED:
             return self._half, self._decision
@@ -74,5 +69,5 @@ class _Log:
         if event.kind is not EventKind.ATTEMPT:
             return after, -1
         before = self._outcomes.get((event.group, event.number), -1)
-        # What it read may be gone; then it is behind all that lies before its outcome.
+        # The consumed record may be gone; then the event is placed before its outcome.
         return (before - 1 if after < 0 <= before else after), before

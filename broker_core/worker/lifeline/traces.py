@@ -1,4 +1,4 @@
-"""Trace records of clients, as they lie in the bodies of trace messages. Pure.
+"""Trace records of clients in the bodies of trace messages. Pure.
 
     record 0x02 record 0x02 …        fields of a record are parted by 0x01, its first field is its type
 
@@ -8,7 +8,7 @@
     SubAfter        requestId msgId cost success keys contextCode [timestamp group]
     EndTransaction  timestamp region group topic msgId tags keys storeHost msgType transactionId state fromCheck
 
-Clients of different age write more or fewer fields; what is not there is unknown, and a record that cannot be read is left out.
+Clients of different age write more or fewer fields; a missing field is unknown, and an unreadable record is left out.
 (Source: docs/spec/broker.md §13.2, docs/spec/remoting.md §6.6)
 """
 
@@ -35,11 +35,11 @@ class TraceKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """One record. Times and costs in ms, -1 where not known; ``position`` is that of the message it came in.
+    """One record. Times and costs in ms, -1 where unknown; ``position`` is that of the trace message.
 
     Attributes:
-        retry_times: Of SubBefore: how often the message had come back before.
-        state: Of EndTransaction: what the producer answered.
+        retry_times: Of SubBefore: how often the message was retried before.
+        state: Of EndTransaction: the producer's answer.
         from_check: Whether it answered a check.
     """
 

@@ -1,4 +1,4 @@
-"""What a cluster may or may not be able to do, as `Catalog.cannot` and ``Catalog.broker_cannot`` name it."""
+"""Abilities that a cluster may lack, as `Catalog.cannot` and ``Catalog.broker_cannot`` name them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from enum import StrEnum
 
 
 class Ability(StrEnum):
-    """Something that not every cluster, or not everybody outside of it, can do."""
+    """An ability that some clusters, or all clients from outside, lack."""
 
     TIMERS = "timers"
-    """Messages with a time of their own (5.0 and later)."""
+    """Timer messages (5.0 and later)."""
     SQL_FILTERS = "sql_filters"
-    """Subscriptions by SQL92."""
     POP = "pop"
     RESET_ONE_QUEUE = "reset_one_queue"
     """Offsets of a single queue while members are online."""
@@ -20,10 +19,8 @@ class Ability(StrEnum):
     """The broker has the topic that clients trace to."""
     ACCESS_CONTROL = "access_control"
     SEND_IN_TRANSACTION = "send_in_transaction"
-    """Half messages sent from the console."""
     DECIDE_TRANSACTIONS = "decide_transactions"
     CHECK_TRANSACTIONS = "check_transactions"
     CHANGE_WAITING = "change_waiting"
     """Delayed messages and timers delivered, moved or cancelled by hand."""
     CLOSE_CONNECTIONS = "close_connections"
-    """Connections of clients ended by hand."""

@@ -22,11 +22,9 @@ class Members:
     version: list[str]
     last_heartbeat_ms: list[int]
     subscriptions: list[dict[str, str]]
-    """Topic → filter expression."""
     notice: str = ""
-    """What is missing, and why."""
     expression_types: list[dict[str, str]] = field(default_factory=list)
-    """Topic → TAG or SQL92; none where that is not known."""
+    """Topic → TAG or SQL92; none where that is unknown."""
 
     def wanted(self, client: int) -> dict[str, Wanted]:
         """What a client subscribes to, by topic."""
@@ -41,9 +39,8 @@ class BrokerAnswer:
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     notice: str = ""
-    """What brokers of a cluster did not give, and why."""
     bodies: dict[str, bytes] = field(default_factory=dict)
-    """Broker → its body, where each of several has its own, such as settings; ``body`` is that of the first."""
+    """Broker → its body, where each has its own, such as settings; ``body`` is that of the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +64,8 @@ class ConnectionPage:
     """Parallel lists: the first have one item a connection, those that begin with ``member`` one a group that a client is in.
 
     ``side`` is ``broker`` or ``name server`` for connections that these serve, ``registration`` for the broker's own to its
-    name server; ``address`` is the other end's. Bytes and requests count since the connection stands; -1 where the broker does
-    not tell, as with times.
+    name server; ``address`` is the other end's. Bytes and requests count from the begin of the connection. -1 is a number or
+    time that the broker does not report.
     """
 
     taken_ms: int
@@ -83,16 +80,14 @@ class ConnectionPage:
     bytes_out: list[int]
     requests: list[int]
     member_row: list[int]
-    """Index of the connection."""
     member_role: list[str]
     """``producer`` or ``consumer``."""
     member_client_id: list[str]
     member_group: list[str]
     member_heartbeat_ms: list[int]
     member_topics: list[dict[str, str]]
-    """Topic → filter expression of the group; empty for producers, who do not say."""
+    """Topic → filter expression of the group; empty for producers, which subscribe to nothing."""
     notice: str = ""
-    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +98,14 @@ class StorePicture:
     log_file_bytes: int
     log_base: list[int]
     log_first_ms: list[int]
-    """Store time of the first record, -1 where none is and for all but the 64 newest files."""
+    """Store time of the first record, -1 without one and for all but the 64 newest files."""
     log_modified_ms: list[int]
     log_min: int
     log_end: int
-    """End of what is written; consume queues are filled by the same put, so dispatch ends here too."""
+    """End of the written log; the same put fills the consume queues, so dispatch ends here too."""
     log_flushed: int
     indexed: int
-    """End of what the index knows, -1 when none is kept."""
+    """End of the indexed log, -1 without an index."""
     queue_topic: list[str]
     queue_count: list[int]
     queue_entries: list[int]
@@ -134,15 +129,16 @@ class StorePicture:
     overdue_files: int
     """Files of the log past their time."""
     flush_ms: list[int]
-    """Newest syncs of the log, oldest first: when each ended, how long it took, what it made durable."""
+    """Newest syncs of the log, oldest first: when each ended, how long it took, the bytes it made durable."""
     flush_took_us: list[int]
     flush_bytes: list[int]
     disk_used_bytes: int
     disk_total_bytes: int
     store_bytes: int
     max_used_percent: int
-    """Above this, files past their time go at any hour; above the next, files go before their time; above the third, puts
-    are refused."""
+    """Above this, files past their time are deleted at any hour; above the next, files before their time; above the third,
+    puts are refused.
+    """
     clean_forcibly_percent: int
     refuse_percent: int
     clean_forcibly: bool
@@ -151,7 +147,7 @@ class StorePicture:
     flush_disk_type: str
     flush_interval_ms: int
     refusal: str
-    """Why puts are refused; empty while they are taken."""
+    """Why puts are refused; empty while they are accepted."""
     machine_code: str
     """``used``, ``off`` or ``not used``: see `orbitNative` in docs/broker.md."""
 
@@ -178,33 +174,32 @@ class ListMembers(Question[Members]):
 
 @question(acts=lambda asked: asked.code not in READING)
 class AskBroker(Question[BrokerAnswer]):
-    """A remoting request of administration, as mqadmin would send it; no account is asked for."""
+    """A remoting request of administration, as mqadmin would send it, without an account."""
 
     code: int
     """`broker_core.protocol.codes.RequestCode`"""
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     name_server: bool = False
-    """To the name server, not to the broker."""
     broker_name: str = ""
-    """Which broker of a cluster; empty: the only one, or any."""
+    """The broker of a cluster; empty: the only one, or any."""
 
 
 @question(acts=False)
 class MeasureTopics(Question[TopicMeasures]):
-    """How much of the disk topics take, at most 100 of them at once."""
+    """Disk use of at most 100 topics."""
 
     topics: list[str]
 
 
 @question(acts=False)
 class ListConnections(Question[ConnectionPage]):
-    """Every connection of broker and name server, and who uses it."""
+    """Every connection of broker and name server, and its client."""
 
 
 @question(acts=True)
 class CloseConnection(Question[Done]):
-    """End a connection, named as `ConnectionPage` does; its client connects again if it wants. Recorded."""
+    """Close a connection, named as `ConnectionPage` does; its client may connect again. Recorded."""
 
     side: str
     address: str

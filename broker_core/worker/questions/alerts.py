@@ -1,4 +1,4 @@
-"""Alert rules and what they found; both are kept beside the history. What a rule is `monitoring.alert_rules` knows."""
+"""Alert rules and what they found; both are kept beside the history. `monitoring.alert_rules` defines a rule."""
 
 from __future__ import annotations
 
@@ -12,27 +12,23 @@ from broker_core.worker.questions.question import Question, question
 
 @dataclass(frozen=True, slots=True)
 class AlertPage:
-    """What the rules say, as of the newest sample. Parallel lists; unknown values are NaN.
+    """What the rules found, as of the newest sample. Parallel lists; unknown values are NaN.
 
     Attributes:
-        revision: Of the rules.
         rules: As `PutAlertRules.rules`; empty when the window has them.
-        wants_adoption: Whether no window has told yet what it kept; see `AdoptAlerts`.
-        webhook: The address; empty for none.
+        wants_adoption: Whether no window has sent its former rules yet; see `AdoptAlerts`.
         looked_ms: Time of the sample; -1: there was none.
         found_rule: One item a subject for which a condition holds, those that fire first, at most 1,000.
         found_left_out: Subjects beyond those.
-        resolved_rule: Rules whose newest change is that something is over.
-        resolved_ms: When.
-        change_id: Changes after the asked one, oldest first, the newest 100 of them; 0 or more.
-        change_rule: The rule as it was then, as `PutAlertRules.rules`.
-        changes_left_out: Older changes that nobody was shown.
+        resolved_rule: Rules whose newest change is a resolved condition.
+        change_id: Changes after the requested one, oldest first, the newest 100 of them; 0 or more.
+        change_rule: The rule at that time, as `PutAlertRules.rules`.
+        changes_left_out: Older changes that no window has shown.
         posts: Attempts to reach the web hook that ended since the start.
-        unjudged_rule: Rules that cannot be judged, or not of all that they are about.
+        unjudged_rule: Rules that cannot be judged, or not for all their subjects.
         unjudged_cause: Why: `monitoring.unjudged_rules.Cause`.
-        unjudged_parts: Parts of the cluster that are away, where that is why.
-        unjudged_since_ms: Since when.
-        post_status: Of the answer to the newest; -1 where none came.
+        unjudged_parts: Parts of the cluster that are away, where that is the reason.
+        post_status: Of the newest answer; -1 without one.
     """
 
     revision: int
@@ -62,7 +58,7 @@ class AlertPage:
     post_given_up: bool = False
     """Whether the newest was the last attempt, and failed."""
     judged_here: bool = True
-    """Whether the process that answers judges; otherwise another one on the same folder does."""
+    """Whether this process judges; otherwise another one on the same folder does."""
     unjudged_rule: list[str] = field(default_factory=list)
     unjudged_cause: list[str] = field(default_factory=list)
     unjudged_parts: list[list[str]] = field(default_factory=list)
@@ -74,11 +70,11 @@ class AlertPage:
 
 @question(acts=False)
 class ReadAlerts(Question[AlertPage]):
-    """Rules, what they found, and what was not shown yet.
+    """Rules, what they found, and changes that were not shown yet.
 
     Attributes:
-        revision: Of the rules that the window has; they are left out of the answer while they are still those.
-        after: The newest change that the window has; -1: what no window has shown yet.
+        revision: Of the rules that the window has; the answer leaves them out while they are the same.
+        after: The newest change that the window has; -1: those that no window has shown yet.
     """
 
     revision: int = -1
@@ -87,7 +83,7 @@ class ReadAlerts(Question[AlertPage]):
 
 @question(acts=False)
 class PutAlertRules(Question[Done]):
-    """Add rules, or replace those of their ids; what is muted stays as it is. All or none."""
+    """Add rules, or replace those of their ids; mutes stay. All or none."""
 
     rules: str
     """As `monitoring.alert_rules.rules_to_json` writes them."""
@@ -102,32 +98,32 @@ class RemoveAlertRule(Question[Done]):
 
 @question(acts=False)
 class MuteAlert(Question[Done]):
-    """Have a rule tell nobody until a time, of all subjects or of one."""
+    """Mute a rule until a time, for all subjects or for one."""
 
     rule_id: str
     until_ms: int
-    """ms since the epoch; 0 ends the mute, -1: until then."""
+    """ms since the epoch; 0 ends the mute, -1 mutes until then."""
     subject: str = ""
 
 
 @question(acts=False)
 class SetAlertWebhook(Question[Done]):
-    """Tell another address; empty for none."""
+    """Set the address of the web hook; empty for none."""
 
     url: str
 
 
 @question(acts=False)
 class TryAlertWebhook(Question[Done]):
-    """Send a made-up alert; how it went is in the pages that follow."""
+    """Send a made-up alert; the following pages have the result."""
 
 
 @question(acts=False)
 class AdoptAlerts(Question[Done]):
-    """Take over what a window of an earlier Orbit kept; only the first one counts."""
+    """Take over the rules of a window of an earlier Orbit; only the first command counts."""
 
     rules: str
-    """As `PutAlertRules.rules`; empty: there was nothing."""
+    """As `PutAlertRules.rules`; empty: there were none."""
     webhook: str
 
 

@@ -1,4 +1,4 @@
-"""Messages that wait: in a delay level, or for a time of their own."""
+"""Pending messages: of delay levels, and of timers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from broker_core.worker.questions.question import Question, question
 
 @dataclass(frozen=True, slots=True)
 class DelayedMessages:
-    """Waiting messages in the order of their queue; parallel lists. ``topic`` and ``queue_id`` are where they will go."""
+    """Pending messages in the order of their queue; parallel lists. ``topic`` and ``queue_id`` are their destination."""
 
     level: int
     queue_offset: list[int]
@@ -32,7 +32,7 @@ class DelayedMessages:
 
 @dataclass(frozen=True, slots=True)
 class DelayedActed:
-    """``done`` messages were changed; those at the offsets ``gone`` no longer waited."""
+    """``done`` messages were changed; those at the offsets ``gone`` were no longer pending."""
 
     done: int
     gone: list[int]
@@ -42,7 +42,7 @@ class DelayedActed:
 class TimerForecast:
     """Messages due in each of the next 60 minutes and 48 hours, from ``taken_ms`` on, and on each day (UTC) until the last.
 
-    ``first_day`` counts days since the epoch. What is overdue is in the first of each.
+    ``first_day`` counts days since the epoch. Overdue messages count in the first of each.
     """
 
     taken_ms: int
@@ -54,10 +54,10 @@ class TimerForecast:
 
 @dataclass(frozen=True, slots=True)
 class PendingTimers:
-    """Timer messages by time, within a second the last sent first; parallel lists. ``topic`` is where they will go.
+    """Timer messages by time, within a second the last sent first; parallel lists. ``topic`` is their destination.
 
-    ``due_ms`` is the time that was asked for, at the end of its second; ``slot_ms`` and ``position`` name the message to
-    `ActOnTimers`. A message that cannot be read has ``due_ms`` -1.
+    ``due_ms`` is the requested time, at the end of its second, or -1 for an unreadable message; ``slot_ms`` and ``position``
+    name the message to `ActOnTimers`.
     """
 
     slot_ms: list[int]
@@ -79,7 +79,7 @@ class PendingTimers:
 
 @dataclass(frozen=True, slots=True)
 class TimersActed:
-    """``done`` messages were changed; those in the slots ``gone`` no longer waited, or cannot be cancelled."""
+    """``done`` messages were changed; those in the slots ``gone`` were no longer pending, or cannot be cancelled."""
 
     done: int
     gone: list[int]
@@ -90,9 +90,9 @@ class TimersActed:
 
 @question(acts=False)
 class ListDelayed(Question[DelayedMessages]):
-    """Messages that wait in a delay level, from an offset of its queue on.
+    """Pending messages of a delay level, from an offset of its queue on.
 
-    ``start_offset`` 0 begins with the first that waits; ``count`` is at most 1,000.
+    ``start_offset`` 0 begins with the first pending one; ``count`` is at most 1,000.
     """
 
     level: int
@@ -102,10 +102,10 @@ class ListDelayed(Question[DelayedMessages]):
 
 @question(acts=True)
 class ActOnDelayed(Question[DelayedActed]):
-    """Do something to messages that wait in a delay level, at most 1,000.
+    """Act on at most 1,000 pending messages of a delay level.
 
     ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
-    `DelayedMessages` did; what no longer waits there is left alone and counted.
+    `DelayedMessages` did; a message that is no longer pending is left alone and counted.
     """
 
     action: str
@@ -122,9 +122,9 @@ class ForecastTimers(Question[TimerForecast]):
 
 @question(acts=False)
 class ListTimers(Question[PendingTimers]):
-    """Timer messages that wait, by the time they are due.
+    """Pending timer messages, by due time.
 
-    ``slot_ms`` and ``position`` are 0 and -1 for the first page, a time and -1 to begin there, or as the page before said;
+    ``slot_ms`` and ``position`` are 0 and -1 for the first page, a time and -1 to begin there, or those of the page before;
     ``count`` is at most 1,000; ``topic`` empty means all.
     """
 
@@ -136,10 +136,10 @@ class ListTimers(Question[PendingTimers]):
 
 @question(acts=True)
 class ActOnTimers(Question[TimersActed]):
-    """Do something to timer messages that wait, at most 1,000.
+    """Act on at most 1,000 pending timer messages.
 
     ``action`` is ``deliver`` (now), ``cancel`` (never) or ``move`` (to ``due_ms``). The two lists name the messages as
-    `PendingTimers` did; what no longer waits there is left alone and counted.
+    `PendingTimers` did; a message that is no longer pending is left alone and counted.
     """
 
     action: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 Columns = dict[str, bytes]
 NO_ANSWER = "no answer since"
-"""How the fault of a part begins that does not answer at all; others answer in part."""
+"""First words of the fault of a part that does not answer at all; others answer in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +26,24 @@ class Catalog:
     position_group: list[int]
     """Index into ``groups`` for each position row; a position is one group's offset in one queue."""
     position_queue: list[int]
-    """Index into the queue rows."""
     group_is_system: list[bool] = field(default_factory=list)
     brokers: list[str] = field(default_factory=list)
     """Names of the brokers of an attached cluster; empty for an embedded one. The next four have one item for each."""
     broker_version: list[str] = field(default_factory=list)
-    """As RocketMQ prints it; empty while it is not known."""
+    """As RocketMQ prints it; empty while it is unknown."""
     broker_address: list[str] = field(default_factory=list)
     """Of its master, or of a slave where there is no master now."""
     broker_slaves: list[int] = field(default_factory=list)
     broker_cannot: list[dict[str, str]] = field(default_factory=list)
-    """`Ability` → why this broker cannot; what is not named here it can, or it is not known."""
+    """`Ability` → why this broker lacks it; any other ability it has, or may have."""
     cannot: dict[str, str] = field(default_factory=dict)
-    """`Ability` → why the cluster as a whole cannot, or nobody can from outside."""
+    """`Ability` → why the cluster as a whole lacks it, or every client from outside."""
     topic_in_part: list[bool] = field(default_factory=list)
-    """Whether a broker that never told its topics may hold a part of it: sums over its queues are not known. Empty: none."""
+    """Whether a broker that never reported its topics may hold a part: sums over its queues are unknown. Empty: none."""
     brokers_untold: list[str] = field(default_factory=list)
-    """Brokers that never told their topics and groups; there may be more of both than are listed."""
+    """Brokers that never reported their topics and groups; there may be more of both than are listed."""
     brokers_without_offsets: list[str] = field(default_factory=list)
-    """Brokers that never told these, or the offsets of groups: no group's lag is known as a whole."""
+    """Brokers that never reported these, or the offsets of groups: no group's lag is known as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Snapshot:
     faults: dict[str, str] = field(default_factory=dict)
     """Of an attached cluster: the parts that do not answer as they should (a broker's name, ``name server``), and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)
-    """For each of the catalog's brokers, how far the last of its slaves is behind, in bytes of the commit log; -1 unknown."""
+    """For each of the catalog's brokers, how far its last slave lags, in bytes of the commit log; -1 unknown."""
     lateness: Columns = field(default_factory=dict)
     """How late the deliveries of the last hour were, as counts of B buckets: ``from_ms`` (where each begins, rising from 0; it
     ends where the next begins, the last has no end), ``levels``, ``timers`` (empty while timers are not served) — i8[B];
@@ -92,7 +91,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Occurred:
-    """Something worth telling a person: a rebalance, a topic made, a disk filling up."""
+    """An event for a person: a rebalance, a new topic, a disk filling up."""
 
     kind: str
     text: str
@@ -101,16 +100,15 @@ class Occurred:
 
 
 Subscriptions = dict[str, dict[str, tuple[str, str]]]
-"""Group → topic → type of its expression (``TAG``, ``SQL92``, empty: not known) and its text; of groups with members."""
+"""Group → topic → type of its expression (``TAG``, ``SQL92``, empty: unknown) and its text; of groups with members."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistorySample:
-    """What is handed to the history within the worker: figures of a moment, and what happened since the one before."""
+    """The history's input within the worker: figures of a moment, and events since the one before."""
 
     catalog: Catalog | None
-    """A new one, when there is one."""
     snapshot: Snapshot
     events: list[Occurred]
     subscriptions: Subscriptions | None = None
-    """Of all groups, the same object as long as nothing changes; None: they are not known."""
+    """Of all groups, the same object as long as nothing changes; None: unknown."""

@@ -12,10 +12,9 @@ from broker_core.worker.questions.question import Question, question
 
 @dataclass(frozen=True, slots=True)
 class HistoryLines:
-    """One item a series asked for, in that order; empty for what was never recorded. N differs from series to series."""
+    """One item a requested series, in that order; empty for a series never recorded. N differs from series to series."""
 
     step_ms: int
-    """Length of a stretch."""
     begin_ms: int
     """When the record begins; -1 when there is none."""
     times_ms: list[bytes]
@@ -31,7 +30,7 @@ class EventPage:
     """Parallel lists, one item an event."""
 
     total: int
-    """Events that the query means, not only those of this page."""
+    """Events that match the query, not only those of this page."""
     at_ms: list[int]
     kind: list[str]
     subject: list[str]
@@ -49,7 +48,7 @@ class Ownership:
     """Exclusive."""
     client: list[str]
     left_out: int = 0
-    """Queues of the group beyond those that one answer has room for."""
+    """Queues of the group beyond the room of one answer."""
 
 
 # ---- questions ---------------------------------------------------------------------------------------------------------
@@ -75,7 +74,7 @@ class ReadHistory(Question[HistoryLines]):
 
 @question(acts=False)
 class ReadEvents(Question[EventPage]):
-    """What happened, newest first. Without ``kinds`` of any kind, without ``subject`` of any."""
+    """Events, newest first. Without ``kinds`` of any kind, without ``subject`` of any."""
 
     from_ms: int
     to_ms: int
@@ -96,9 +95,9 @@ class ReadOwnership(Question[Ownership]):
 
 @question(acts=True)
 class NoteEvent(Question[Done]):
-    """Have something written into the history of events that the worker cannot know. Recorded.
+    """Write an event into the history that the worker cannot know. Recorded.
 
-    ``kind`` is ``alert`` for what the window's rules found and ``note`` for a person's own words.
+    ``kind`` is ``alert`` for a finding of the window's rules and ``note`` for a person's own words.
     """
 
     kind: str
@@ -107,4 +106,3 @@ class NoteEvent(Question[Done]):
 
 
 RecordQuery = ReadHistory | ReadEvents | ReadOwnership
-"""What is asked about what was recorded."""

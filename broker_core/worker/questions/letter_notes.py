@@ -8,7 +8,6 @@ from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Question, question
 
 LETTERS_ASKED_MAX = 5_000
-"""Dead letters that one question names."""
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
@@ -22,7 +21,7 @@ class LetterNotePage:
     mark: list[str]
     text: list[str]
     topic: list[str]
-    """Where it was sent again; empty: it was not."""
+    """Destination of the resend; empty without one."""
     queue_id: list[int]
     queue_offset: list[int]
     at_ms: list[int]
@@ -35,11 +34,9 @@ class LetterNotePage:
 
 @question(acts=False)
 class ReadLetterNotes(Question[LetterNotePage]):
-    """Notes on dead letters and on all groups.
+    """Notes on dead letters and on all groups; the answer leaves out dead letters without a note.
 
-    Attributes:
-        message_ids: Offset message ids of up to `LETTERS_ASKED_MAX` dead letters, as in the questions below. Those without a
-            note are not in the answer.
+    ``message_ids`` are offset message ids of up to `LETTERS_ASKED_MAX` dead letters, as in the questions below.
     """
 
     message_ids: list[str]
@@ -75,7 +72,7 @@ class NoteResends(Question[Done]):
 
 @question(acts=False)
 class NoteGroup(Question[Done]):
-    """Write the text on a whole group; an empty one removes it."""
+    """Write a text on a whole group; an empty one removes it."""
 
     group: str
     text: str

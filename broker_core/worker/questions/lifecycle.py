@@ -18,7 +18,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Progress of a long step (opening, recovery, stopping). ``total`` 0 = not known."""
+    """Progress of a long step (opening, recovery, stopping). ``total`` 0 = unknown."""
 
     text: str
     done: int = 0
@@ -37,20 +37,21 @@ class Ready:
     started_ms: int
     startup_ms: int
     notice: str = ""
-    """What the user should know, e.g. that another port was taken because 9876 is in use."""
+    """A notice for the user, e.g. that another port was taken because 9876 is in use."""
     read_only: bool = False
     """Whether requests that act are refused (`broker_core.worker.questions.question`); clients are served as ever."""
     commit_log: str = ""
-    """Directories of the commit log, apart by commas, where the store has not only its own."""
+    """Directories of the commit log, joined by commas, where the store has not only its own."""
     has_store: bool = True
     """Whether ``store_directory`` holds the messages; that of an attached cluster holds its history alone."""
     own_access: str = field(default="", repr=False)
-    """How commands that the window starts reach a broker that asks for accounts or TLS: a line of details
-    (`broker_core.cluster.details`) for their input alone. The keys are made at each start. Empty where none are needed."""
+    """How commands that the window starts reach a broker that requires accounts or TLS: a line of details
+    (`broker_core.cluster.details`) for their input alone. The keys are made at each start. Empty where none are needed.
+    """
 
     @property
     def runs_broker(self) -> bool:
-        """Whether a broker serves clients; else the files of a store are read and nothing more."""
+        """Whether a broker serves clients; else the files of a store are only read."""
         return bool(self.broker)
 
 
@@ -65,7 +66,7 @@ class Fatal:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """It is done; there is nothing more to tell."""
+    """The command was carried out."""
 
 
 @question(acts=False)

@@ -1,4 +1,4 @@
-"""What a question of the window is: a frozen dataclass that names the type of its answer and says whether it acts.
+"""A question of the window: a frozen dataclass that names the type of its answer and says whether it acts.
 
 A question travels under the name of its class (`broker_core.worker.channel.codec`). A handler answers it in the worker
 (`broker_core.worker.handlers`).
@@ -20,7 +20,7 @@ _Kind = TypeVar("_Kind", bound="Question[Any]")
 
 
 class Handler(NamedTuple):
-    """What answers a question; `Question.answered_by` makes it, so that the types of both are checked."""
+    """The function that answers a question; `Question.answered_by` makes it, so that the types of both are checked."""
 
     question: type[Question[Any]]
     answer: Callable[[Any], Awaitable[object]]
@@ -32,38 +32,28 @@ class Question(Generic[_Answer_co]):
     __slots__ = ()
 
     answer_type: ClassVar[type]
-    """Class of the answer."""
     acts_when: ClassVar[Callable[[Any], bool]]
     """Whether a question of this kind acts."""
 
     @property
     def acts(self) -> bool:
-        """Whether it may change something. A read-only connection refuses it then, at both of its ends."""
+        """Whether it may change something: then a read-only connection refuses it, at both of its ends."""
         return type(self).acts_when(self)
 
     @classmethod
     def answered_by(cls, answer: Callable[[Self], Awaitable[_Answer_co]]) -> Handler:
-        """The handler that answers with a function.
-
-        Args:
-            answer: Called on the loop; raises an `OrbitError` when the question cannot be answered.
-        """
+        """The handler that answers with a function, called on the loop; it raises an `OrbitError` where it cannot answer."""
         return Handler(cls, answer)
 
 
 QUESTIONS: dict[str, type[Question[Any]]] = {}
-"""Every question by its name."""
 
 
 @dataclass_transform(frozen_default=True)
 def question(*, acts: bool | Callable[[Any], bool]) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Make a class a frozen dataclass with slots and register it as a question.
+    """Make a class a frozen dataclass with slots and register it as a question; ``acts`` says whether it may change something.
 
-    Args:
-        acts: Whether the question may change something, or a function of the question that says so.
-
-    Raises:
-        BugError: There is a question of that name already.
+    Raises `BugError` where there is a question of that name already.
     """
 
     def registered(described: type[_Kind]) -> type[_Kind]:
@@ -79,7 +69,7 @@ def question(*, acts: bool | Callable[[Any], bool]) -> Callable[[type[_Kind]], t
 
 
 def read_only_refusal(asked: Question[Any]) -> ReadOnlyConnectionError:
-    """Why a question that acts is refused on a read-only connection."""
+    """The error for a question that acts on a read-only connection."""
     return ReadOnlyConnectionError(
         f"this connection is read-only: {type(asked).__name__} was not carried out and nothing has changed; "
         "open the cluster without the read-only mark to act on it"

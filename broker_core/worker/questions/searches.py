@@ -1,7 +1,7 @@
 """Searches of the store, and live tails.
 
-Heads of messages are columns of three answers, here and of `MessagePage`. Each names them itself: fields travel in order, so
-that a base of the three could get no new one without moving those behind it.
+Heads of messages are columns of three answers, here and of `MessagePage`. Each names them itself, because fields travel in
+order: a base class of the three could get no new one without moving the later ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from broker_core.worker.questions.question import Question, question
 
 @dataclass(frozen=True, slots=True)
 class SearchStarted:
-    """A search that can be continued. ``plan`` says in words what it will look at, about ``total`` messages."""
+    """A search that can be continued. ``plan`` says in words what it will read, about ``total`` messages."""
 
     search_id: int
     plan: list[str]
@@ -25,12 +25,12 @@ class SearchStarted:
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
-    """What a moment of search brought: at most 511 heads, all lists with one item a message.
+    """The hits of a moment of search: at most 511 heads, all lists with one item a message.
 
     Those of a store are in the order of its log; of a cluster, in the order in which queues answered.
 
-    ``scanned`` of about ``total`` messages were looked at so far, ``found`` passed. While ``is_over`` is False there is more
-    to come; then it says whether everything was found (``reasons`` is empty), or why not.
+    ``scanned`` of about ``total`` messages were examined so far, ``found`` passed. Once ``is_over``, ``reasons`` is empty where
+    everything was found, and else says why not.
     """
 
     search_id: int
@@ -54,7 +54,7 @@ class SearchHits:
 
 @dataclass(frozen=True, slots=True)
 class FollowStarted:
-    """A follow that can be continued, from ``position`` on (`StartFollow`)."""
+    """A tail that can be continued, from ``position`` on (`StartFollow`)."""
 
     follow_id: int
     position: int
@@ -62,7 +62,7 @@ class FollowStarted:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What arrived: at most 500 heads in the order of the log, all lists with one item a message; none after a quiet second."""
+    """Arrived messages: at most 500 heads in the order of the log, one item a message in each list; none in a quiet second."""
 
     follow_id: int
     topic: list[str]
@@ -79,11 +79,11 @@ class Followed:
     rule: list[int]
     """Number of the first rule that a message passes, -1 for none."""
     left_out: int = 0
-    """Messages more than a batch may have; those that only their bodies decide are all counted."""
+    """Messages beyond the limit of a batch; those whose verdict needs their bodies all count."""
     skipped_bytes: int = 0
-    """Of the log, passed over without a look, as reading fell behind."""
+    """Bytes of the log that were skipped unread, because reading fell behind."""
     position: int = -1
-    """From which the next answer goes on (`StartFollow`)."""
+    """Where the next answer continues (`StartFollow`)."""
     is_over: bool = False
 
 
@@ -94,25 +94,25 @@ class Followed:
 class StartSearch(Question[SearchStarted]):
     """Search the store for messages that pass a filter. ``limit`` -1: all of them.
 
-    The search waits until `ContinueSearch` asks for hits, so not asking is a pause.
+    The search is idle until `ContinueSearch` asks for hits, so not asking is a pause.
     """
 
     filter: str
     limit: int = -1
     body_starts: bool = True
-    """Whether the hits bring the first bytes of their bodies; a long list reads them as they are seen (`ReadFields`)."""
+    """Whether the hits have the first bytes of their bodies; a long list reads them when they are visible (`ReadFields`)."""
 
 
 @question(acts=False)
 class ContinueSearch(Question[SearchHits]):
-    """Go on with a search for a moment."""
+    """Continue a search for a moment."""
 
     search_id: int
 
 
 @question(acts=False)
 class EndSearch(Question[Done]):
-    """Give a search up; one that has ended by itself is gone already."""
+    """End a search; one that has ended by itself is gone already."""
 
     search_id: int
 
@@ -122,11 +122,11 @@ class StartFollow(Question[FollowStarted]):
     """Follow what arrives from now on.
 
     Attributes:
-        topics: At most 100; empty: all, also those of the system.
+        topics: At most 100; empty: all, including system topics.
         filter: In the language of searches; empty: everything.
         rules: At most 8 filters; `Followed` says which of them a message passes first.
-        position: Where to go on, as `FollowStarted` or `Followed` gave it; -1: the end of the log. Of a store it is a physical
-            offset; of a cluster, whose messages lie in many logs, the number of the tail that is gone on with.
+        position: Where to continue, from `FollowStarted` or `Followed`; -1: the end of the log. Of a store it is a physical
+            offset; of a cluster, whose messages lie in many logs, the number of the tail to continue.
     """
 
     topics: list[str]
@@ -137,13 +137,13 @@ class StartFollow(Question[FollowStarted]):
 
 @question(acts=False)
 class ContinueFollow(Question[Followed]):
-    """Wait for what arrives, for a second at most. One question of a follow is open at a time."""
+    """Wait for messages, for a second at most. One question of a tail is open at a time."""
 
     follow_id: int
 
 
 @question(acts=False)
 class EndFollow(Question[Done]):
-    """End a follow."""
+    """End a tail."""
 
     follow_id: int

@@ -1,4 +1,4 @@
-"""Messages of the store: read, looked into, sent, and what became of one."""
+"""Messages of the store: read, sent, and their lives."""
 
 from __future__ import annotations
 
@@ -76,13 +76,11 @@ class FieldValues:
     """Fields of messages, each list with one item a message: its values as text, empty where there is none."""
 
     texts: list[list[str]]
-    """One list for each field."""
     body_start: list[bytes]
     """First 200 bytes of the decompressed bodies."""
     unread: list[int] = field(default_factory=list)
-    """Numbers of messages that are not known, as their broker did not give them in time; their items are empty."""
+    """Numbers of messages whose broker did not answer in time; their items are empty."""
     notice: str = ""
-    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +104,12 @@ class Lifeline:
     missing: list[str]
     """What could not be found, a sentence each, with the reason."""
     branch: list[int] = field(default_factory=list)
-    """Which life each event is of; empty: all of one."""
+    """The life of each event; empty: all of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendReceipt:
-    """Where a message is that was sent; the store time is -1 where the broker does not tell it."""
+    """The place of a sent message; the store time is -1 where the broker does not report it."""
 
     offset_message_id: str
     queue_id: int
@@ -161,7 +159,7 @@ class ReadMessageById(Question[MessageDetail]):
 
 @question(acts=False)
 class ReadBody(Question[MessageBody]):
-    """The bytes of one message's body, up to the size that a broker takes."""
+    """The bytes of one message's body, up to the size that a broker accepts."""
 
     physical_offset: int
 
@@ -181,7 +179,7 @@ class ReadFields(Question[FieldValues]):
 
 @question(acts=False)
 class ReadLifeline(Question[Lifeline]):
-    """What is known of the life of a message, from its place in the commit log."""
+    """The life of a message, by its place in the commit log."""
 
     physical_offset: int
 
@@ -191,7 +189,7 @@ class SendMessage(Question[SendReceipt]):
     """Store a message as a producer's send would, with the same checks. ``queue_id`` -1: any.
 
     ``transaction`` sends it as a half message and says how that ends: ``commit``, ``rollback``, or ``unknown`` for neither. The
-    receipt is that of the half message then.
+    receipt is then that of the half message.
     """
 
     topic: str

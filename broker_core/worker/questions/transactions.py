@@ -12,10 +12,10 @@ from broker_core.worker.questions.question import Question, question
 
 @dataclass(frozen=True, slots=True)
 class TransactionPage:
-    """Parallel lists, one item a transaction; -1 where something is not known or not there."""
+    """Parallel lists, one item a transaction; -1 for a value that is unknown or missing."""
 
     total: int
-    """Transactions that the query means, not only those of this page."""
+    """Transactions that match the query, not only those of this page."""
     check_times_max: int
     origin: list[int]
     """Half offset of the first half: its name in commands."""
@@ -30,7 +30,6 @@ class TransactionPage:
     ``expired``."""
     group: list[str]
     producers: list[int]
-    """Connected members of the group."""
     topic: list[str]
     queue_id: list[int]
     keys: list[str]
@@ -41,10 +40,9 @@ class TransactionPage:
     check_times: list[int]
     asked_ms: list[int]
     next_check_ms: list[int]
-    """When a producer is asked next; -1 where nobody can be asked, and for ended ones."""
+    """When a producer is asked next; -1 where none can be asked, and for ended ones."""
     ended_ms: list[int]
     notice: str = ""
-    """What is missing, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,6 @@ class AtomicPage:
     update_ms: list[int]
     timeout_ms: list[int]
     offsets: list[int]
-    """Consumer positions in the open one."""
     queue_row: list[int]
     """Index into the first lists."""
     queue_topic: list[str]
@@ -111,12 +108,12 @@ class ListTransactions(Question[TransactionPage]):
     """Undecided transactions in the order of their half offsets, or those that ended last.
 
     Attributes:
-        start: Rows to leave out.
+        start: Rows to skip.
         count: Rows at most, 1 to 1,000.
         group: Only of this producer group; empty for all.
         ended: Whether to list ended ones, the newest first, instead of undecided ones.
-        words: Only those with all these words in key, unique key, tag, topic or group, letter case aside; empty for all.
-            Every one is looked at, not only those of the page.
+        words: Only those with all these words in key, unique key, tag, topic or group, letter case aside; empty for all. Every
+            transaction is searched, not only those of the page.
     """
 
     start: int
@@ -143,7 +140,7 @@ class CheckTransaction(Question[Done]):
 
 @question(acts=True)
 class ResumeTransaction(Question[Done]):
-    """Bring a given-up message back into the half topic, to be checked anew. Recorded.
+    """Put a given-up message back into the half topic, to be checked again. Recorded.
 
     ``physical_offset`` is that of the message in the discard topic.
     """

@@ -1,12 +1,10 @@
-"""Bounded memory of what recurring parts of frames mean."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
 from typing import Generic, TypeVar
 
 KNOWN_MAX = 4096
-"""Parts remembered, in each table; when there are more all are forgotten."""
+"""Parts remembered in each table; the next one empties the table."""
 ALIKE_BYTES_MAX = 1024
 """Longer parts are not remembered."""
 
@@ -15,11 +13,9 @@ Meaning = TypeVar("Meaning")
 
 
 class LearntParts(dict[Key, Meaning | None], Generic[Key, Meaning]):
-    """What a part of a frame means, by its bytes; None for what is not plain. A part is read once, when it is looked up.
+    """The meaning of a part of a frame, by its bytes; None for a part that is not plain. Each part is read once, on demand.
 
-    Args:
-        read: Reads a part.
-        size_of: Bytes of a part.
+    ``read`` reads a part, ``size_of`` returns its bytes.
     """
 
     def __init__(self, read: Callable[[Key], Meaning | None], size_of: Callable[[Key], int] = len) -> None:

@@ -1,6 +1,6 @@
 """Headers of answers to pulls: their fields, and whole ones from a template for pulls that found messages.
 
-The templates are made from what `broker_core.protocol.frame` writes, once: 1 µs an answer instead of 8.
+The templates are made once, from what `broker_core.protocol.frame` writes: 1 µs an answer instead of 8.
 
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 """
@@ -41,7 +41,7 @@ def _replaced(template: bytes, sample: bytes, place: bytes, count: int) -> bytes
 
 
 def _binary_template() -> tuple[bytes, int]:
-    """The template, and what the header fields take without their numbers."""
+    """The template, and the length of the header fields without their numbers."""
     template = _replaced(_sample(SerializeType.ROCKETMQ), _OPAQUE.to_bytes(4, "big"), b"%b", 1)
     fields_bytes = len(template) - template.index(b"\0\x14suggestWhichBrokerId")
     template = _replaced(template, b"\0\0\0\x010", b"\0\0\0%c%b", 4)
@@ -62,7 +62,7 @@ _JSON = _json_template()
 def binary_found(  # noqa: PLR0917  the hot path names no arguments
     opaque: bytes, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int
 ) -> bytes:
-    """Start of the frame, up to the body, that answers a pull with messages; ``opaque`` as it came."""
+    """Start of the frame, up to the body, that answers a pull with messages; ``opaque`` as in the request."""
     broker, start, low, high = b"%d" % broker_id, b"%d" % next_offset, b"%d" % min_offset, b"%d" % max_offset
     digits = len(broker) + len(start) + len(low) + len(high)
     header = _BINARY % (

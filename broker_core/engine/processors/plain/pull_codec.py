@@ -1,8 +1,8 @@
 """Codec of plain pulls: from the bytes of a request to a typed pull, without header fields in between.
 
-A pull of code 11 or 361 that names both offsets. What it says beside these is alike in all pulls of a consumer from a queue: it
-is read once, when it comes a second time, and found again by its bytes (`broker_core.engine.processors.plain.pull_lanes`). All
-other pulls are left to the general decoding.
+A plain pull has code 11 or 361 and names both offsets. The rest is equal in all pulls of a consumer from a queue: it is read
+once, at its second arrival, and then found by its bytes (`broker_core.engine.processors.plain.pull_lanes`). The general
+decoding reads all other pulls.
 
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 """
@@ -26,13 +26,13 @@ _KIND_AT = 4
 _BINARY = int(SerializeType.ROCKETMQ)
 
 _OFFSET, _COMMIT = (b"\0%c%b\0\0\0" % (len(name), name.encode()) for name in (OFFSET, COMMIT))
-"""What stands before the length of an offset, which is one byte then."""
+"""The bytes before the length of an offset, which is one byte then."""
 _JSON_OFFSET, _JSON_COMMIT, _JSON_OPAQUE = b'"%b":"' % OFFSET.encode(), b'"%b":"' % COMMIT.encode(), b'"opaque":'
 _DIGITS_MAX = 18
 _OPAQUE_DIGITS_MAX = 10
 
 _SEEN_MAX = 1024
-"""Beginnings of lanes that were met once; when there are more all are forgotten."""
+"""Beginnings of lanes that arrived once; the next one empties the set."""
 
 _Key = tuple[Any, ...]
 
@@ -41,29 +41,20 @@ _new_tuple = tuple.__new__
 
 
 class PullCodec:
-    """Reads plain pulls. For the loop's thread.
-
-    Args:
-        terms: Reads what they request.
-    """
+    """Reads plain pulls; ``terms`` reads their terms. For the loop's thread."""
 
     def __init__(self, terms: TermsReader) -> None:
         self._terms = terms
         self._lanes: dict[_Key, PullLane | None] = {}
-        """By what their pulls have in common; None for what is no plain pull."""
+        """By the common bytes of their pulls; None for bytes that are no plain pull's."""
         self._json_lanes: dict[_Key, PullLane | None] = {}
         self._seen: set[int] = set()
-        """Hashes of such keys that came once. A consumer that is held at the end of many queues comes again too late to be
-        learnt, and costs no memory here."""
+        """Hashes of keys that arrived once. A consumer that is held at the end of many queues returns too late to be learnt,
+        and costs no memory here.
+        """
 
     def read(self, source: bytes, position: int, total: int) -> PlainPull | None:
-        """The pull in a frame; None if it is no plain one, or comes for the first time.
-
-        Args:
-            source: Holds the frame, whose header begins as a pull's.
-            position: Where its length stands.
-            total: That length.
-        """
+        """The pull in a frame with its length ``total`` at ``position``; None if it is not plain, or arrives the first time."""
         if source[position + _KIND_AT] == _BINARY:
             return self._read_binary(source, position, total)
         return self._read_json(source, position, total)
@@ -150,7 +141,6 @@ def _are_offsets(offset: bytes, commit: bytes) -> bool:
 
 
 def _is_opaque(text: bytes) -> bool:
-    """Whether JSON takes it for a number that an opaque can be."""
     if not text.isdigit() or len(text) > _OPAQUE_DIGITS_MAX or (len(text) > 1 and text.startswith(b"0")):
         return False
     return int(text) <= INT32_MAX

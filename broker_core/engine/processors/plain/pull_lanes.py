@@ -1,7 +1,7 @@
-"""What plain pulls have in common, learnt from those that come again.
+"""The common part of plain pulls, learnt from repeated ones.
 
 `broker_core.engine.processors.plain.pull_codec` finds it by its bytes. A lane stands for the pulls of one consumer from one
-queue, which differ in three numbers; what is between these is alike.
+queue, which differ in three numbers; the bytes between these are equal.
 
     binary  … │ queueOffset │ … │ commitOffset │ …                       (the opaque has a place of its own)
     JSON    … │ "queueOffset":"n" │ … │ "commitOffset":"n" │ … │ "opaque":n │ …     (in any order)
@@ -28,19 +28,10 @@ _PULLS = (int(RequestCode.PULL_MESSAGE), LITE)
 _JSON_KIND = int(SerializeType.JSON) << 24
 _SAMPLES = (987_654_321_012_345, 876_543_210_123_456)
 _SAMPLE_OPAQUE = 1_987_654_321
-"""Numbers that are found again where they were put."""
 
 
 class PullLane:
-    """What pulls of one consumer from one queue have in common.
-
-    Attributes:
-        terms: What they ask for.
-        is_lite: Whether they are LITE_PULL_MESSAGE.
-        language: Of the client, where its header says so in what is alike (JSON).
-        version: Likewise.
-        grant: Whether its pulls may have every message.
-    """
+    """The common part of pulls of one consumer from one queue. Only JSON has ``language`` and ``version`` in it."""
 
     __slots__ = ("grant", "is_lite", "language", "terms", "version")
 
@@ -53,20 +44,14 @@ class PullLane:
 
 
 def lane_of_binary(code: int, pieces: Sequence[bytes], reader: TermsReader) -> PullLane | None:
-    """What the fields around the two offsets say, if they are a pull's.
-
-    Args:
-        code: Of the request.
-        pieces: Fields before, between and behind the two offsets.
-        reader: Reads what they mean.
-    """
+    """The lane of the fields before, between and after the two offsets, if they are a pull's."""
     if code not in _PULLS:
         return None
     fields: dict[str, str] = {}
     try:
         for piece in pieces:
             fields.update(binary_fields(piece))
-        # An offset said twice is the one said last: then it is not the one that was found.
+        # Of an offset that occurs twice the last one counts, which is not the one that was found.
         terms = None if OFFSET in fields or COMMIT in fields else reader.read(fields)
     except (FrameError, RequestRefusedError):
         return None
@@ -74,12 +59,9 @@ def lane_of_binary(code: int, pieces: Sequence[bytes], reader: TermsReader) -> P
 
 
 def lane_of_json(pieces: Sequence[bytes], order: Sequence[int], reader: TermsReader) -> PullLane | None:
-    """What a header in JSON says around its three numbers, if it is a pull's.
+    """The lane of a JSON header without its three numbers, if it is a pull's.
 
-    Args:
-        pieces: The header without the numbers.
-        order: Which number stands behind each piece but the last: 0 queue offset, 1 commit offset, 2 opaque.
-        reader: Reads what they mean.
+    ``order`` says which number follows each piece but the last: 0 queue offset, 1 commit offset, 2 opaque.
     """
     numbers = (*_SAMPLES, _SAMPLE_OPAQUE)
     text = b"".join(piece + b"%d" % numbers[number] for piece, number in zip(pieces, order, strict=False)) + pieces[-1]

@@ -1,8 +1,8 @@
 """Plain sends and pulls as typed values, and the start of a binary header (Source: docs/spec/remoting.md §1.2, §1.3).
 
 The codecs of this package make them from the bytes of a frame; `broker_core.engine.processors.send_processor` and
-`broker_core.engine.processors.pull_processor` serve them. A codec knows how a request is written and how its answer is written.
-It does not know what a broker permits, stores or counts.
+`broker_core.engine.processors.pull_processor` serve them. A codec knows the bytes of a request and of its answer, and nothing
+of what a broker permits, stores or counts.
 """
 
 from __future__ import annotations
@@ -34,15 +34,13 @@ class SendAnswers(Protocol):
     kind: SerializeType
 
     def answer(self, opaque: bytes, physical_offset: int, queue_offset: int) -> bytes:
-        """The frame that answers a stored send; ``opaque`` as it came."""
+        """The frame that answers a stored send; ``opaque`` as in the request."""
 
 
 class PlainSend(NamedTuple):
     """A send of one message by a client before 5.0. A named tuple, because one is made for each send.
 
-    Attributes:
-        opaque: As it stands in the frame: four bytes, or decimal digits in JSON.
-        answers: Writes the answer.
+    ``opaque`` is as in the frame: four bytes, or decimal digits in JSON.
     """
 
     header: SendHeader
@@ -66,11 +64,10 @@ class PlainSend(NamedTuple):
 
 
 class PullGrant:
-    """That pulls with the same terms may have every message; kept by `PullAdmission` with what is alike in them.
+    """Whether pulls with the same terms may have every message; `PullAdmission` keeps it with their common part.
 
-    Attributes:
-        seen: What this was decided from; empty before. When it has changed, the next pull is checked again.
-        broker_id: From where they should pull next.
+    ``seen`` is the state that decided it, empty before: when it has changed, the next pull is checked again. ``broker_id`` is
+    where they should pull next.
     """
 
     __slots__ = ("broker_id", "seen")
@@ -89,13 +86,11 @@ class FoundHead(Protocol):
 
 
 class PlainPull(NamedTuple):
-    """A pull; a named tuple, as `PlainSend`.
+    """A pull; a named tuple, as `PlainSend`, with the same ``opaque``.
 
     Attributes:
         committed: The offset to commit, where the terms have `FLAG_COMMIT_OFFSET`.
-        opaque: As it stands in the frame: four bytes, or decimal digits in JSON.
         grant: Shared by all pulls that differ in their three numbers only.
-        found_head: Writes the answer.
     """
 
     terms: PullTerms

@@ -1,11 +1,11 @@
 """Codec of plain sends: from the bytes of a request to a typed send, without header fields in between.
 
-A send of code 310 of a client before 5.0, with a binary header or one in JSON, whose fields stand in the order in which Java
-writes them; `broker_core.engine.processors.plain.send_lanes` draws both.
+A plain send has code 310, a client before 5.0, and a binary or a JSON header whose fields have Java's order;
+`broker_core.engine.processors.plain.send_lanes` draws both.
 
-What a producer says before its time and behind its properties is alike in all its sends to a queue. It is read once and found
-again by its bytes. All other sends, and what is not ASCII, are left to the general decoding; a send that is read here gives the
-same header there.
+The fields before the time and after the properties are equal in all sends of a producer to a queue. They are read once and then
+found by their bytes. The general decoding reads all other sends and any text that is not ASCII; it makes the same header of a
+plain send.
 
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1.
 """
@@ -48,8 +48,9 @@ _JSON_TIME = b'"g":"'
 _JSON_REST = re.compile(
     rb'([0-9]{13})","h":"0","i":"([^"\x00-\x1f\x80-\xff]*+)((?>"[^\x00-\x1f]*?"opaque":))(0|[1-9][0-9]{0,9})(,[^\x00-\x1f]*+)'
 )
-"""From the time on: time, properties, what is behind them, opaque, the rest. A quote within a text has a backslash before it,
-and properties with another backslash are decoded the general way. No part is tried twice: the time is that of one look."""
+"""From the time on: time, properties, the text after them, opaque, the rest. A quote within a text has a backslash before it,
+and properties with another backslash are decoded the general way. No part is tried twice, so one pass decides.
+"""
 
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python."""
@@ -60,29 +61,18 @@ _AnyLane = TypeVar("_AnyLane", BinaryLane, JsonLane)
 
 
 class SendCodec:
-    """Reads plain sends. For the loop's thread.
-
-    Args:
-        answer_fields: Header fields of the answer to a stored send, for the templates.
-    """
+    """Reads plain sends; ``answer_fields`` makes the fields of an answer to a stored send. For the loop's thread."""
 
     def __init__(self, answer_fields: AnswerFields) -> None:
         self._lanes = LearntParts[bytes, BinaryLane](lambda part: _lane(BinaryLane, plain_start_of_binary(part), answer_fields))
-        """By the fields before the time."""
         self._json_lanes = LearntParts[bytes, JsonLane](lambda part: _lane(JsonLane, plain_start_of_json(part), answer_fields))
         self._ends = LearntParts[bytes, bool](is_plain_end_of_binary)
-        """Binary fields behind the properties."""
+        """Binary fields after the properties."""
         self._json_ends = LearntParts[tuple[bytes, bytes], JsonEnd](lambda parts: plain_end_of_json(*parts), _size_of_parts)
-        """By what stands before and behind the opaque."""
+        """By the text before and after the opaque."""
 
     def read(self, source: bytes, position: int, total: int) -> PlainSend | None:
-        """The send in a frame; None if it is no plain one.
-
-        Args:
-            source: Holds the frame.
-            position: Where its length stands.
-            total: That length.
-        """
+        """The send in a frame with its length ``total`` at ``position``; None if it is not plain."""
         if total < HEAD.size:
             return None
         kind = source[position + _LENGTH.size]

@@ -1,9 +1,8 @@
-"""What plain sends have in common, learnt from the first.
+"""The common part of plain sends, learnt from the first.
 
-`broker_core.engine.processors.plain.send_codec` finds it again by its bytes. A lane stands for the sends of one producer to one
-queue, and writes their answers from a template. An end is what stands behind the properties, which is alike in nearly all
-sends. Requests with other fields than these, with a field twice, or with unusual values have neither; they are decoded the
-general way.
+`broker_core.engine.processors.plain.send_codec` finds it by its bytes. A lane stands for the sends of one producer to one
+queue, and writes their answers from a template. An end is the text after the properties, which is equal in nearly all sends.
+Requests with other fields, with a field twice, or with unusual values have neither; they are decoded the general way.
 
     binary  a b c d e f │ g: 13 digits │ h = 0 │ i: properties │ j = 0, k, m = false
     JSON    {"code":310,"extFields":{"a":… "f":…, │ "g":"13 digits" │ ,"h":"0","i":"properties │ ","j":"0", … "opaque": │ n │ …}
@@ -43,11 +42,9 @@ AnswerFields = Callable[[PutResult, int], dict[str, str]]
 
 
 class SendLane:
-    """What sends of one producer to one queue have in common; written by `BinaryLane` and `JsonLane`.
+    """The common part of sends of one producer to one queue; `BinaryLane` and `JsonLane` write their answers from templates.
 
-    Args:
-        start: A header with what its sends say before their time.
-        answer_fields: For the template.
+    ``start`` has the fields before the time.
     """
 
     kind: SerializeType
@@ -81,7 +78,7 @@ class BinaryLane(SendLane):
         self._template_from = self._template_to = 0
 
     def answer(self, opaque: bytes, physical_offset: int, queue_offset: int) -> bytes:
-        """The frame that answers a send; ``opaque`` as it came."""
+        """The frame that answers a send; ``opaque`` as in the request."""
         if not self._template_from <= queue_offset < self._template_to:
             self._make_template(queue_offset)
         return self._template % (opaque, physical_offset, queue_offset)
@@ -149,7 +146,7 @@ def is_plain_end_of_binary(behind: bytes) -> bool:
 
 
 def plain_start_of_json(alike: bytes) -> SendHeader | None:
-    """The same from what stands in a JSON header before its time, for a send of code 310."""
+    """The same from the text in a JSON header before its time, for a send of code 310."""
     header = _json_object(alike + b'"g":""}}')
     if header is None or header.keys() != _TOP_NAMES or type(header["code"]) is not int or header["code"] != _SEND:
         return None
@@ -160,11 +157,9 @@ def plain_start_of_json(alike: bytes) -> SendHeader | None:
 
 
 def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
-    """What a JSON header says behind its properties, if that is a plain send's of a client before 5.0.
+    """The client that a JSON header names after its properties, if that is a plain send's before 5.0.
 
-    Args:
-        middle: From the quote that ends the properties to the colon of the opaque.
-        last: From the comma behind the opaque on.
+    ``middle`` reaches from the quote after the properties to the colon of the opaque, ``last`` begins with the comma after it.
     """
     text = b'{"extFields":{"i":"%b0%b' % (middle, last)
     header = _json_object(text)
