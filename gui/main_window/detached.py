@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 1_180, 760
 
 
 class DetachedWindow(QWidget):
-    """A window of one page. The page goes back to the tabs by its button; closing the window closes the page.
+    """A window of one page. Its button returns the page to the tabs; closing the window closes the page.
 
     Signals:
         back_asked: The page is to return to the tabs.
@@ -76,7 +76,7 @@ class DetachedWindow(QWidget):
         theme.dress(self.banner)
 
     def set_cluster(self, title: str) -> None:
-        """Say in the title of the window which cluster it shows."""
+        """Set the cluster named in the window's title."""
         self._cluster = title
         self._write_title(self.page.tab_title())
 

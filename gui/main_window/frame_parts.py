@@ -36,7 +36,7 @@ class FrameParts:
     progress: ProgressLine
 
     def laid_out(self) -> QWidget:
-        """A widget with all of them in their places."""
+        """A widget with all parts in their places."""
         right, central, middle = QWidget(), QWidget(), QHBoxLayout()
         lines, whole = QVBoxLayout(right), QVBoxLayout(central)
         for layout in (lines, whole):

@@ -1,4 +1,4 @@
-"""The command palette: pages, topics, groups and actions by a few letters; links, message IDs and keys as they are pasted."""
+"""The command palette: pages, topics, groups and actions by a few letters; pasted links, message IDs and keys."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ KINDS: tuple[tuple[str, str, str], ...] = (
 )
 """Kind, English heading, prefix that narrows to it."""
 MESSAGE_KIND, LINK_KIND, KEY_KIND = "message", "link", "key"
-"""What was pasted; it is not searched for."""
+"""Kinds of pasted texts, which are not searched for."""
 _FIRST, _LAST = (LINK_KIND, MESSAGE_KIND), (KEY_KIND,)
-"""A link or an ID can be nothing else; any word may be a key."""
+"""A link or an ID is unambiguous; any word may be a key."""
 _PASTED = (*_FIRST, *_LAST)
 _HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {
     MESSAGE_KIND: "Message",
@@ -57,11 +57,9 @@ _ENTRY_ROLE = Qt.ItemDataRole.UserRole
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """Something that can be chosen."""
-
     kind: str
     title: str
-    """As shown; names from the broker as they are."""
+    """As shown; names of the broker are not translated."""
     run: Callable[[], object]
     detail: str = ""
     icon: str = ""
@@ -83,7 +81,7 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
     """The lines to show for a query, best first within each kind.
 
     Args:
-        query: What was typed; a prefix of `KINDS` narrows to that kind.
+        query: As typed; a prefix of `KINDS` narrows to that kind.
         entries: Everything that can be found.
         kind: Narrows to a kind; empty: all.
     """
@@ -103,7 +101,7 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
 
 
 def has_prefix(query: str) -> bool:
-    """Whether a query narrows to a kind by its first character."""
+    """Whether the first character of a query narrows to a kind."""
     return any(prefix and query.startswith(prefix) for _, _, prefix in KINDS)
 
 
@@ -119,7 +117,7 @@ class _Model(QAbstractListModel):
         self.rows: list[PaletteRow] = []
 
     def set_rows(self, rows: list[PaletteRow]) -> None:
-        # A new query is a new list: there is no selection or place worth keeping.
+        # A new query is a new list: there is no selection or scroll position to keep.
         self.beginResetModel()
         self.rows = rows
         self.endResetModel()
@@ -214,8 +212,8 @@ class CommandPalette(QWidget):
 
         Args:
             theme: Colours.
-            window: What it covers.
-            entries: Everything that can be chosen now; gets what was typed, for message ids.
+            window: The window to cover.
+            entries: Everything that can be chosen for a query.
         """
         super().__init__(window)
         self._theme = theme
@@ -280,11 +278,9 @@ class CommandPalette(QWidget):
 
     @property
     def shown_titles(self) -> list[str]:
-        """Titles of the entries on the list, top to bottom."""
         return [row.entry.title for row in self._model.rows if row.entry is not None]
 
     def popup(self, text: str = "") -> None:
-        """Show it, with ``text`` in the field."""
         self._retranslate()
         self.setGeometry(self._window.rect())
         self._kinds.choose("")

@@ -1,4 +1,4 @@
-"""The shortcut sheet (``?``): every action that has a key, by menu, and the keys of lists, by page."""
+"""The shortcut sheet (``?``): every action with a key, by menu, and the keys of lists, by page."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from gui.words.text import tr
 COLUMNS_MAX = 4
 _PAGES = {entry.title for entry in PAGES}
 Keys = list[tuple[str, str]]
-"""What is done, in the language of the window, and the key that does it."""
+"""(action in the language of the window, its key)."""
 
 
 class ShortcutSheet(FittedDialog):
-    """Lists keys and what they do."""
-
     def __init__(self, actions: Sequence[Action], parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Keyboard shortcuts"))
@@ -55,7 +53,7 @@ class ShortcutSheet(FittedDialog):
         lines.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
 
     def showEvent(self, event: QShowEvent) -> None:
-        # Only now are the fonts of the style sheet known, and what was counted with others is to be forgotten.
+        # The fonts of the style sheet are known only now: sizes computed with other fonts are outdated.
         for widget in self._sheet.findChildren(QWidget):
             widget.ensurePolished()
             widget.updateGeometry()
@@ -66,7 +64,7 @@ class ShortcutSheet(FittedDialog):
 
 
 def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
-    """Headings in the language of the window, and the keys under each: of the whole window first."""
+    """Headings in the language of the window, and the keys under each; those of the whole window first."""
     sections: dict[str, Keys] = {}
     for action in actions:
         if action.shortcut:
@@ -79,7 +77,7 @@ def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
 
 
 def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
-    """Sections in at most `COLUMNS_MAX` columns, in order, the highest of them as low as can be."""
+    """Sections in order, in at most `COLUMNS_MAX` columns of the least height."""
     room = max(_lines(keys) for keys in sections.values())
     while len(columns := _filled(sections, room)) > COLUMNS_MAX:
         room += 1
@@ -87,7 +85,7 @@ def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
 
 
 def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]]:
-    """Sections in columns of at most so many lines."""
+    """Sections in columns of at most ``room`` lines."""
     columns: list[list[tuple[str, Keys]]] = [[]]
     for title, members in sections.items():
         if sum(_lines(keys) for _, keys in columns[-1]) + _lines(members) > room:
@@ -97,7 +95,7 @@ def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]
 
 
 def _lines(keys: Keys) -> int:
-    """What a section takes, with its heading and the space after it."""
+    """Lines of a section, with its heading and the space after it."""
     return len(keys) + 2
 
 

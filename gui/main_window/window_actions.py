@@ -1,4 +1,4 @@
-"""The actions of the frame itself; pages add their own to the registry."""
+"""The actions of the frame; pages add their own to the registry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ DENSITY_TITLES = {
 
 
 def window_actions(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> list[Action]:
-    """Everything that the frame can do."""
     return [
         *_go(frame, parts, commands),
         *_view(parts, commands),
@@ -118,7 +117,6 @@ def _not_running(frame: FrameServices) -> str:
 
 
 def _cannot_act(frame: FrameServices) -> str:
-    """Why nothing can be changed now."""
     backend = frame.backend()
     if backend is None:
         return _not_running(frame)
@@ -159,7 +157,7 @@ def _broker(frame: FrameServices, commands: FrameCommands) -> list[Action]:
 
 
 def backend_actions(frame: FrameServices, demo: DemoController, reports: ReportRunner) -> list[Action]:
-    """What can be done once the window has its backend: the demo, and each report of the catalogue."""
+    """Actions of the backend: the demo, and each report of the catalogue."""
     from gui.operations.demo import demo_refusal, play_demo
     from gui.processes.demo import DemoPace
     from spark_reports import catalog

@@ -1,4 +1,4 @@
-"""Where in a text the matches of a filter are, within bounds that keep the window alive. Pure."""
+"""Places of filter matches in a text, bounded so that the window stays responsive. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[t
     """Start and length of the matches, in characters; of a long text only those at its beginning.
 
     Args:
-        text: What is shown.
-        pattern: What is looked for.
-        is_literal: Whether the pattern is made of plain texts.
+        text: The shown text.
+        pattern: To find.
+        is_literal: Whether the pattern consists of plain texts.
     """
     if is_literal:
         found = pattern.finditer(text, 0, LITERAL_CHARACTERS_MAX)

@@ -1,4 +1,4 @@
-"""Which part of a queue is shown, and how far a queue reaches. Pure: no widget, no I/O."""
+"""Which part of a queue is shown, and the bounds of queues. Pure: no widget, no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE_MESSAGES = 200
 
 @dataclass(frozen=True, slots=True)
 class QueueWindow:
-    """The part of a queue that is shown: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
+    """The shown part of a queue: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
 
     min_offset: int
     max_offset: int
@@ -24,7 +24,6 @@ class QueueWindow:
 
     @property
     def end(self) -> int:
-        """First offset after the window."""
         return min(self.start + self.count, self.max_offset)
 
     @property
@@ -66,9 +65,9 @@ def queue_ids(state: ClusterState, topic: str) -> list[int]:
 
 
 def write_queues(state: ClusterState | None, topic: str) -> list[int]:
-    """Numbers of the queues of a topic that take messages, as they are shown; none where the topic is not known.
+    """Writable queues of a topic as shown numbers; none where the topic is not known.
 
-    Over several brokers it is not known which queues are only read: brokers take messages to those, too.
+    With several brokers all queues are returned, because it is not known which are read-only.
     """
     if state is None or topic not in state.catalog.topics:
         return []
@@ -87,7 +86,7 @@ def own_queue(state: ClusterState | None, shown: int, broker_name: str) -> tuple
 
 
 def shown_queue(state: ClusterState | None, broker_name: str, queue_id: int) -> int:
-    """Number of a broker's queue in the window; the opposite of `own_queue`."""
+    """Shown number of a broker's queue; the inverse of `own_queue`."""
     brokers = state.catalog.brokers if state is not None else []
     is_one_of_several = len(brokers) > 1 and broker_name in brokers
     return brokers.index(broker_name) * QUEUES_OF_BROKER + queue_id if is_one_of_several else queue_id
@@ -106,7 +105,7 @@ def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, i
 
 
 def end_of_topic(state: ClusterState, topic: str, queue_id: int) -> int:
-    """Sum of the ends of a topic's queues, or the end of one; what it grows by is what is new. -1 when not known."""
+    """Sum of the ends of a topic's queues, or the end of one; its growth counts new messages. -1 when not known."""
     if topic not in state.catalog.topics:
         return -1
     wanted = state.catalog.topics.index(topic)

@@ -1,4 +1,4 @@
-"""`TopicImportRun`: topics made and changed one after another; what fails is noted, and the others go on."""
+"""`TopicImportRun`: creates and changes topics one after another; a failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from monitoring.sources.base import ClusterSource, Pending
 
 
 class _Tried:
-    """A `Pending` of None where it was done, and of the error where it was not."""
+    """A `Pending` of None after success, else of the error."""
 
     def __init__(self, pending: Pending[BrokerAnswer]) -> None:
         self._pending = pending
 
     def then(self, done: Callable[[OrbitError | None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002
-        """Set what is called at the end; it never fails."""
         self._pending.then(lambda _answer: done(None), done)
 
     def cancel(self) -> None:
@@ -28,27 +27,26 @@ class _Tried:
 
 
 class _Left:
-    """A `Pending` of what is not tried any more."""
+    """A `Pending` of a request that is not tried any more."""
 
     def then(self, done: Callable[[OrbitError | None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002
-        """Tell it at once."""
         done(CancelledByUserError("it was stopped before this one"))
 
     def cancel(self) -> None:
-        """There is nothing under way."""
+        """Does nothing: no request is open."""
 
 
 class TopicImportRun(QObject):
     """Sends requests in their order.
 
     Args:
-        source: Carries them out.
+        source: Executes them.
         requests: One for each topic.
         parent: Qt's owner.
 
     Signals:
-        told: What became of a request; carries its number and None or the error, `CancelledByUserError` where it was not tried.
-        ended: All were told.
+        told: A request ended; carries its number and None or the error, `CancelledByUserError` where it was not tried.
+        ended: All requests ended.
     """
 
     told = Signal(int, object)
@@ -63,12 +61,11 @@ class TopicImportRun(QObject):
         self.is_running = False
 
     def start(self) -> None:
-        """Begin."""
         self.is_running = True
         self._turn.then(self._end, self._end)
 
     def stop(self) -> None:
-        """Send no more after the one that is under way."""
+        """Send no more requests after the current one."""
         self._is_stopped = True
 
     def _end(self, _answers: object) -> None:

@@ -23,7 +23,7 @@ BAR_PIXELS = 24
 FRAME_PIXELS = 40
 BAR_SHARE = 0.68
 WORDS_SHARE = 0.2
-"""Of the width of the longest bars, for the words behind them."""
+"""Share of the longest bar's width, for the texts after the bars."""
 SHADES = 64
 
 
@@ -32,7 +32,7 @@ class _NamedPlot(QWidget):
 
     Args:
         theme: Colours.
-        text_at: What the tip says at a place (x, y) of the plot; empty for nothing.
+        text_at: Tip at a place (x, y) of the plot; empty for none.
         parent: Qt's owner.
     """
 
@@ -122,7 +122,7 @@ class CategoryBars(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:  # noqa: ARG002  only the row counts
-        """What the tip says at a place."""
+        """Tip at a place."""
         place = round(y)
         return f"{self._names[place]}: {self._value_text(self._values[place])}" if 0 <= place < len(self._names) else ""
 
@@ -134,7 +134,7 @@ class CategoryBars(_NamedPlot):
 
 
 class CategoryGrid(_NamedPlot):
-    """One row a name, one column a name, a colour a figure; what is not known has no colour."""
+    """One row and one column a name, one colour a value; unknown values have no colour."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class CategoryGrid(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:
-        """What the tip says at a place."""
+        """Tip at a place."""
         row, column = math.floor(y), math.floor(x)
         if not (0 <= row < len(self._rows) and 0 <= column < len(self._columns)):
             return ""

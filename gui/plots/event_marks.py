@@ -1,4 +1,4 @@
-"""Events of the history as marks of a chart: close ones put together, words only where there is room."""
+"""Events of the history as marks of a chart: near ones are joined, names only where there is room."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK_NAMES = {
 """Kinds of events that charts show, with their English names."""
 MARKS_MAX = 24
 NAMED_MAX = 6
-"""With more marks than this the names would cover each other."""
+"""The names of more marks would cover each other."""
 
 
 def chart_marks(events: Sequence[tuple[int, str, str]], from_ms: int, to_ms: int) -> list[ChartMark]:

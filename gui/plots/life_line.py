@@ -1,7 +1,7 @@
 """`LifeLinePicture`: the records and attempts of one message as lanes over time, with waits as bars. Drawn by hand.
 
-Compressed time gives each stretch between two moments a width that grows with its logarithm, and marks those that are folded;
-true time is linear.
+Compressed time gives each interval between two moments a width that grows with its logarithm, and marks folded ones; true time
+is linear.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ BAR, DOT = 14.0, 9.0
 FOLD_MS = 5_000
 LABEL_GAP = 14.0
 STRETCH_BASE = 0.6
-"""Width of a stretch of no length, in the measure in which one of ten times the length is wider by 1."""
+"""Width of an empty interval, where ten times the length is wider by 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class LifeBar:
-    """A wait or an attempt; ``is_beside`` writes the text behind the bar, not in it."""
+    """A wait or an attempt; ``is_beside`` writes the text after the bar, not in it."""
 
     start_ms: int
     end_ms: int
@@ -45,7 +45,7 @@ class LifeBar:
 
 @dataclass(frozen=True, slots=True)
 class LifeDot:
-    """A record; its text stands beside it."""
+    """A record, with its text beside it."""
 
     at_ms: int
     state: State
@@ -65,21 +65,19 @@ class LifeLane:
     key: int = -1
 
     def with_dot(self, dot: LifeDot) -> LifeLane:
-        """The lane with one more record."""
         return replace(self, dots=(*self.dots, dot))
 
     @property
     def moments(self) -> list[int]:
-        """All times in it."""
         return [dot.at_ms for dot in self.dots] + [at for bar in self.bars for at in (bar.start_ms, bar.end_ms)]
 
 
 class TimeScale:
-    """Where moments lie, as shares of the width from 0 to 1.
+    """Places of moments, as shares of the width from 0 to 1.
 
     Args:
-        moments: All times that are shown, ms.
-        compressed: Whether long stretches are folded.
+        moments: All shown times, ms.
+        compressed: Whether long intervals are folded.
     """
 
     def __init__(self, moments: Sequence[int], *, compressed: bool) -> None:
@@ -98,11 +96,10 @@ class TimeScale:
 
     @property
     def moments(self) -> list[int]:
-        """The shown times in order."""
         return self._times
 
     def at(self, moment_ms: int) -> float:
-        """Share of the width; moments between two shown ones lie between them."""
+        """Share of the width; a moment between two shown ones lies between them."""
         times, places = self._times, self._places
         number = bisect_right(times, moment_ms) - 1
         if number < 0:
@@ -133,11 +130,9 @@ class LifeLinePicture(QWidget):
 
     @property
     def lanes(self) -> Sequence[LifeLane]:
-        """What is shown."""
         return self._lanes
 
     def set_lanes(self, lanes: Sequence[LifeLane]) -> None:
-        """Show other lanes."""
         self._lanes = lanes
         self.setMinimumHeight(HEAD + LANE * len(lanes) + 6)
         words = ("; ".join((f"{lane.name} {lane.place} {lane.offset}", *_texts(lane))) for lane in lanes)
@@ -145,7 +140,7 @@ class LifeLinePicture(QWidget):
         self._rescale()
 
     def set_compressed(self, compressed: bool) -> None:
-        """Fold long stretches, or show time as it is."""
+        """Fold long intervals, or show true time."""
         self._compressed = compressed
         self._rescale()
 
@@ -206,7 +201,7 @@ class LifeLinePicture(QWidget):
                 painter.drawLine(QPointF(x, HEAD - 8), QPointF(x - 2, HEAD - 5))
 
     def _paint_links(self, painter: QPainter, tokens: Tokens) -> None:
-        """What led to what: the end of a lane and the begin of the next one, where they are in that order."""
+        """Lines from the end of a lane to the begin of the next one, where they are in that order."""
         for number, (lane, after) in enumerate(zip(self._lanes, self._lanes[1:], strict=False)):
             if not lane.moments or not after.moments:
                 continue
@@ -234,7 +229,7 @@ class LifeLinePicture(QWidget):
             if dot.text:
                 words.append((x, dot.text, dot.state))
         if words:
-            # Of several records in one lane the last one speaks: it says where the message stands.
+            # The last record of a lane shows its text: it is the current state of the message.
             x, text, state = words[-1]
             right = max((self._x(bar.end_ms) for bar in lane.bars), default=x)
             mark = QRectF(x - DOT, middle, max(right - x, 0.0) + 2 * DOT, 0)
@@ -255,7 +250,7 @@ class LifeLinePicture(QWidget):
                 _draw(painter, bar.text, inside, tokens.text_1, size=Size.CAPTION)
 
     def _paint_beside(self, painter: QPainter, text: str, mark: QRectF, colour: str) -> None:
-        """Words behind a mark, or before it where they would be cut."""
+        """Draw a text after a mark, or before it where it would be cut."""
         left, right, middle = mark.left(), mark.right(), mark.center().y()
         width = QFontMetricsF(text_font(Size.CAPTION)).horizontalAdvance(text)
         if right + width + 8 > self.width() and left - width > PLOT_LEFT:
@@ -266,7 +261,7 @@ class LifeLinePicture(QWidget):
 
 
 def _since(milliseconds: int) -> str:
-    """Time since the first moment, to a tenth of a second while that can be told apart."""
+    """Time since the first moment, with tenths of a second below ten minutes."""
     if milliseconds < 1_000:
         return f"+{milliseconds} ms"
     return f"+{milliseconds / 1_000:.1f} s" if milliseconds < 600_000 else f"+{duration_text(milliseconds)}"

@@ -1,4 +1,4 @@
-"""`LogBars`: how often something fell into each of a row of buckets, on a logarithmic axis. Drawn by hand."""
+"""`LogBars`: counts of buckets, on a logarithmic axis. Drawn by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DECADES_MIN = 2
 
 @dataclass(frozen=True, slots=True)
 class LogBar:
-    """A bucket: text at the axis, whole name, how often; ``state`` gives the colour, None that of a first series."""
+    """A bucket: text at the axis, whole name, count; ``state`` sets the colour, None: the first series colour."""
 
     label: str
     name: str
@@ -33,7 +33,7 @@ class LogBar:
 
 
 class LogBars(QWidget):
-    """A bucket with one thing has a bar of a third of a decade, one without none."""
+    """A bucket with a count of 1 has a bar of a third of a decade, an empty one none."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +44,6 @@ class LogBars(QWidget):
         repaint_with(self, theme)
 
     def set_bars(self, bars: Sequence[LogBar]) -> None:
-        """Show buckets, from left to right."""
         self._bars = bars
         most = max((bar.count for bar in bars), default=0)
         self._decades = max(DECADES_MIN, math.ceil(math.log10(most))) if most > 1 else DECADES_MIN

@@ -1,4 +1,4 @@
-"""`StackedBars`: counts in equal parts of the time ahead, in layers. Drawn by hand, without pyqtgraph."""
+"""`StackedBars`: counts in equal parts of a time, in layers. Drawn by hand, without pyqtgraph."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class BarLayer:
     Attributes:
         title: Shown in tips, in the language of the window.
         counts: One for each part; NaN is not known, and drawn as nothing.
-        state: Gives the colour.
-        series: Which of the series colours it has instead; -1: none.
+        state: Sets the colour.
+        series: Series colour instead; -1: none.
     """
 
     title: str
@@ -43,23 +43,22 @@ class BarLayer:
     series: int = -1
 
     def colour(self, tokens: Tokens) -> str:
-        """Of its bars."""
         return tokens.state(self.state) if self.series < 0 else tokens.series[self.series]
 
 
 class StackedBars(QWidget):
-    """Bars from 0 up; a tip says what a bar stands for.
+    """Bars from 0 up, with a tip for each.
 
     Args:
         theme: Colours.
-        value_text: Format of what a bar stands for.
+        value_text: Format of a value.
         parent: Qt's owner.
 
     Attributes:
-        is_choosable: Whether parts can be dragged out with the mouse.
+        is_choosable: Whether a drag selects parts.
 
     Signals:
-        parts_chosen: Parts were dragged out; carries the numbers of the first and the last one.
+        parts_chosen: A drag selected parts; carries the numbers of the first and the last one.
         cleared: A double click: all are wanted again.
     """
 
@@ -95,7 +94,7 @@ class StackedBars(QWidget):
         self.update()
 
     def text_of(self, part: int) -> str:
-        """What the tip of a part says."""
+        """Tip of a part."""
         counts = [f"{layer.title}: {self._value_text(layer.counts[part])}" for layer in self._layers]
         return "\n".join([self._labels[part], *counts])
 
@@ -116,7 +115,7 @@ class StackedBars(QWidget):
         return super().event(event)
 
     def _part_at(self, x: float) -> int:
-        """The part at a place, the nearest one beside the bars."""
+        """The part at a place, beside the bars the nearest one."""
         plot = self._plot()
         return min(max(int((x - plot.left()) / plot.width() * len(self._labels)), 0), len(self._labels) - 1)
 
@@ -133,7 +132,7 @@ class StackedBars(QWidget):
         if pressed is None or not self._labels:
             super().mouseMoveEvent(event)
             return
-        # A shorter drag is a click, which chooses nothing.
+        # A shorter drag is a click, which selects nothing.
         is_drag = abs(x - pressed) >= DRAG_PIXELS_MIN
         self._dragged = (self._part_at(min(pressed, x)), self._part_at(max(pressed, x))) if is_drag else None
         self.update()

@@ -1,4 +1,4 @@
-"""`TimeLine`: what happened in order, one line each, with the time between. Drawn by hand."""
+"""`TimeLine`: events in order, one line each, with the time between. Drawn by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXT_LEFT = 28.0
 
 @dataclass(frozen=True, slots=True)
 class TimeLineEntry:
-    """One event. Texts are in the language of the window; ``is_ahead`` marks what has not happened yet."""
+    """One event. Texts are in the language of the window; ``is_ahead`` marks future ones."""
 
     title: str
     detail: str
@@ -33,8 +33,6 @@ class TimeLineEntry:
 
 
 class TimeLine(QWidget):
-    """Events from top to bottom."""
-
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -46,7 +44,6 @@ class TimeLine(QWidget):
         return self._entries
 
     def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
-        """Show other events."""
         if entries == self._entries:
             return
         self._entries = entries

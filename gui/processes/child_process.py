@@ -20,23 +20,21 @@ ERROR_LINES_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child ended."""
-
     exit_code: int
     """Exit code, or the number of the signal when ``crashed``; -1 when it could not be started."""
     crashed: bool
     cancelled: bool
     error_lines: tuple[str, ...]
-    """The last lines that it wrote to its standard error."""
+    """The last lines of its standard error."""
 
     @property
     def ok(self) -> bool:
-        """Whether it came to its end with success."""
+        """Whether it ended with success."""
         return self.exit_code == 0 and not self.crashed and not self.cancelled
 
     @property
     def error_text(self) -> str:
-        """What to tell a person: the last line of its errors, without the program's name, or the exit code."""
+        """Error for the user: its last error line, without the program's name, or the exit code."""
         if self.error_lines:
             return self.error_lines[-1].removeprefix("orbit: ")
         return f"the process was killed by signal {self.exit_code}" if self.crashed else f"exit code {self.exit_code}"
@@ -45,7 +43,7 @@ class ChildEnd:
 class ChildProcess(QObject):
     """Runs ``main.py`` with some arguments. One run at a time; GUI thread only.
 
-    Pass ``--parent-pipe`` among the arguments: the child then ends when its input ends, so also when the window is killed.
+    With ``--parent-pipe`` among the arguments the child ends when its input ends, so also when the window is killed.
 
     Signals:
         line_read: One line (str) of its standard output, without the line end.
@@ -62,7 +60,7 @@ class ChildProcess(QObject):
 
         Args:
             parent: Qt's owner.
-            grace_ms: Time a cancelled child has to end by itself before its process group is killed, in ms.
+            grace_ms: Time of a cancelled child to end by itself before its process group is killed, in ms.
         """
         super().__init__(parent)
         self._process: QProcess | None = None
@@ -78,7 +76,6 @@ class ChildProcess(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether a child runs."""
         return self._process is not None
 
     @property
@@ -90,8 +87,8 @@ class ChildProcess(QObject):
         """Start the child. Only when none runs.
 
         Args:
-            arguments: Behind ``main.py``.
-            first_line: Told to its input at once, as what no other user of the machine may read; empty: nothing.
+            arguments: Of ``main.py``.
+            first_line: Secret first line of its input, which no other user can read there; empty: none.
         """
         assert self._process is None
         self._cancelled = False
@@ -110,7 +107,7 @@ class ChildProcess(QObject):
             self.tell(first_line)
 
     def cancel(self) -> None:
-        """Ask the child to end (SIGTERM to its group); after a grace the whole group is killed. `ended` says when."""
+        """Send SIGTERM to the child's group; after a grace kill the group. Emits `ended` then."""
         if self._process is None or self._cancelled:
             return
         self._cancelled = True
@@ -135,7 +132,7 @@ class ChildProcess(QObject):
             self._pid = self._process.processId()
 
     def _signal_group(self, number: int) -> bool:
-        """Signal the child and its children; False when there is nobody to signal."""
+        """Signal the child and its children; False when there is none."""
         if sys.platform == "win32" or not self._pid:
             return False
         try:
@@ -174,7 +171,7 @@ class ChildProcess(QObject):
         for line in self._output.rest():
             self.line_read.emit(line)
         if self._cancelled:
-            # What the child had started and left behind; its group outlives it while it has members.
+            # Its own children may be left; the group exists while it has members.
             self._signal_group_kill()
         self._end(exit_code, crashed=status == QProcess.ExitStatus.CrashExit)
 
@@ -190,7 +187,7 @@ class ChildProcess(QObject):
 
 
 class _Lines:
-    """Cuts bytes into lines of text; a line without end is cut at its largest size."""
+    """Splits bytes into lines of text; a too long line is cut."""
 
     def __init__(self) -> None:
         self._rest = b""

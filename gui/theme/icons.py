@@ -1,6 +1,6 @@
 """Icons: Phosphor glyphs, one path in a 256-unit square each, tinted with a colour of the theme.
 
-Glyphs are read from ``resources/icons`` when first asked for and kept as pixmaps by name, colour and size.
+Glyphs are read from ``resources/icons`` at their first use and cached as pixmaps by name, colour and size.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _render(svg: str, size: int, ratio: float) -> QPixmap:
 
 @lru_cache(maxsize=ICON_CACHE_ITEMS)
 def icon(name: str, colour: str, size: int = 16, *, filled: bool = False, disabled: str = "", room: int = 0) -> QIcon:
-    """A `QIcon` of the glyph for each kind of screen that is there now.
+    """A `QIcon` of the glyph for the scale of each current screen.
 
     Args:
         name: Glyph.
@@ -87,7 +87,7 @@ def logo_pixmap(size: int, ring: str, moon: str, ratio: float = 1.0) -> QPixmap:
 
 
 def application_icon() -> QIcon:
-    """The mark of the program in the sizes that desktops ask for."""
+    """The mark of the program in the sizes of desktops."""
     made = QIcon()
     for size in (16, 32, 64, 128, 256):
         made.addPixmap(logo_pixmap(size, "#6AA0FF", "#F5924E"))

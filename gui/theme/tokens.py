@@ -1,7 +1,7 @@
 """The design tokens: every colour and size of the window, in two frozen values.
 
 Nothing else names a colour. The style sheet, the palette, the delegates and the plots all read one of the two `Tokens` values
-below, so that a theme switch is the exchange of one object.
+below, so that a theme switch exchanges one object.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """What a chip, dot or glyph says. Never shown by colour alone: see `STATE_GLYPHS`."""
+    """Meaning of a chip, dot or glyph. Never shown by colour alone: see `STATE_GLYPHS`."""
 
     PENDING = "pending"
     HEALTHY = "healthy"
@@ -164,7 +164,7 @@ LIGHT = Tokens(
 
 
 class Density(Enum):
-    """How high the rows of tables are, in px at 100 % scale."""
+    """Row height of tables, in px at 100 % scale."""
 
     COMPACT = 24
     NORMAL = 28

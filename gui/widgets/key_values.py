@@ -1,4 +1,4 @@
-"""`KeyValueList`: facts as name and value, and `Meter`: a share with its words."""
+"""`KeyValueList`: facts as name and value; `Meter`: a share with its text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gui.widgets.paint import paint_bar
 from gui.widgets.repaint import repaint_with
 
 PAIR_HEIGHT = 27
-"""With its hairline a multiple of four: at 125 and 150 % all lines of a list are equally thick."""
+"""A multiple of four with its hairline: at 125 and 150 % all lines of a list are equally thick."""
 
 
 class _Pair(QWidget):
@@ -54,7 +54,6 @@ class KeyValueList(QWidget):
         self._layout.addStretch(1)
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Show these facts, in order."""
         if len(pairs) != self._shown:
             self._show_so_many(len(pairs))
         for pair, (name, value) in zip(self._pairs, pairs, strict=False):
@@ -62,7 +61,6 @@ class KeyValueList(QWidget):
             pair.value.setText(value)
 
     def pairs(self) -> list[tuple[str, str]]:
-        """What is shown."""
         return [(pair.name.text(), pair.value.whole_text()) for pair in self._pairs[: self._shown]]
 
     def _show_so_many(self, count: int) -> None:
@@ -86,7 +84,7 @@ class KeyValueList(QWidget):
 
 
 class Meter(QWidget):
-    """Name, a bar filled to a share, and the figure in words."""
+    """Name, a bar filled to a share, and the figure as text."""
 
     def __init__(self, theme: ThemeManager, name: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -103,7 +101,6 @@ class Meter(QWidget):
         self.setFixedHeight(23)
 
     def set_name(self, name: str) -> None:
-        """Write the name anew."""
         self._name.setText(name)
 
     def set(self, text: str, share: float | None = None, state: State | None = None) -> None:

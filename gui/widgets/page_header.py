@@ -1,5 +1,3 @@
-"""`PageHeader`: title, state chips, one line of facts, actions on the right."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,18 +11,18 @@ from gui.widgets.basic import ElidedLabel
 from gui.widgets.chip import Chip
 
 TITLE_WIDTH_KEPT = 320
-"""Of a title, px; what is longer is cut in its middle where there is no room."""
+"""Of a title, px; a longer one is cut in its middle where there is no room."""
 
 
 class PageHeader(QWidget):
-    """The first line of every page."""
+    """The first line of every page: title, state chips, one line of facts, actions on the right."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._title = ElidedLabel(role="page-title", mode=Qt.TextElideMode.ElideMiddle)
         self._facts = ElidedLabel(role="caption")
-        # The facts give way to the title: they take what it leaves.
+        # The facts take the width that the title leaves.
         self._facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._chips: list[Chip] = []
         self._line = QHBoxLayout(self)
@@ -46,18 +44,16 @@ class PageHeader(QWidget):
         return self._facts.whole_text()
 
     def set_title(self, text: str) -> None:
-        """The name of the page or of the thing it shows."""
         self._title.setText(text)
-        # Names of topics and groups may be longer than the page is wide; words are not.
+        # Names of topics and groups may be longer than the page is wide; other titles are not.
         self._title.setMinimumWidth(min(self._title.sizeHint().width(), TITLE_WIDTH_KEPT))
         self.setAccessibleName(text)  # it has the keyboard where a page is about no list
 
     def set_facts(self, text: str) -> None:
-        """One line of facts beside the title."""
         self._facts.setText(text)
 
     def set_chips(self, chips: Sequence[tuple[str, State]]) -> None:
-        """State chips beside the title, in order."""
+        """Show state chips beside the title, in order."""
         while len(self._chips) < len(chips):
             chip = Chip(self._theme)
             self._chips.append(chip)
@@ -66,5 +62,4 @@ class PageHeader(QWidget):
             chip.set(*(chips[i] if i < len(chips) else ("", State.PLAIN)))
 
     def add_action(self, widget: QWidget) -> None:
-        """Put a button at the right end."""
         self._line.addWidget(widget)

@@ -1,4 +1,4 @@
-"""`Panel`, the card of every page, and `Tile`, its small sister with one number."""
+"""`Panel`, the card of every page, and `Tile`, a small card with one number."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gui.words.text import UNKNOWN, tr
 
 SPARKLINE_WIDTH_MIN = 36
 TITLE_WIDTH_KEPT = 180
-"""Of a title, px; what is longer is cut in its middle where there is no room."""
+"""Of a title, px; a longer one is cut in its middle where there is no room."""
 HEAD_HEIGHT = 36
 """Of the title line of a panel, px."""
 TERM = "term"
-"""Property of a widget that shows a figure: its English title, by which an explanation is found."""
+"""Property of a widget with a figure: its English title, the key of its explanation."""
 
 
 class Panel(QFrame):
@@ -53,16 +53,14 @@ class Panel(QFrame):
         self._outer.addLayout(self.content, 1)
 
     def set_title(self, title: str, subtitle: str | None = None) -> None:
-        """Write the title line anew."""
         self._heading.setText(title)
-        # Names of clients and topics may be longer than a panel is wide; words are not.
+        # Names of clients and topics may be longer than a panel is wide; other titles are not.
         self._heading.setMinimumWidth(min(self._heading.sizeHint().width(), TITLE_WIDTH_KEPT))
         self._head.setVisible(True)
         if subtitle is not None:
             self._subtitle.setText(subtitle)
 
     def set_subtitle(self, subtitle: str) -> None:
-        """Write the words after the title anew."""
         self._subtitle.setText(subtitle)
 
     @property
@@ -74,13 +72,13 @@ class Panel(QFrame):
         return self._subtitle.whole_text()
 
     def add_action(self, widget: QWidget, *, before: QWidget | None = None) -> None:
-        """Put a button, chip or legend at the right end of the title line, or before another one."""
+        """Add a button, chip or legend at the right end of the title line, or before another one."""
         self._head.setVisible(True)
         self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
 
 
 def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
-    """A page of tabs that is one panel with a table in it, and what is said above that."""
+    """A tab page of one panel with a table, and a widget above it."""
     page = QWidget()
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
@@ -138,7 +136,7 @@ class Tile(QFrame):
         return self._value
 
     def set_title(self, title: str) -> None:
-        """Write the title anew; English."""
+        """Set the English title."""
         self.setProperty(TERM, title)
         self._title.setText(tr(title))
         self.setAccessibleName(tr(title))

@@ -1,4 +1,4 @@
-"""The mark of a production cluster: a bar over its windows, and the name that is typed before it is changed."""
+"""The mark of a production cluster: a bar over its windows, and the typed name that confirms a change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PROPERTY = "productionName"
 
 
 class ProductionBar(QFrame):
-    """A loud line over a window that shows a production cluster; hidden over all others."""
+    """A conspicuous line over a window of a production cluster; hidden over all others."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -27,27 +27,26 @@ class ProductionBar(QFrame):
 
     @property
     def text(self) -> str:
-        """What it says; empty while it is hidden."""
+        """Its text; empty while it is hidden."""
         return self._text.text() if self._name else ""
 
     def set_name(self, name: str, *, read_only: bool) -> None:
-        """Mark the window as that of a production cluster; an empty name takes the mark off."""
+        """Mark the window as one of a production cluster; an empty name removes the mark."""
         self._name, self._read_only = name, read_only
         self.window().setProperty(_PROPERTY, name)
         self.retranslate()
         self.setVisible(bool(name))
 
     def retranslate(self) -> None:
-        """Write it anew."""
         kind = tr("read-only") if self._read_only else tr("changes are real")
         self._text.setText(tr("PRODUCTION · {name} · {kind}", name=self._name, kind=kind))
 
 
 class ProductionField(QWidget):
-    """Asks for the name of a production cluster; hidden, and content, where a dialog belongs to none.
+    """Asks for the name of a production cluster; hidden, and without fault, in the dialogs of other clusters.
 
     Args:
-        asked_for: What the dialog is opened over.
+        asked_for: Widget under the dialog.
 
     Signals:
         changed: Another text was typed.
@@ -78,7 +77,7 @@ class ProductionField(QWidget):
 
 
 def production_name(widget: QWidget | None) -> str:
-    """Name of the production cluster whose window a widget is in, or in a dialog of; empty for none."""
+    """Name of the production cluster of a widget's window, also of a dialog over it; empty for none."""
     while widget is not None:
         window = widget.window()
         if name := window.property(_PROPERTY):

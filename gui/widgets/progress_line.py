@@ -1,5 +1,3 @@
-"""`ProgressLine`: work in progress as a line 2 px high."""
-
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QTimer
@@ -14,7 +12,7 @@ RUNNER_SHARE = 0.25
 
 
 class ProgressLine(QWidget):
-    """Shows a share, or a running piece while the share is not known. Its timer runs only while that is on screen."""
+    """Progress as a line 2 px high: a share, or a moving piece while it is not known. Its timer runs only then."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -28,7 +26,6 @@ class ProgressLine(QWidget):
         repaint_with(self, theme)
 
     def set_share(self, share: float | None) -> None:
-        """Progress from 0 to 1; None: not known."""
         self._share = share
         self._run_if_needed()
         self.update()

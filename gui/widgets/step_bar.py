@@ -1,4 +1,4 @@
-"""`StepBar`: the steps of a piece of work side by side, which are done, which is shown, and what stands in each."""
+"""`StepBar`: the steps of a piece of work side by side, with the done ones, the shown one and a fact for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEIGHT = 40
 
 
 class StepButton(QAbstractButton):
-    """One step: its number, or a tick where it is done, its title, and a fact below."""
+    """One step: its number, or a tick after it is done, its title, and a fact below."""
 
     def __init__(self, theme: ThemeManager, number: int) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class StepButton(QAbstractButton):
         repaint_with(self, theme)
 
     def show_facts(self, title: str, fact: str, *, is_done: bool, count: int) -> None:
-        """Write the step anew; ``count`` are the steps of the bar."""
+        """Update the step; ``count`` is the number of steps of the bar."""
         if (title, fact, is_done) != (self.text(), self.fact, self.is_done):
             self.setText(title)
             self.fact, self.is_done = fact, is_done
@@ -107,7 +107,7 @@ class StepBar(QWidget):
 
     Args:
         theme: Colours.
-        keys: Of the steps, in their order; the first is shown.
+        keys: Of the steps, in order; the first is shown.
 
     Signals:
         chosen: The user wants another step; carries its key.
@@ -131,15 +131,13 @@ class StepBar(QWidget):
 
     @property
     def current(self) -> str:
-        """Key of the step that is shown."""
         return next(key for key, step in self.steps.items() if step.isChecked())
 
     def choose(self, key: str) -> None:
-        """Show a step without telling anyone."""
+        """Show a step without a signal."""
         self.steps[key].setChecked(True)
 
     def show_step(self, key: str, title: str, fact: str, *, is_done: bool) -> None:
-        """Write a step anew."""
         self.steps[key].show_facts(title, fact, is_done=is_done, count=len(self.steps))
 
     def _clicked(self, key: str, _checked: bool = False) -> None:

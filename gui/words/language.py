@@ -1,4 +1,4 @@
-"""`LanguageSwitch`: the language of the window, changed while it runs."""
+"""`LanguageSwitch`: changes the language of the window while it runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LanguageSwitch(QObject):
         return shown_language()
 
     def use(self, language: str) -> None:
-        """Show another language of `LANGUAGES`."""
+        """Use a language of `LANGUAGES`."""
         if language == self.language:
             return
         for translator in self._translators:

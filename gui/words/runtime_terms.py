@@ -1,4 +1,4 @@
-"""What the runtime figures of the brokers of a cluster are. Plain data, as `gui.words.term_texts`.
+"""Explanations of the runtime figures of a cluster's brokers. Plain data, as `gui.words.term_texts`.
 
 Source: docs/spec/remoting.md §2.5.3, docs/spec/broker.md §11.3.
 """
@@ -89,4 +89,4 @@ RUNTIME_TERMS: Mapping[str, Term] = {
         "entries",
     ),
 }
-"""By page and title, as `gui.words.term_texts.TERMS`, of which these are a part."""
+"""By page and title; a part of `gui.words.term_texts.TERMS`."""

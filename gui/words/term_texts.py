@@ -1,7 +1,7 @@
-"""What each figure of the window is: every column, tile and chart once. Plain data; `gui.views.explanation` finds a term.
+"""Explanations of all figures of the window: columns, tiles and charts. Plain data; `gui.views.explanation` finds a term.
 
-Keys are English titles, as columns, tiles and lines of charts have them; before a slash stands the page where the title means
-something else, or ``chart`` for lines of charts. ``PAGE/chart`` is for all lines of charts of a page, ``PAGE/*`` for all else.
+Keys are the English titles of columns, tiles and chart lines. A prefix before a slash is the page where the title has another
+meaning, or ``chart`` for chart lines. ``PAGE/chart`` is for all chart lines of a page, ``PAGE/*`` for all other figures.
 """
 
 from __future__ import annotations
