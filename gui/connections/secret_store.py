@@ -55,9 +55,8 @@ def system_key_store() -> KeyStore | None:
 class SecretStore:
     """Secrets of connections by name servers: owner → secret. Any thread, one call at a time.
 
-    Args:
-        file: Used where there is no key store, or where the user chose it.
-        find: Finds the key store; called at each use, because a session may start or end one.
+    The file is used where there is no key store, or where the user chose it. The key store is looked for at each use, because a
+    session may start or end one.
     """
 
     def __init__(self, file: SecretFile, find: Callable[[], KeyStore | None] = system_key_store) -> None:
@@ -90,12 +89,7 @@ class SecretStore:
             return bool(self._of_file(name_servers))
 
     def keep(self, name_servers: str, secrets: Mapping[str, str], *, in_file: bool = False) -> None:
-        """Store these as the only secrets of a connection, in one place; an empty map deletes all.
-
-        Args:
-            name_servers: Of the connection.
-            secrets: Owner → secret.
-            in_file: Use the file also where there is a key store.
+        """Store ``secrets`` (owner → secret) as the only ones of a connection, in one place; an empty map deletes all.
 
         Raises:
             SecretError: The place cannot be used; the secrets of before are still there.

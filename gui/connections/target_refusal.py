@@ -16,10 +16,7 @@ from gui.connections.saved_connections import saved_connections
 def target_refusal(settings_file: Path, name_servers: str, *, confirmed: str | None = None) -> str:
     """Why a target is refused, in English; empty where it may be changed.
 
-    Args:
-        settings_file: Of the window; may be missing.
-        name_servers: Of the target.
-        confirmed: Name of the production connection that may be changed nevertheless; None for none.
+    ``confirmed`` names the production connection that may be changed nevertheless; None for none. The settings may be missing.
     """
     kept = saved_connections(QSettings(str(settings_file), QSettings.Format.IniFormat)) if settings_file.exists() else []
     marked = [cluster for cluster in kept if cluster.read_only or cluster.production]

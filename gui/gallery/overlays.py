@@ -33,15 +33,7 @@ Take = Callable[[str, Open], None]
 
 
 class Overlays:
-    """Opens one after the other.
-
-    Args:
-        console: Owner of the window.
-        take: Takes a picture in each look, and closes what was opened.
-        settle: Waits until a page that was just opened is read and painted.
-        topic: Topic of the dialogs.
-        group: Group of the dialogs.
-    """
+    """Opens one after the other: ``take`` takes a picture in each look and closes it, ``settle`` waits for an opened page."""
 
     def __init__(self, console: Console, take: Take, settle: Callable[[], None], topic: str, group: str) -> None:
         self._window = console.window

@@ -42,10 +42,6 @@ _STATUS_STATES = {
 class BrokerWatch(QObject):
     """Listens to the source of one window (`monitoring.sources.base.ClusterListener`); the broker starts until then.
 
-    Args:
-        frame: Of the window.
-        parts: Status bar, tool bar, banner, side bar and pages.
-
     Signals:
         lost: The broker is gone; the banner says why.
         written: Title, health or age may have changed.

@@ -41,16 +41,7 @@ class LossQuestion(FittedDialog):
     """Lists the losses; the default button keeps everything."""
 
     def __init__(self, title: str, question: str, lost: Sequence[str], parent: QWidget, *, keep: str, go: str) -> None:
-        """Create it.
-
-        Args:
-            title: Of the dialog.
-            question: In large type.
-            lost: Losses, in words.
-            parent: The window.
-            keep: Text of the button that keeps everything.
-            go: Text of the button that accepts the loss.
-        """
+        """Create it; ``keep`` and ``go`` are the texts of the buttons that keep everything and accept the loss."""
         super().__init__(parent)
         self.setWindowTitle(title_text(title))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -79,14 +70,7 @@ class CloseQuestion(LossQuestion):
     def __init__(
         self, lost: Sequence[str], parent: QWidget, *, close: Callable[[], None], stay: Callable[[], None] | None = None
     ) -> None:
-        """Create it.
-
-        Args:
-            lost: Losses, in words.
-            parent: The window.
-            close: Closes it.
-            stay: Leaves Orbit in the tray; None: this is not offered.
-        """
+        """Create it; ``stay`` leaves Orbit in the tray, None: this is not offered."""
         go = tr("Stop the broker and close")
         question = tr("Stop the broker and close?")
         super().__init__(tr("Close Orbit"), question, lost, parent, keep=tr("Keep it open"), go=go)

@@ -31,15 +31,6 @@ TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.
 
 
 class FrameCommands:
-    """Acts on one window.
-
-    Args:
-        frame: Of the window.
-        parts: Of the window.
-        tray: Where the window may stay when it is closed.
-        restore_layout: Opens the pages of the last session.
-    """
-
     def __init__(self, frame: FrameServices, parts: FrameParts, tray: Tray, restore_layout: Callable[[], None]) -> None:
         self._frame = frame
         self._parts = parts

@@ -55,16 +55,7 @@ _SPANS = (
 
 
 class CopyDialog(FittedDialog):
-    """Closing it while a copy runs stops the copy; the receipt stays, and the copy can resume later.
-
-    Args:
-        ends: The clusters to choose from, and how they are reached.
-        theme: Colours and icons.
-        settings: Holds the unfinished copy.
-        job: Runs the command.
-        topics: Initial text of the topics field.
-        parent: Qt's owner.
-    """
+    """Closing it while a copy runs stops the copy; the receipt stays, and the copy can resume later."""
 
     def __init__(
         self,

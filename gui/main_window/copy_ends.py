@@ -54,13 +54,7 @@ class CopyEnds:
 
 
 def ends_of(clusters: Clusters, source: ClusterSource, own_store: str) -> CopyEnds:
-    """All clusters of the switcher, the shown one first.
-
-    Args:
-        clusters: Of the switcher.
-        source: The shown cluster.
-        own_store: Directory of the embedded broker's store, for a switcher that knows no embedded one.
-    """
+    """All clusters of the switcher, the shown one first; ``own_store`` where the switcher knows no embedded broker."""
 
     def details(cluster: Cluster, done: Callable[[str], None], failed: Callable[[str], None]) -> None:
         if clusters.secrets is None:

@@ -33,13 +33,7 @@ class LiveFeed(QObject):
         cadence_ms: int = CADENCES_MS[0],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create a live feed.
-
-        Args:
-            parent: Qt's owner.
-            cadence_ms: One of `CADENCES_MS`.
-            monotonic: Seconds on a clock that never goes back.
-        """
+        """Create a live feed; ``monotonic`` returns seconds on a clock that never goes back."""
         super().__init__(parent)
         self._monotonic = monotonic
         self._newest: ClusterState | None = None

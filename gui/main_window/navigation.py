@@ -29,14 +29,7 @@ CLOSED_KEPT = 20
 
 
 class Navigation(QObject):
-    """Opens, moves and closes pages; makes none before it has a context.
-
-    Args:
-        area: The tabs.
-        pages: All pages that can be opened.
-        theme: For windows of torn-off pages.
-        plain_key: Handles keys of such a window.
-        parent: The main window.
+    """Opens, moves and closes pages; makes none before it has a context. ``plain_key`` handles keys of torn-off windows.
 
     Signals:
         shown: A page came to the front; carries it.

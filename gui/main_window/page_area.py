@@ -178,11 +178,7 @@ class PageArea(QWidget):
     def add(self, place: PagePlace, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
         """Add a tab whose page is made when it is first shown; the oldest tab closes when there are too many.
 
-        Args:
-            place: Place of the page.
-            icon_name: Of the tab.
-            title: English title until the page is made.
-            make: Makes the page.
+        ``title`` is English and shown until the page is made.
         """
         if len(self._slots) >= TABS_MAX:
             self.close_tab(0)

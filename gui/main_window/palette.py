@@ -78,13 +78,7 @@ class PaletteRow:
 
 
 def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> list[PaletteRow]:
-    """The lines to show for a query, best first within each kind.
-
-    Args:
-        query: As typed; a prefix of `KINDS` narrows to that kind.
-        entries: Everything that can be found.
-        kind: Narrows to a kind; empty: all.
-    """
+    """The lines to show for a query, best first within each kind; ``kind`` or a prefix of `KINDS` narrows to one kind."""
     for known, _, prefix in KINDS:
         if prefix and query.startswith(prefix):
             kind, query = known, query[1:]
@@ -208,13 +202,7 @@ class CommandPalette(QWidget):
     """Covers the window with a veil and the list; Escape or a click beside it closes it."""
 
     def __init__(self, theme: ThemeManager, window: QWidget, entries: Callable[[str], list[PaletteEntry]]) -> None:
-        """Create it, hidden.
-
-        Args:
-            theme: Colours.
-            window: The window to cover.
-            entries: Everything that can be chosen for a query.
-        """
+        """Create it, hidden; ``entries`` returns everything that can be chosen for a query."""
         super().__init__(window)
         self._theme = theme
         self._entries = entries

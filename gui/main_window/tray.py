@@ -38,12 +38,6 @@ DOT_SHARE = 0.5
 class Tray(QObject):
     """Acts on one window; without a tray it does nothing.
 
-    Args:
-        frame: Of the window, which is shown and hidden.
-        parts: Of the window.
-        broker: Knows the state of the cluster.
-        is_available: Whether the desktop has a tray.
-
     Signals:
         staying: The window is about to be hidden.
         quit_asked: The user wants Orbit to end.

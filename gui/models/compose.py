@@ -40,7 +40,7 @@ def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -
 
 
 class DraftTemplate:
-    """Makes messages from a draft, one for each moment.
+    """Makes messages from a draft without fault, one for each moment.
 
     Args:
         draft: Without fault.

@@ -202,13 +202,7 @@ def owner_of(state: ClusterState, row: int | np.int64) -> str | None:
 
 
 def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> list[PositionRow]:
-    """The rows with owners reported by clients where the broker does not know them.
-
-    Args:
-        rows: Of one group.
-        brokers: Of the cluster, in the order of its catalog.
-        infos: Reports of the group's clients, by id.
-    """
+    """The rows of one group, with owners from ``infos`` (client id → report) where the broker does not know them."""
     if all(row.owner is not None for row in rows):
         return rows
     numbers = {name: number for number, name in enumerate(brokers)}
@@ -246,15 +240,7 @@ def member_rows(
     infos: Mapping[str, RunningInfo] | None = None,
     faults: Mapping[str, str] | None = None,
 ) -> list[MemberRow]:
-    """One row a client, by client id.
-
-    Args:
-        members: As the broker knows them.
-        positions: Of the group, for the owners.
-        now_ms: The broker's clock.
-        infos: Reports of clients, by id.
-        faults: Why clients reported nothing, by id.
-    """
+    """One row a client, by client id; ``infos`` and ``faults`` are the clients' reports or why there are none, by id."""
     owned = Counter(row.owner for row in positions)
     is_known = None not in owned
     rows = []

@@ -248,13 +248,7 @@ def narrowed(text: str, condition: str) -> str:
 
 
 def within_times(text: str, start_ms: int, end_ms: int) -> str:
-    """The filter limited to a store time, which replaces a limit that it has.
-
-    Args:
-        text: A filter.
-        start_ms: Begin, ms since the epoch.
-        end_ms: End, exclusive.
-    """
+    """The filter limited to messages stored from ``start_ms`` to ``end_ms`` (exclusive), which replaces a limit that it has."""
     rest = text
     for clause in clauses(text):
         if _STORED_BOUND.fullmatch(clause.text):

@@ -191,9 +191,7 @@ class HitColumns:
 def field_order(texts: TextColumn, stored: Int64s | None) -> Callable[[], Int64s]:
     """A function that sorts the values of a field, for another thread: as numbers where all are numbers or missing.
 
-    Args:
-        texts: A value for each hit.
-        stored: Numbers of the hits in store order, for equal values; None: as they arrived.
+    ``stored`` has the hits in store order, for equal values; None: as they arrived.
     """
     taken = texts.snapshot()
     return lambda: _of_stored(stored, taken(), _value_order)

@@ -10,10 +10,7 @@ from monitoring.payload.judging import MASK
 def cell_conditions(hit: MessageRow, column: str, field_value: str | None) -> list[tuple[str, str]]:
     """Menu title and condition for and against the value of a cell; none where part of it is masked.
 
-    Args:
-        hit: Row of the cell.
-        column: Its key.
-        field_value: Value of a field of the language; None: the column is none.
+    ``field_value`` is the value of a field of the language; None: the column is none.
     """
     value = (column, "=", quoted(field_value)) if field_value is not None else _value(hit, column)
     if value is None:

@@ -38,13 +38,6 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     order_wanted = Signal(str)
 
     def __init__(self, columns: Sequence[Column[MessageRow]], mask_of: MaskOf, parent: QObject | None = None) -> None:
-        """Create it.
-
-        Args:
-            columns: Initial columns.
-            mask_of: Mask of a topic's messages.
-            parent: Qt's owner.
-        """
         super().__init__(columns, lambda row: row.physical_offset, parent=parent)
         self._mask_of = mask_of
         self.hits = HitColumns()

@@ -16,13 +16,7 @@ EXPRESSION_LINE_MAX = 1_000
 
 
 def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[tuple[int, int]]:
-    """Start and length of the matches, in characters; of a long text only those at its beginning.
-
-    Args:
-        text: The shown text.
-        pattern: To find.
-        is_literal: Whether the pattern consists of plain texts.
-    """
+    """Start and length of the matches, in characters; of a long text only those at its beginning."""
     if is_literal:
         found = pattern.finditer(text, 0, LITERAL_CHARACTERS_MAX)
         return [(match.start(), len(match[0])) for match in islice(found, SPANS_MAX) if match[0]]

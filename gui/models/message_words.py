@@ -60,12 +60,7 @@ def sys_flag_words(sys_flag: int) -> list[str]:
 
 
 class PropertyWords:
-    """Describes the properties of a message.
-
-    Args:
-        times: How moments are shown.
-        delay_ms: Delay of a level by its number; None where it is not known.
-    """
+    """Describes the properties of a message; ``delay_ms`` returns the delay of a level, or None where it is not known."""
 
     def __init__(self, times: TimeZoneChoice, delay_ms: Callable[[int], int | None]) -> None:
         self._times = times

@@ -102,10 +102,7 @@ class RowFilter(Generic[R]):
 def read_row_filter(text: str, fields: Sequence[RowField[R]], text_of: Callable[[R], str]) -> RowFilter[R]:
     """Parse a filter. The last word may be unfinished: ``lag>`` is ignored without a fault.
 
-    Args:
-        text: As entered.
-        fields: All fields.
-        text_of: Text of a row in which words without a field are found, ignoring case.
+    ``text_of`` is the text of a row in which words without a field are found, ignoring case.
     """
     known = {field.name: field for field in fields}
     terms: list[RowTerm[R]] = []

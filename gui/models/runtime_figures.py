@@ -32,12 +32,7 @@ def tables_of(runtime: BrokerRuntime, brokers: Sequence[str]) -> Mapping[str, Ta
 
 
 def figure_rows(tables: Mapping[str, Table], brokers: Sequence[str]) -> list[FigureRow]:
-    """All figures that some broker reports.
-
-    Args:
-        tables: Broker → its table.
-        brokers: All of them, also those without a table.
-    """
+    """All figures that some broker reports; ``brokers`` has also those without a table."""
     told = [tables.get(broker, NO_TABLE) for broker in brokers]
     return [_row(figure, told) for figure in FIGURES if any(map(figure.is_told, told))]
 

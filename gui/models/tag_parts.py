@@ -66,12 +66,7 @@ def part_starts(from_ms: int, to_ms: int) -> list[int]:
 
 
 def look_at(page: MessagePage, end_ms: int) -> TagLook:
-    """Sample of a page that was read from the begin of a part.
-
-    Args:
-        page: Heads in order of offset, from the first message of the part.
-        end_ms: End of the part.
-    """
+    """Sample of a page whose heads begin with the first message of a part that ends at ``end_ms``."""
     inside = [tag for tag, stored in zip(page.tag, page.store_ms, strict=True) if stored < end_ms]
     is_whole = len(inside) < len(page.tag) or page.next_offset >= page.max_offset
     starts_at_oldest = bool(page.queue_offset) and page.queue_offset[0] == page.min_offset > 0

@@ -62,14 +62,7 @@ def planned_imports(
     *,
     changes: bool,
 ) -> list[TopicImport]:
-    """The plan of each entry.
-
-    Args:
-        entries: Of the file.
-        existing: Settings of existing topics.
-        is_own: Whether a topic is the broker's own.
-        changes: Whether existing topics get the settings of the file.
-    """
+    """The plan of each entry; ``changes``: existing topics get the settings of the file."""
     return [_planned(number, one, existing, is_own, changes=changes) for number, one in enumerate(entries, 1)]
 
 
@@ -91,12 +84,7 @@ def _planned(
 
 
 def receipt_csv(rows: Sequence[TopicImport], differences: Callable[[TopicImport], str]) -> bytes:
-    """A CSV file: one line for each entry of the imported file.
-
-    Args:
-        rows: With their outcomes.
-        differences: Changes of a topic, in words.
-    """
+    """A CSV file: one line for each entry of the imported file; ``differences`` writes the changes of a topic."""
     lines = [RECEIPT_HEAD]
     for one in rows:
         fault = one.entry.fault.value if isinstance(one.entry.fault, EntryFault) else one.name_fault

@@ -241,10 +241,7 @@ def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
 def _known_in_part(state: ClusterState, place: Ints, topic: Ints) -> NDArray[np.bool_]:
     """Which sums miss a part, as in `Collector`: only an attached cluster has such positions.
 
-    Args:
-        state: The state.
-        place: Of each position, its sum.
-        topic: Of each sum.
+    ``place`` is the sum of each position, ``topic`` the topic of each sum.
     """
     catalog, count = state.catalog, len(topic)
     if not catalog.brokers:

@@ -83,15 +83,7 @@ class AlertCenter(QObject):
         *,
         show: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin to listen.
-
-        Args:
-            source: Source of the alerts.
-            settings: Of the window; an earlier Orbit kept rules beside them.
-            notify: Shows notices.
-            parent: Owner.
-            show: Opens the Alerts page.
-        """
+        """Begin to listen; ``show`` opens the Alerts page. An earlier Orbit kept rules beside ``settings``."""
         super().__init__(parent)
         self._source = source
         self._notify = notify

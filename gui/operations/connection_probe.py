@@ -17,11 +17,7 @@ HOPS_MAX = 500
 
 
 class ConnectionProbe(QObject):
-    """One examination at a time; a new one cancels the previous one. GUI thread only.
-
-    Args:
-        parent: Qt's owner; its end cancels the examination.
-        make_process: Makes the child; set by tests.
+    """One examination at a time; a new one, and the end of the owner, cancel the previous one. GUI thread only.
 
     Signals:
         changed: `hops` changed.
@@ -45,12 +41,7 @@ class ConnectionProbe(QObject):
         return self._process is not None
 
     def start(self, name_servers: str, details: str) -> None:
-        """Try the way to a cluster.
-
-        Args:
-            name_servers: ``HOST:PORT``, several with ``;`` between them.
-            details: A line of details, secrets included; goes to the child's input.
-        """
+        """Try the way to a cluster; ``details``, secrets included, go to the child's input."""
         self.cancel()
         self.hops, self.fault = [], ""
         # Not a child of this object: a cancelled process takes a moment to end.

@@ -78,10 +78,6 @@ class DecoderBook(QObject):
 
     All bodies are hidden until the first read. Each `refresh` checks the file, so that all pages and windows agree.
 
-    Args:
-        folder: Of the settings of the window.
-        parent: Qt's owner.
-
     Signals:
         changed: The rules changed: shown data must follow.
         judged: More values were checked.
@@ -211,10 +207,6 @@ class DecoderBook(QObject):
 
 class ListMasks(QObject):
     """What lists may show of messages, by topic; computed once for each.
-
-    Args:
-        book: The rules.
-        parent: Qt's owner.
 
     Signals:
         changed: The rules changed, or more was judged: shown data must follow.

@@ -32,15 +32,10 @@ SEAM_MS = 2_000
 
 
 def goes_on(asked: tuple[int, int], from_ms: int, to_ms: int) -> bool:
-    """Whether a time range continues a requested one: of the same length, or longer from the same begin.
+    """Whether a time range continues the requested one: of the same length, or longer from the same begin.
 
     A record shorter than the chosen range keeps its begin and grows with every figure: requested each time, it would never
     arrive where answers take longer than figures.
-
-    Args:
-        asked: From and to of the requested range, ms since the epoch.
-        from_ms: Begin of the range wanted now.
-        to_ms: Its end.
     """
     asked_from_ms, asked_to_ms = asked
     return to_ms - from_ms == asked_to_ms - asked_from_ms or (from_ms == asked_from_ms and to_ms > asked_to_ms)
@@ -142,11 +137,6 @@ class ChartHistory(QObject):
 
 class EventMarks(QObject):
     """Events of the history for a chart. Lives as long as its owner.
-
-    Args:
-        source: Source of the events.
-        kinds: Of events.
-        parent: The owner.
 
     Signals:
         arrived: The worker answered, or `fault` changed; draw again.

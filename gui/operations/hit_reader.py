@@ -27,11 +27,6 @@ AGAIN_MS = 5_000
 class HitReader(QObject):
     """See the module. GUI thread only; sorting itself runs on another.
 
-    Args:
-        source: Of the messages.
-        model: The hits; it emits what it lacks.
-        parent: Qt's owner.
-
     Signals:
         sorting: Progress of a sort by a field, from 0 to 1; below 0: it is over.
         failed: Something was not read; carries the `OrbitError`.

@@ -13,12 +13,7 @@ Ask = Callable[[], Pending[T]]
 
 
 class InTurn(Generic[T]):
-    """A `Pending` of all answers in order. The first error ends it; earlier answers were passed to ``told``.
-
-    Args:
-        asks: Each starts one request.
-        told: Called with the number and the value of each answer.
-    """
+    """A `Pending` of all answers in order. The first error ends it; ``told`` receives number and value of each answer."""
 
     def __init__(self, asks: Sequence[Ask[T]], told: Callable[[int, T], None] | None = None) -> None:
         self._asks = asks

@@ -46,12 +46,7 @@ class KeyChoices:
         return action is not None and standard(action.shortcut) != standard(self._registry.shipped_key(action_id))
 
     def refusal(self, action_id: str, key: str) -> str:
-        """Why an action cannot have a key, with its current owner; empty where it can.
-
-        Args:
-            action_id: The action to get it.
-            key: As `QKeySequence` reads it; empty, none, is always possible.
-        """
+        """Why an action cannot have a key, with its current owner; empty where it can. No key is always possible."""
         wanted = standard(key)
         if not wanted:
             return tr("This is no key that the window can be told by.") if key else ""

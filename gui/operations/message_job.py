@@ -71,12 +71,6 @@ def details_arguments(source: ClusterSource) -> list[str]:
 class MessageJob(QObject):
     """One run at a time. GUI thread only.
 
-    Args:
-        tasks: Lists the run.
-        title: Of the task.
-        parent: Qt's owner.
-        process: Runs the child; set by tests.
-
     Signals:
         changed: `state`, `share`, `lines` or `folder` changed.
     """
@@ -107,13 +101,7 @@ class MessageJob(QObject):
         return self.state in (JobState.RUNNING, JobState.PAUSED)
 
     def start(self, arguments: Sequence[str], details: str = "", *, can_pause: bool = False) -> None:
-        """Begin; only while none runs.
-
-        Args:
-            arguments: Of the command line.
-            details: First input of the command, because other users can read its command line.
-            can_pause: Whether the command accepts `pause` and `resume`.
-        """
+        """Begin; only while none runs. ``details`` go to the command's input, because other users can read its command line."""
         assert not self.is_running
         self.state, self.share, self.lines, self.last, self.folder, self._total = JobState.RUNNING, None, [], "", "", 0
         self._task = self._tasks.start(self._title, self.cancel)

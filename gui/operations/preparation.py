@@ -51,14 +51,7 @@ class ReportPreparation(QObject):
         process: ChildProcess | None = None,
         is_missing: Callable[[], bool] = archive_is_missing,
     ) -> None:
-        """Create an idle preparation.
-
-        Args:
-            tasks: Lists it.
-            parent: Qt's owner.
-            process: Runs the child; set by tests.
-            is_missing: Whether there is something to prepare; called on another thread.
-        """
+        """Create an idle preparation; ``is_missing`` is called on another thread."""
         super().__init__(parent)
         self._tasks = tasks
         self._task: Task | None = None

@@ -91,13 +91,6 @@ class ReportEstimate(QObject):
         process: ChildProcess | None = None,
         details_of: DetailsOf = no_details,
     ) -> None:
-        """Create without a child.
-
-        Args:
-            parent: Qt's owner.
-            process: Runs the child; set by tests.
-            details_of: As of `ReportRunner`.
-        """
         super().__init__(parent)
         self._details_of = details_of
         self._wanted: EstimateRequest | None = None
@@ -164,13 +157,7 @@ def expected(line: str) -> Expected:
 
 
 def expected_s(byte_count: int, report: str, runs: Sequence[PastRun]) -> float:
-    """Expected seconds of a report, by earlier runs: of the same report if there is one, the nearest in size.
-
-    Args:
-        byte_count: Bytes to read.
-        report: Its name.
-        runs: Earlier runs; those of unknown size or time are ignored.
-    """
+    """Expected seconds of a report, by earlier runs: of the same report if there is one, the nearest in size."""
     known = [run for run in runs if run.byte_count > 0 and run.seconds > 0 and not run.is_sampled]
     same = [run for run in known if run.report == report] or known
     if not same:

@@ -15,11 +15,7 @@ A = TypeVar("A")
 
 
 class BegunLater(Generic[T]):
-    """A `Pending` of work that begins at `then`.
-
-    Args:
-        begin: Called once with the callbacks for the answer and the error; calls one of them.
-    """
+    """A `Pending` of work that begins at `then`: ``begin`` receives the callbacks of answer and error and calls one."""
 
     def __init__(self, begin: Callable[[Callable[[T], None], Callable[[OrbitError], None]], None]) -> None:
         self._begin = begin
@@ -38,12 +34,7 @@ class BegunLater(Generic[T]):
 
 
 class RequestChain:
-    """A `Pending` of the answers to all requests; it ends at the first refusal and reports how many were done before.
-
-    Args:
-        source: Receives the requests.
-        requests: In order.
-    """
+    """A `Pending` of the answers to all requests; it ends at the first refusal and reports how many were done before."""
 
     def __init__(self, source: ClusterSource, requests: Sequence[AskBroker]) -> None:
         self._source = source

@@ -32,13 +32,7 @@ ENDED = frozenset({SearchState.NONE, SearchState.COMPLETE, SearchState.PARTIAL, 
 
 
 class SearchRun(QObject):
-    """Runs searches on a source; a new one ends the previous one. GUI thread only.
-
-    Args:
-        source: To search.
-        tasks: Lists a running search.
-        parent: Qt's owner; its end ends the search.
-        now_s: A clock that only rises, in seconds.
+    """Runs searches on a source; a new one, and the end of the owner, end the previous one. GUI thread only.
 
     Signals:
         changed: State, plan or counts changed.

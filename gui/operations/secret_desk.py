@@ -26,10 +26,6 @@ class SecretDesk(QObject):
     """Reads the store of secrets on threads of its own and calls back on the GUI thread.
 
     A thread ends with the program even while the key store waits for its user.
-
-    Args:
-        store: Of the secrets.
-        parent: Qt's owner.
     """
 
     _answered = Signal(object, object)
@@ -54,13 +50,9 @@ class SecretDesk(QObject):
         self._ask(look, tell, lambda _fault: tell(("", True)))
 
     def details(self, cluster: Cluster, typed: Mapping[str, str], done: Told, failed: Told) -> None:
-        """Connection details of an attached cluster, or why there are none.
+        """Pass the connection details of an attached cluster to ``done``, at once or later, or the reason to ``failed``.
 
-        Args:
-            cluster: The connection.
-            typed: Part of the details → a secret that overrides the stored one.
-            done: Called with the line, later or at once.
-            failed: Called with the reason.
+        ``typed`` (part of the details → secret) overrides stored secrets.
         """
         if cluster.kind != ATTACHED or not secret_owners(cluster):
             done(details_of(cluster, {}) if cluster.kind == ATTACHED else "")
@@ -76,14 +68,9 @@ class SecretDesk(QObject):
         done: Callable[[None], None],
         failed: Told,
     ) -> None:
-        """Store the secrets of a connection; parts that were not typed keep their stored secret.
+        """Store the secrets of a connection; parts that were not typed keep their stored secret, its other secrets are deleted.
 
-        Args:
-            cluster: The connection; its other stored secrets are deleted.
-            typed: Part of the details → secret.
-            in_file: Use the file although there is a key store.
-            done: Called after success.
-            failed: Called with the reason.
+        ``in_file``: use the file although there is a key store.
         """
         owned = bool(secret_owners(cluster))
 

@@ -10,12 +10,7 @@ KEY = "offsets/{group}"
 
 
 class OffsetSnapshots(QObject):
-    """Snapshots by group, newest last; each cluster has its own.
-
-    Args:
-        settings: Of the window.
-        parent: Qt's owner.
-        own_group: Of the cluster: see `gui.connections.cluster.own_group`.
+    """Snapshots by group, newest last; each cluster has its own (`gui.connections.cluster.own_group`).
 
     Signals:
         changed: One was added.

@@ -37,12 +37,7 @@ class _Left:
 
 
 class TopicImportRun(QObject):
-    """Sends requests in their order.
-
-    Args:
-        source: Executes them.
-        requests: One for each topic.
-        parent: Qt's owner.
+    """Sends requests in their order, one for each topic.
 
     Signals:
         told: A request ended; carries its number and None or the error, `CancelledByUserError` where it was not tried.

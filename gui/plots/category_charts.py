@@ -28,13 +28,7 @@ SHADES = 64
 
 
 class _NamedPlot(QWidget):
-    """A plot that neither moves nor zooms, with a tip under the mouse.
-
-    Args:
-        theme: Colours.
-        text_at: Tip at a place (x, y) of the plot; empty for none.
-        parent: Qt's owner.
-    """
+    """A plot that neither moves nor zooms, with a tip under the mouse: ``text_at`` returns it for (x, y), empty: none."""
 
     def __init__(self, theme: ThemeManager, text_at: Callable[[float, float], str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -90,15 +84,7 @@ class CategoryBars(_NamedPlot):
         value_text: Callable[[float], str],
         parent: QWidget | None = None,
     ) -> None:
-        """Show values.
-
-        Args:
-            theme: Colours.
-            names: One for each bar.
-            values: Float, one for each bar; NaN is drawn as nothing.
-            value_text: Format of a value.
-            parent: Qt's owner.
-        """
+        """Show values, one for each bar; NaN is drawn as nothing."""
         super().__init__(theme, self.text_at, parent)
         self._names, self._values, self._value_text = list(names), list(values), value_text
         known = [0.0 if math.isnan(value) else value for value in values]
@@ -146,16 +132,7 @@ class CategoryGrid(_NamedPlot):
         value_text: Callable[[float], str],
         parent: QWidget | None = None,
     ) -> None:
-        """Show values.
-
-        Args:
-            theme: Colours.
-            rows: Names of the rows, the first on top.
-            columns: Names of the columns.
-            values: float64 [rows, columns]; NaN where nothing is known.
-            value_text: Format of a value.
-            parent: Qt's owner.
-        """
+        """Show values: float64 [rows, columns], NaN where nothing is known; the first row is on top."""
         super().__init__(theme, self.text_at, parent)
         self._rows, self._columns, self._values, self._value_text = list(rows), list(columns), values, value_text
         known = values[np.isfinite(values)]

@@ -165,12 +165,7 @@ class ChartNote(PlainLabel):
         self._write()
 
     def tell(self, *, is_empty: bool, fault: str) -> None:
-        """Show why nothing is drawn, or what is missing; hidden without either.
-
-        Args:
-            is_empty: No value of the shown lines is known.
-            fault: What was not read, and why; in the language of the window.
-        """
+        """Show why nothing is drawn (``is_empty``), or what was not read (``fault``); hidden without either."""
         self.setVisible(is_empty or bool(fault))
         if fault != self._fault:
             self._fault = fault

@@ -22,13 +22,7 @@ NAMED_MAX = 6
 
 
 def chart_marks(events: Sequence[tuple[int, str, str]], from_ms: int, to_ms: int) -> list[ChartMark]:
-    """Marks of a chart.
-
-    Args:
-        events: Time in ms, kind and text; oldest first.
-        from_ms: Left end of the chart.
-        to_ms: Right end.
-    """
+    """Marks of a chart from ``from_ms`` to ``to_ms``, of events as (time in ms, kind, text), oldest first."""
     width_ms = max(1, (to_ms - from_ms) // MARKS_MAX)
     bundles: dict[tuple[int, str], list[int]] = {}
     for at_ms, kind, _text in events:

@@ -95,13 +95,7 @@ class HeatMap(QWidget):
         return self._matrix.top
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
-        """Show another grid.
-
-        Args:
-            labels: Of the rows, as drawn beside them.
-            matrix: The values.
-            names: Of the rows, for tips; by default the labels.
-        """
+        """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
         if matrix is self._matrix and list(labels) == self._labels:
             return
         self._labels, self._names, self._matrix = list(labels), list(names) or list(labels), matrix

@@ -73,12 +73,7 @@ class LifeLane:
 
 
 class TimeScale:
-    """Places of moments, as shares of the width from 0 to 1.
-
-    Args:
-        moments: All shown times, ms.
-        compressed: Whether long intervals are folded.
-    """
+    """Places of moments (ms), as shares of the width from 0 to 1; ``compressed``: long intervals are folded."""
 
     def __init__(self, moments: Sequence[int], *, compressed: bool) -> None:
         self._times = sorted(set(moments)) or [0]

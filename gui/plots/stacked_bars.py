@@ -47,15 +47,7 @@ class BarLayer:
 
 
 class StackedBars(QWidget):
-    """Bars from 0 up, with a tip for each.
-
-    Args:
-        theme: Colours.
-        value_text: Format of a value.
-        parent: Qt's owner.
-
-    Attributes:
-        is_choosable: Whether a drag selects parts.
+    """Bars from 0 up, with a tip for each; where ``is_choosable`` is set a drag selects parts.
 
     Signals:
         parts_chosen: A drag selected parts; carries the numbers of the first and the last one.

@@ -205,12 +205,7 @@ class TimeChart(QWidget):
         self._forecast.show(forecast)
 
     def set_marks(self, marks: Sequence[ChartMark], fault: str = "") -> None:
-        """Replace the marks.
-
-        Args:
-            marks: In any order.
-            fault: Why more of them were not read, in the language of the window; shown with the next points.
-        """
+        """Replace the marks, in any order; ``fault`` says why more of them were not read and is shown with the next points."""
         self._marks_fault = fault
         if sorted(marks, key=lambda mark: mark.at_s) == self._shown_marks:
             return

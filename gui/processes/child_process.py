@@ -56,12 +56,7 @@ class ChildProcess(QObject):
     ended = Signal(object)
 
     def __init__(self, parent: QObject | None = None, *, grace_ms: int = CANCEL_GRACE_MS) -> None:
-        """Create without a child.
-
-        Args:
-            parent: Qt's owner.
-            grace_ms: Time of a cancelled child to end by itself before its process group is killed, in ms.
-        """
+        """Create without a child; a cancelled one has ``grace_ms`` to end by itself before its process group is killed."""
         super().__init__(parent)
         self._process: QProcess | None = None
         self._pid = 0
@@ -84,12 +79,7 @@ class ChildProcess(QObject):
         return self._pid or None
 
     def start(self, arguments: Sequence[str], first_line: str = "") -> None:
-        """Start the child. Only when none runs.
-
-        Args:
-            arguments: Of ``main.py``.
-            first_line: Secret first line of its input, which no other user can read there; empty: none.
-        """
+        """Start the child, only when none runs. ``first_line`` is written to its input, which no other user can read."""
         assert self._process is None
         self._cancelled = False
         self._output, self._errors = _Lines(), _Lines()

@@ -74,12 +74,7 @@ class SparkChild(QObject):
             self._launch()
 
     def start(self, arguments: Sequence[str], details: str = "") -> None:
-        """Send an order. Only when none is open.
-
-        Args:
-            arguments: Of ``main.py``.
-            details: Connection details, if it announces them (`spark_reports.cluster_access`).
-        """
+        """Send an order, only when none is open, with the details that it announces (`spark_reports.cluster_access`)."""
         assert self._order is None
         words = list(arguments[1:])
         self._order = json.dumps({"words": words, "details": details} if details else words, ensure_ascii=False)

@@ -25,10 +25,6 @@ ERROR_LINE_CHARACTERS_MAX = 500
 class WorkerProcess(QObject):
     """Runs the worker and passes its output to a `WorkerSource`. GUI thread only; no call waits.
 
-    Args:
-        options: Of the worker.
-        parent: Qt parent.
-
     Signals:
         started: The process runs; the broker is not ready yet (see the source's status).
         lost: The process ended by itself or did not start, with the reason (`OrbitError`).

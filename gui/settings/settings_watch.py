@@ -13,10 +13,6 @@ SETTLE_MS = 50
 class SettingsWatch(QObject):
     """Reads the settings again whenever their file has changed.
 
-    Args:
-        settings: Stored in a file.
-        parent: Qt's owner.
-
     Signals:
         changed: The file was written by any window, and has been read again.
     """

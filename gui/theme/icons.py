@@ -48,15 +48,9 @@ def _render(svg: str, size: int, ratio: float) -> QPixmap:
 
 @lru_cache(maxsize=ICON_CACHE_ITEMS)
 def icon(name: str, colour: str, size: int = 16, *, filled: bool = False, disabled: str = "", room: int = 0) -> QIcon:
-    """A `QIcon` of the glyph for the scale of each current screen.
+    """A `QIcon` of the glyph in ``colour`` (``#RRGGBB``), ``size`` px, for the scale of each current screen.
 
-    Args:
-        name: Glyph.
-        colour: ``#RRGGBB``.
-        size: Width and height in px.
-        filled: The filled variant.
-        disabled: Colour when greyed; empty: Qt's own way.
-        room: Empty px to the right, for more distance to a text than Qt leaves.
+    ``disabled`` is its colour when greyed, empty: Qt's own way; ``room`` adds empty px to the right, before a text.
     """
     made = QIcon()
     for ratio in sorted({screen.devicePixelRatio() for screen in QGuiApplication.screens()}):

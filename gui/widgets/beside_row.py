@@ -13,10 +13,7 @@ WIDE_AGAIN = 24
 
 
 class BesideRow(QWidget):
-    """As narrow as two of its parts may be.
-
-    Args:
-        parts: Each with the weight of its width.
+    """As narrow as two of its parts may be; each part has the weight of its width.
 
     Signals:
         turned: The last part moved below, or beside again; carries which.

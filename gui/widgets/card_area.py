@@ -12,9 +12,7 @@ from PySide6.QtWidgets import QWidget
 class CardArea(QWidget):
     """Base of widgets that draw cards themselves. Arrow keys move, Enter and a click choose.
 
-    Args:
-        rects: Returns the places of the cards by key, in the order of the arrow keys.
-        parent: Qt's owner.
+    ``rects`` returns the places of the cards by key, in the order of the arrow keys.
 
     Signals:
         chosen: A card was chosen; carries its key.

@@ -31,12 +31,7 @@ class ColumnMemory(Protocol):
 
 
 class ColumnPresets:
-    """Names → texts of `gui.widgets.grid_columns`.
-
-    Args:
-        memory: The page.
-        key: Of the table.
-    """
+    """Names → texts of `gui.widgets.grid_columns`, for the table of ``key``."""
 
     def __init__(self, memory: ColumnMemory, key: str) -> None:
         self._memory = memory

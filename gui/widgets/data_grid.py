@@ -224,15 +224,7 @@ class DataGrid(QWidget, Generic[R]):
         several: bool = False,
         parent: QWidget | None = None,
     ) -> None:
-        """Create the table.
-
-        Args:
-            model: Of the rows.
-            theme: Colours and row height.
-            row_height: In px, of a table with room for a fixed number of rows; None: the user's choice.
-            several: Whether more than one row can be selected.
-            parent: Qt's owner.
-        """
+        """Create the table; ``row_height`` in px is for tables with room for a number of rows, None: the user's choice."""
         super().__init__(parent)
         self.model = model
         self._selected_key: Hashable | None = None

@@ -18,10 +18,6 @@ SIDE, TOP, BOTTOM = 20, 18, 16
 class FieldsRoom(QScrollArea):
     """As high as its fields, if there is room.
 
-    Args:
-        fields: Of the dialog.
-        parent: Qt's owner.
-
     Signals:
         changed: The fields need other room; emitted before they begin or stop to scroll.
     """

@@ -93,10 +93,9 @@ class GridColumns(QObject):
                 left -= width
 
     def widen(self, wanted: Mapping[str, int]) -> None:
-        """Widen columns whose figures did not fit, at the cost of the columns without a width; no column shrinks again.
+        """Widen columns to ``wanted`` px (by key), at the cost of the columns without a width; no column shrinks again.
 
-        Args:
-            wanted: Key of a column → px. Columns with a width of the user stay.
+        Columns with a width of the user stay.
         """
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         flexible = [column for column in shown if not self._width_of(column)]

@@ -17,13 +17,7 @@ W = TypeVar("W", bound=QWidget)
 
 
 class LazyTab(QWidget, Generic[W]):
-    """A place for a widget.
-
-    Args:
-        make: Makes the widget, once.
-        margin_top: Space above it, px.
-        at_top: Whether it keeps its height and stands at the top.
-    """
+    """A place for a widget that ``make`` makes once; ``at_top``: it keeps its height and stands at the top."""
 
     def __init__(self, make: Callable[[], W], *, margin_top: int = 0, at_top: bool = False) -> None:
         super().__init__()

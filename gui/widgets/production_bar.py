@@ -45,9 +45,6 @@ class ProductionBar(QFrame):
 class ProductionField(QWidget):
     """Asks for the name of a production cluster; hidden, and without fault, in the dialogs of other clusters.
 
-    Args:
-        asked_for: Widget under the dialog.
-
     Signals:
         changed: Another text was typed.
     """

@@ -27,14 +27,7 @@ def menu_name(name: str, most: int = CHARACTERS_MAX) -> str:
 
 
 def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], None], forget: Callable[[str], None]) -> None:
-    """Add named items to a menu.
-
-    Args:
-        menu: Receives an action for each name, and a submenu to forget them.
-        saved: Name → tip.
-        choose: Called with a name.
-        forget: Likewise.
-    """
+    """Add named items (name → tip) to a menu, and a submenu to forget them."""
     menu.addSeparator()
     for name, tip in saved.items():
         menu.addAction(menu_text(name), partial(choose, name)).setToolTip(tip_text(tip))

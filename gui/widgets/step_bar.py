@@ -103,11 +103,7 @@ class StepButton(QAbstractButton):
 
 
 class StepBar(QWidget):
-    """The arrow keys go from step to step, Enter and Space show one.
-
-    Args:
-        theme: Colours.
-        keys: Of the steps, in order; the first is shown.
+    """The arrow keys go from step to step, Enter and Space show one; the first is shown at the begin.
 
     Signals:
         chosen: The user wants another step; carries its key.

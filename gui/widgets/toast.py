@@ -102,13 +102,7 @@ def _token_of(state: State) -> str:
 
 
 class ToastStack(QObject):
-    """Shows toasts over a window and keeps their texts for the bell.
-
-    Args:
-        theme: Colours.
-        window: Their parent.
-        beside: Stays visible: toasts end left of it; None: at the edge of the window.
-    """
+    """Shows toasts over a window and keeps their texts for the bell; they end left of ``beside``, or at the window's edge."""
 
     def __init__(self, theme: ThemeManager, window: QWidget, beside: QWidget | None = None) -> None:
         super().__init__(window)

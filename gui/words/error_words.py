@@ -86,8 +86,7 @@ _OF_SYSTEM = {
 def error_text(error: Exception) -> str:
     """An error and what to do; the original text follows in a line of its own.
 
-    Args:
-        error: Any; one that Orbit does not raise on purpose is shown with its own text.
+    An error that Orbit does not raise on purpose is shown with its own text.
     """
     if isinstance(error, OrbitError):
         told = broker_text(error.message)

@@ -99,8 +99,7 @@ def fields_of(form: str) -> list[str]:
 class KnownTexts:
     """English texts of another process, recognised by their form; their names and figures stay.
 
-    Args:
-        forms: English texts with ``{name}`` fields for the variable parts. They are the keys of the catalogue.
+    The forms have ``{name}`` fields for the variable parts, and are the keys of the catalogue.
     """
 
     def __init__(self, *forms: str) -> None:
@@ -118,9 +117,7 @@ class KnownTexts:
     def text(self, text: str, *, named: Mapping[str, Callable[[str], str]] | None = None) -> str:
         """The text in the language of the window; of an unknown form through `tr`, else unchanged.
 
-        Args:
-            text: English.
-            named: Functions for fields that are texts themselves.
+        ``named`` has functions for fields that are texts themselves.
         """
         for form, pattern in self._patterns:
             found = pattern.fullmatch(text)
