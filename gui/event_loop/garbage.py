@@ -22,8 +22,7 @@ class GarbageTurns:
     """A context manager around the loop of the GUI thread; made, entered and left on that thread."""
 
     def __init__(self) -> None:
-        self._timer = QTimer()
-        self._timer.setInterval(TURN_MS)
+        self._timer = QTimer(interval=TURN_MS)
         self._timer.timeout.connect(self._take_turn)
         self._stayed = 0
         """Old objects after the last full collection."""

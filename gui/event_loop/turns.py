@@ -18,8 +18,7 @@ def next_turn(owner: QObject, act: Callable[[], object]) -> None:
 
 class _Turn(QTimer):
     def __init__(self, owner: QObject, act: Callable[[], object]) -> None:
-        super().__init__(owner)
-        self.setSingleShot(True)
+        super().__init__(owner, singleShot=True)
         self.timeout.connect(act)
         # A method of ours: a connection to Qt's own `deleteLater` leaks 60 bytes of PySide's each time.
         self.timeout.connect(self._end)

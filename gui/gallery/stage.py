@@ -59,8 +59,7 @@ def pause(seconds: float) -> None:
 def wait(done: Callable[[], bool], timeout_s: float) -> bool:
     """Run Qt's loop until ``done`` or the timeout; returns whether it was done."""
     loop, end = QEventLoop(), time.monotonic() + timeout_s
-    timer = QTimer()
-    timer.setInterval(TURN_MS)
+    timer = QTimer(interval=TURN_MS)
     timer.timeout.connect(lambda: loop.quit() if done() or time.monotonic() >= end else None)
     timer.start()
     loop.exec()

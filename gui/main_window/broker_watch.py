@@ -63,8 +63,7 @@ class BrokerWatch(QObject):
         """Whether the first figures follow in a moment, so that a change of the time range need not show them."""
         self._shows_faults = False
         """Whether the banner lists missing parts."""
-        self._age_timer = QTimer(self)
-        self._age_timer.setInterval(AGE_TICK_MS)
+        self._age_timer = QTimer(self, interval=AGE_TICK_MS)
         self._age_timer.timeout.connect(self._tick)
         self._age_timer.start()
         parts.live.due.connect(self._show_state)
@@ -197,6 +196,7 @@ class BrokerWatch(QObject):
         self._copy_banner()
 
     def retranslate(self) -> None:
+        """Write all texts anew."""
         self.write_title()
         if self._frame.status is SourceStatus.LOST:
             self._show_banner()

@@ -40,8 +40,7 @@ class LiveFeed(QObject):
         self._arrived_s = 0.0
         self._is_new = False
         self.paused_since_s: float | None = None
-        self._timer = QTimer(self)
-        self._timer.setInterval(cadence_ms if cadence_ms in CADENCES_MS else CADENCES_MS[0])
+        self._timer = QTimer(self, interval=cadence_ms if cadence_ms in CADENCES_MS else CADENCES_MS[0])
         self._timer.timeout.connect(self._tick)
         self._timer.start()
 

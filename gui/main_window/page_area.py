@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QTabBar,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,7 +23,7 @@ from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
@@ -106,9 +105,7 @@ class PageArea(QWidget):
         self._theme = theme
         self._slots: list[_Slot] = []
         self._late_titles: dict[PageView, str] = {}
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(0)
+        self._late = QTimer(self, singleShot=True, interval=0)
         self._late.timeout.connect(self._write_late_titles)
         self.tabs = _Tabs()
         self.tabs.setObjectName("tabs")
@@ -146,11 +143,7 @@ class PageArea(QWidget):
         line.addWidget(self.tabs, 0, Qt.AlignmentFlag.AlignBottom)
         line.addWidget(self.plus)
         line.addStretch(1)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(strip)
-        lines.addWidget(self.room, 1)
+        self.setLayout(column(strip, (self.room, 1), spacing=0))
 
     @property
     def pages(self) -> Sequence[PageView]:

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,7 +23,7 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
-from gui.widgets.basic import IconLabel, Line, label
+from gui.widgets.basic import IconLabel, Line, column, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
 
@@ -235,12 +234,8 @@ class CommandPalette(QWidget):
         return [(">", "commands"), ("#", "topic"), ("@", "group")]
 
     def _build(self) -> None:
-        head = QHBoxLayout()
-        head.setContentsMargins(16, 10, 14, 10)
-        head.setSpacing(12)
-        head.addWidget(IconLabel(self._theme, "magnifying-glass", "text_2", 18))
-        head.addWidget(self.field, 1)
-        head.addWidget(self._kinds)
+        glass = IconLabel(self._theme, "magnifying-glass", "text_2", 18)
+        head = row(glass, (self.field, 1), self._kinds, spacing=12, margins=(16, 10, 14, 10))
         foot = QFrame()
         foot.setProperty("role", "dialog-foot")
         line = QHBoxLayout(foot)
@@ -254,15 +249,8 @@ class CommandPalette(QWidget):
         line.addStretch(1)
         self._paste = label(role="caption")
         line.addWidget(self._paste)
-        lines = QVBoxLayout(self._frame)
-        lines.setContentsMargins(1, 1, 1, 1)
-        lines.setSpacing(0)
-        lines.addLayout(head)
-        lines.addWidget(Line())
         self._nothing.setContentsMargins(16, 14, 16, 14)
-        lines.addWidget(self._nothing)
-        lines.addWidget(self.list)
-        lines.addWidget(foot)
+        self._frame.setLayout(column(head, Line(), self._nothing, self.list, foot, spacing=0, margins=(1, 1, 1, 1)))
 
     @property
     def shown_titles(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from gui.main_window.matching import match
 from gui.main_window.side_bar_item import SideBarItem
@@ -14,7 +14,7 @@ from gui.models.favourites import FAVOURITES, Favourites, Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 
@@ -146,10 +146,8 @@ class PinnedPart(QWidget):
         self._collapsed = False
         self._heading = label(tr(FAVOURITES), "caption")
         self._heading.setContentsMargins(10, 10, 0, 3)
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(1)
-        self._lines.addWidget(self._heading)
+        self._lines = column(self._heading, spacing=1)
+        self.setLayout(self._lines)
         self.stop_before: QWidget | None = None
         """Last focus stop before the first favourite."""
         self.hide()

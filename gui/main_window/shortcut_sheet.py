@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QSc
 from gui.operations.actions import Action
 from gui.operations.page_keys import PAGE_KEYS
 from gui.views.registry import PAGES
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import tr
 
@@ -31,12 +31,7 @@ class ShortcutSheet(FittedDialog):
         columns.setContentsMargins(0, 0, 12, 0)
         columns.setSpacing(36)
         for sections in _columns(_sections(actions)):
-            column = QVBoxLayout()
-            column.setSpacing(14)
-            for title, members in sections:
-                column.addLayout(_section(title, members))
-            column.addStretch(1)
-            columns.addLayout(column)
+            columns.addLayout(column(*(_section(title, members) for title, members in sections), 1, spacing=14))
         area = QScrollArea()
         area.setWidget(sheet)
         area.setWidgetResizable(True)
@@ -108,11 +103,7 @@ def _section(title: str, keys: Keys) -> QVBoxLayout:
         key.setFixedHeight(20)
         grid.addWidget(label(text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
-    lines = QVBoxLayout()
-    lines.setSpacing(5)
-    lines.addWidget(label(title, "panel-title"))
-    lines.addLayout(grid)
-    return lines
+    return column(label(title, "panel-title"), grid, spacing=5)
 
 
 def key_text(shortcut: str) -> str:

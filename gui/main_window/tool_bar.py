@@ -15,7 +15,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.repaint import repaint_with
 from gui.widgets.saved_menu import menu_text
@@ -207,11 +207,7 @@ class ToolBar(QFrame):
         # Two halves of one control: live or paused, and the cadence.
         self.live_button.setProperty("half", "left")
         self.cadence_button.setProperty("half", "right")
-        halves = QHBoxLayout()
-        halves.setSpacing(0)
-        halves.addWidget(self.live_button)
-        halves.addWidget(self.cadence_button)
-        line.addLayout(halves)
+        line.addLayout(row(self.live_button, self.cadence_button, spacing=0))
         line.addWidget(self.refresh_button)
         line.addWidget(self.bell)
         line.addWidget(self.theme_button)

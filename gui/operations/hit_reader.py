@@ -48,13 +48,9 @@ class HitReader(QObject):
         self._column: tuple[str, TextColumn] | None = None
         """Field that is read of all hits, and its values so far."""
         self._order: BackgroundCall | None = None
-        self._gather = QTimer(self)
-        self._gather.setSingleShot(True)
-        self._gather.setInterval(GATHER_MS)
+        self._gather = QTimer(self, singleShot=True, interval=GATHER_MS)
         self._gather.timeout.connect(self._read_seen)
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.setInterval(AGAIN_MS)
+        self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(model.ask_unread_again)
         model.wanted.connect(self._gather.start)
         self.own_orders: dict[str, Callable[[HitColumns], Callable[[], Int64s]]] = {}

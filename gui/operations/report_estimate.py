@@ -100,9 +100,7 @@ class ReportEstimate(QObject):
         self._process = process or ChildProcess(self, grace_ms=GRACE_MS)
         self._process.line_read.connect(self._line_read)
         self._process.ended.connect(self._child_ended)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(SETTLE_MS)
+        self._timer = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._timer.timeout.connect(self._start)
 
     @property

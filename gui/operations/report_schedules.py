@@ -43,8 +43,7 @@ class ReportSchedules(QObject):
         self._lock = QLockFile(str(Path(settings.fileName()).with_name(LOCK_FILE)))
         self._lock.setStaleLockTime(0)  # held for as long as its process lives
         self._all = self._kept()
-        self._timer = QTimer(self)
-        self._timer.setInterval(LOOK_MS)
+        self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self.look)
         self._timer.start()
 

@@ -11,11 +11,12 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens
+from gui.widgets.basic import column
 from gui.words.plain_text import tip_text
 
 NAME_CHARACTERS_MAX = 40
@@ -45,9 +46,7 @@ class _NamedPlot(QWidget):
             axis = self._plot.getAxis(side)
             axis.setTickFont(text_font(Size.CAPTION))
             axis.setStyle(tickLength=0, tickTextOffset=8)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(self._plot)
+        self.setLayout(column(self._plot))
         self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
         self._plot.viewport().installEventFilter(self)
         theme.changed.connect(self._restyle)

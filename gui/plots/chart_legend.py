@@ -5,12 +5,12 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, label, row
 from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
 
@@ -86,12 +86,7 @@ class _LegendEntry(QWidget):
         self.may_be_cut = False
         self._name = ElidedLabel(tr(series.title), "secondary")
         self._value = label(UNKNOWN, "strong")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 0, 0, 0)
-        line.setSpacing(6)
-        line.addWidget(self._name)
-        line.addWidget(self._value)
-        line.addStretch(1)
+        self.setLayout(row(self._name, self._value, 1, spacing=6, margins=(16, 0, 0, 0)))
         repaint_with(self, theme)
 
     def update_value(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPen, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_text
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
@@ -24,6 +24,7 @@ from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
 from gui.plots.light_plot import LightPlot
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
+from gui.widgets.basic import column
 from gui.words.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 
 ANTIALIAS_POINTS_MAX = 2_000
@@ -106,9 +107,7 @@ class TimeChart(QWidget):
         self._threshold_state = State.CRITICAL
         self._tip = ChartTip(theme, self)
         self.legend = ChartLegend(theme, self)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(self._plot)
+        self.setLayout(column(self._plot))
         self._is_stale = False
         self._follow()
         self._restyle(theme.tokens)

@@ -64,9 +64,7 @@ class ChildProcess(QObject):
         self._output = _Lines()
         self._errors = _Lines()
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
-        self._kill_timer = QTimer(self)
-        self._kill_timer.setSingleShot(True)
-        self._kill_timer.setInterval(grace_ms)
+        self._kill_timer = QTimer(self, singleShot=True, interval=grace_ms)
         self._kill_timer.timeout.connect(self._kill)
 
     @property

@@ -48,14 +48,10 @@ class WorkerProcess(QObject):
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
         self._stopping = False
         self._restarting = False
-        self._kill_timer = QTimer(self)
-        self._kill_timer.setSingleShot(True)
-        self._kill_timer.setInterval(STOP_TIMEOUT_MS)
+        self._kill_timer = QTimer(self, singleShot=True, interval=STOP_TIMEOUT_MS)
         self._kill_timer.timeout.connect(self.abort)
-        self._rest_timer = QTimer(self)
+        self._rest_timer = QTimer(self, singleShot=True, interval=0)
         """Reads the remaining output a turn later."""
-        self._rest_timer.setSingleShot(True)
-        self._rest_timer.setInterval(0)
         self._rest_timer.timeout.connect(self._read_output)
 
     @property

@@ -27,9 +27,7 @@ class SettingsWatch(QObject):
         # The folder too: the first setting creates the file, and each write replaces it.
         self._watcher.addPath(str(Path(self._file).parent))
         self._watch_file()
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(SETTLE_MS)
+        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self._read)
         self._watcher.directoryChanged.connect(self._touched)
         self._watcher.fileChanged.connect(self._touched)

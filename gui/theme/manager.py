@@ -51,9 +51,7 @@ class ThemeManager(QObject):
         self._sheet = ""
         self._parts: list[QWidget] = []
         self._stale: list[QWidget] = []
-        self._turn = QTimer(self)
-        self._turn.setSingleShot(True)
-        self._turn.setInterval(0)
+        self._turn = QTimer(self, singleShot=True, interval=0)
         self._turn.timeout.connect(self._restyle)
         QDir.setSearchPaths("icons", [str(resource_directory() / "icons")])
         load_fonts()

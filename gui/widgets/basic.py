@@ -20,7 +20,18 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon, icon_pixmap
@@ -299,24 +310,31 @@ class Line(QFrame):
             self.setFixedHeight(1)
 
 
-def row(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
-    """Widgets side by side; an int is a stretch of that weight."""
+Part = QWidget | QLayout | int | tuple[QWidget | QLayout, int]
+"""Of a `row` or `column`: a widget or a layout, also with its weight; an int is a stretch of that weight."""
+
+
+def row(*items: Part, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QHBoxLayout:
+    """Parts side by side."""
     return _filled(QHBoxLayout(), items, spacing, margins)
 
 
-def column(*items: QWidget | int, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
-    """Widgets under one another; an int is a stretch of that weight."""
+def column(*items: Part, spacing: int = 8, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+    """Parts under one another."""
     return _filled(QVBoxLayout(), items, spacing, margins)
 
 
-def _filled(box: _Box, items: tuple[QWidget | int, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
+def _filled(box: _Box, items: tuple[Part, ...], spacing: int, margins: tuple[int, int, int, int]) -> _Box:
     box.setContentsMargins(*margins)
     box.setSpacing(spacing)
     for item in items:
-        if isinstance(item, int):
-            box.addStretch(item)
+        part, weight = item if isinstance(item, tuple) else (item, 0)
+        if isinstance(part, int):
+            box.addStretch(part)
+        elif isinstance(part, QWidget):
+            box.addWidget(part, weight)
         else:
-            box.addWidget(item)
+            box.addLayout(part, weight)
     return box
 
 

@@ -27,7 +27,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QWidget
 
 from broker_core.api import tsv_text
 from gui.event_loop.turns import next_turn
@@ -37,6 +37,7 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
+from gui.widgets.basic import column
 from gui.widgets.column_presets import ColumnMemory
 from gui.widgets.grid_columns import GridColumns
 from gui.widgets.grid_delegate import GridDelegate
@@ -246,11 +247,7 @@ class DataGrid(QWidget, Generic[R]):
         self._stack = QStackedLayout()
         self._stack.addWidget(self.view)
         self._stack.addWidget(self.placeholder)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.progress)
-        lines.addLayout(self._stack, 1)
+        self.setLayout(column(self.progress, (self._stack, 1), spacing=0))
         self._empty: tuple[str, str, Callable[[], None] | None] = ("", "", None)
         self._error = False
         self._loading = False

@@ -8,6 +8,8 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QLayout, QScrollArea, QVBoxLayout, QWidget
 
+from gui.widgets.basic import column
+
 HEIGHT_MIN = 260
 SCREEN_MARGIN = 60
 """Part of the screen's height for the window frame and other parts of the desktop."""
@@ -86,15 +88,11 @@ class FittedDialog(QDialog):
     def lay_out(self, *, spacing: int = 12) -> QVBoxLayout:
         """Lines for the parts of the dialog, without its buttons; to be called once."""
         parts = QWidget()
-        self._parts = QVBoxLayout(parts)
-        self._parts.setContentsMargins(SIDE, TOP, SIDE, BOTTOM)
-        self._parts.setSpacing(spacing)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
+        self._parts = column(spacing=spacing, margins=(SIDE, TOP, SIDE, BOTTOM))
+        parts.setLayout(self._parts)
         self._room = FieldsRoom(parts)
         self._room.changed.connect(self._grow_if_shown)
-        outer.addWidget(self._room, 1)
+        self.setLayout(column((self._room, 1), spacing=0))
         return self._parts
 
     def set_foot(self, *lines: QWidget | QLayout) -> None:
@@ -103,14 +101,8 @@ class FittedDialog(QDialog):
         assert self._parts is not None
         assert isinstance(outer, QVBoxLayout)
         self._parts.setContentsMargins(SIDE, TOP, SIDE, 0)
-        self._foot = QVBoxLayout()
-        self._foot.setContentsMargins(SIDE, self._parts.spacing(), SIDE, BOTTOM)
-        self._foot.setSpacing(self._parts.spacing())
-        for line in lines:
-            if isinstance(line, QWidget):
-                self._foot.addWidget(line)
-            else:
-                self._foot.addLayout(line)
+        spacing = self._parts.spacing()
+        self._foot = column(*lines, spacing=spacing, margins=(SIDE, spacing, SIDE, BOTTOM))
         outer.addLayout(self._foot)
 
     def showEvent(self, event: QShowEvent) -> None:

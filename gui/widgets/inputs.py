@@ -173,9 +173,7 @@ class SearchField(QLineEdit):
         self.setClearButtonEnabled(True)
         # The glyph has its own distance from the text, in addition to the padding of text fields.
         self.setTextMargins(-TEXT_PADDING, 0, 0, 0)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(SEARCH_DELAY_MS)
+        self._pause = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._pause.timeout.connect(self._tell)
         self.textChanged.connect(self._pause.start)
         self.returnPressed.connect(self._tell)

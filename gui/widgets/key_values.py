@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel, Line, label
+from gui.widgets.basic import ElidedLabel, Line, column, label, row
 from gui.widgets.paint import paint_bar
 from gui.widgets.repaint import repaint_with
 
@@ -27,11 +27,7 @@ class _Pair(QWidget):
         self.value = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(12)
-        line.addWidget(self.name)
-        line.addWidget(self.value, 1)
+        self.setLayout(row(self.name, (self.value, 1), spacing=12))
         self.setFixedHeight(PAIR_HEIGHT)
 
 
@@ -45,13 +41,9 @@ class KeyValueList(QWidget):
         self._lines: list[Line] = []
         self._shown = 0
         self._body = QWidget()
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._body)
-        self._layout = QVBoxLayout(self._body)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
-        self._layout.addStretch(1)
+        self._layout = column(1, spacing=0)
+        self._body.setLayout(self._layout)
+        self.setLayout(column(self._body))
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
         if len(pairs) != self._shown:

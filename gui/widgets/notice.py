@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, label
+from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, label, row
 from gui.words.text import Words, said, tr
 
 _STATE_GLYPHS = {
@@ -128,15 +128,11 @@ class Notice(QFrame):
         self._text = label(role="secondary", wrap=True, selectable=True)
         self._said: tuple[Words, Words, Words] = ("", "", "")
         self._on_action: Callable[[], None] | None = None
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._title)
-        words.addWidget(self._text)
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 10, 12, 10)
         line.setSpacing(10)
         line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(words, 1)
+        line.addLayout(column(self._title, self._text, spacing=2), 1)
         self._line = line
         self.button: QPushButton | None = None
         """Button of the action; made at the first one."""
@@ -207,13 +203,8 @@ class Banner(QFrame):
         self._title = label(role="strong")
         self._text = label(role="secondary", wrap=True, selectable=True)
         self.button = IconButton(theme, "arrow-clockwise", " ", role="primary")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 8, 16, 8)
-        line.setSpacing(10)
-        line.addWidget(IconLabel(theme, "warning-octagon", "critical", 17))
-        line.addWidget(self._title)
-        line.addWidget(self._text, 1)
-        line.addWidget(self.button)
+        glyph = IconLabel(theme, "warning-octagon", "critical", 17)
+        self.setLayout(row(glyph, self._title, (self._text, 1), self.button, spacing=10, margins=(16, 8, 16, 8)))
         self.hide()
 
     @property

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel
+from gui.widgets.basic import ElidedLabel, row
 from gui.widgets.chip import Chip
 
 TITLE_WIDTH_KEPT = 320
@@ -25,14 +25,9 @@ class PageHeader(QWidget):
         # The facts take the width that the title leaves.
         self._facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._chips: list[Chip] = []
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(10)
-        self._line.addWidget(self._title)
-        self._chip_line = QHBoxLayout()
-        self._chip_line.setSpacing(6)
-        self._line.addLayout(self._chip_line)
-        self._line.addWidget(self._facts, 1)
+        self._chip_line = row(spacing=6)
+        self._line = row(self._title, self._chip_line, (self._facts, 1), spacing=10)
+        self.setLayout(self._line)
         self.setMinimumHeight(30)
 
     @property

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, column, label, row
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
@@ -32,24 +32,17 @@ class Panel(QFrame):
         """Create the card; ``flush`` lets the content reach the border, as tables do."""
         super().__init__(parent)
         self.setProperty("role", "panel")
-        self._outer = QVBoxLayout(self)
-        self._outer.setContentsMargins(1, 1, 1, 1)
-        self._outer.setSpacing(0)
         self._head = QWidget()
-        self._line = QHBoxLayout(self._head)
-        self._line.setContentsMargins(12, 0, 12, 0)
-        self._line.setSpacing(8)
         self._head.setFixedHeight(HEAD_HEIGHT)
         self._heading = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
         self._subtitle = ElidedLabel(subtitle, "caption")
-        self._line.addWidget(self._heading)
-        self._line.addWidget(self._subtitle, 1)
-        self._outer.addWidget(self._head)
+        self._line = row(self._heading, (self._subtitle, 1), margins=(12, 0, 12, 0))
+        self._head.setLayout(self._line)
+        self._outer = column(self._head, spacing=0, margins=(1, 1, 1, 1))
+        self.setLayout(self._outer)
         self.set_title(title)
         self._head.setVisible(bool(title))
-        self.content = QVBoxLayout()
-        self.content.setContentsMargins(0, 0, 0, 0) if flush else self.content.setContentsMargins(12, 0, 12, 12)
-        self.content.setSpacing(8)
+        self.content = column(margins=(0, 0, 0, 0) if flush else (12, 0, 12, 12))
         self._outer.addLayout(self.content, 1)
 
     def set_title(self, title: str, subtitle: str | None = None) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label, row
 from gui.words.text import tr
 
 _PROPERTY = "productionName"
@@ -19,9 +19,7 @@ class ProductionBar(QFrame):
         self.setProperty("role", "production")
         self._text = label(role="production")
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 4, 16, 4)
-        line.addWidget(self._text)
+        self.setLayout(row(self._text, margins=(16, 4, 16, 4)))
         self._name, self._read_only = "", False
         self.hide()
 
@@ -38,6 +36,7 @@ class ProductionBar(QFrame):
         self.setVisible(bool(name))
 
     def retranslate(self) -> None:
+        """Write it anew."""
         kind = tr("read-only") if self._read_only else tr("changes are real")
         self._text.setText(tr("PRODUCTION · {name} · {kind}", name=self._name, kind=kind))
 
@@ -58,11 +57,7 @@ class ProductionField(QWidget):
         self.typed.setPlaceholderText(self.name)
         text = tr("{name} is a production cluster: type its name to confirm", name=self.name)
         self.typed.setAccessibleName(text)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        lines.addWidget(label(text, "secondary", wrap=True))
-        lines.addWidget(self.typed)
+        self.setLayout(column(label(text, "secondary", wrap=True), self.typed, spacing=6))
         self.typed.textChanged.connect(lambda _text: self.changed.emit())
         if not self.name:
             self.hide()  # never shown from here: without a parent it would be a window

@@ -19,8 +19,7 @@ class ProgressLine(QWidget):
         self._theme = theme
         self._share: float | None = None
         self._step = 0.0
-        self._timer = QTimer(self)
-        self._timer.setInterval(STEP_MS)
+        self._timer = QTimer(self, interval=STEP_MS)
         self._timer.timeout.connect(self._advance)
         self.setFixedHeight(2)
         repaint_with(self, theme)

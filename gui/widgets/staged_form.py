@@ -146,6 +146,7 @@ class StagedForm(QWidget):
         self.stage(self._before)
 
     def retranslate(self) -> None:
+        """Write all texts anew."""
         for head, text in zip(self._heads, ("Setting", "Value", "Default", "Change"), strict=True):
             head.setText(tr(text))
         for field in self.fields:

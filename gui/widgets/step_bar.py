@@ -8,13 +8,14 @@ from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size
+from gui.widgets.basic import row
 from gui.widgets.repaint import repaint_with
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -115,14 +116,10 @@ class StepBar(QWidget):
         super().__init__()
         self._theme = theme
         self.steps = {key: StepButton(theme, number) for number, key in enumerate(keys, start=1)}
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(LINK_MIN)
         for key, step in self.steps.items():
             step.setAutoExclusive(True)
             step.clicked.connect(partial(self._clicked, key))
-            line.addWidget(step)
-        line.addStretch(1)
+        self.setLayout(row(*self.steps.values(), 1, spacing=LINK_MIN))
         self.steps[keys[0]].setChecked(True)
 
     @property

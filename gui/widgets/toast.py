@@ -79,6 +79,7 @@ class Toast(QFrame):
         self.setGraphicsEffect(shadow)
 
     def retranslate(self) -> None:
+        """Write all texts anew."""
         text = said(self._said)
         self.setAccessibleName(text)
         self._words.setText(text)
@@ -131,8 +132,7 @@ class ToastStack(QObject):
         while len(self._toasts) > TOASTS_MAX:
             self._close(self._toasts[0])
         if state is not State.CRITICAL:
-            timer = QTimer(toast)
-            timer.setSingleShot(True)
+            timer = QTimer(toast, singleShot=True)
             timer.timeout.connect(lambda: self._close(toast))
             timer.start(TOAST_MS)
         toast.show()

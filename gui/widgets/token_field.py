@@ -76,9 +76,7 @@ class TokenField(QFrame):
         for part in (self.add_button, self.edit, self.clear_button):
             self._line.addWidget(part, 1 if part is self.edit else 0)
         self._completer = self._make_completer()
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(SEARCH_DELAY_MS)
+        self._pause = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._pause.timeout.connect(self._tell)
         self.edit.installEventFilter(self)
         self.edit.textChanged.connect(lambda _text: self._pause.start())
@@ -124,6 +122,7 @@ class TokenField(QFrame):
             repolish(self)
 
     def retranslate(self) -> None:
+        """Write all texts anew."""
         self.add_button.set_tip(tr("Add a condition"))
         self.clear_button.set_tip(tr("Clear the filter"))
         self._show_chips()
