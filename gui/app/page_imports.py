@@ -39,7 +39,6 @@ class PageImports(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether modules are left to import."""
         return self._timer.isActive()
 
     def stop(self) -> None:

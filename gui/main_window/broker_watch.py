@@ -88,7 +88,6 @@ class BrokerWatch(QObject):
     # ---- what the source says --------------------------------------------------------------------------------------
 
     def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
-        """Show the status of the broker."""
         parts, ready = self._parts, self._frame.ready
         parts.status_bar.is_attached = self._attached is not None
         parts.status_bar.show_status(status)
@@ -126,7 +125,6 @@ class BrokerWatch(QObject):
             torn_off.banner.show_like(self._parts.banner)
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
-        """Show a step of the broker's start."""
         self._parts.status_bar.show_status(self._frame.status, text)
         self._parts.progress.set_share(done / total if total > 0 else None)
         for page in self._parts.navigation.pages:
@@ -229,7 +227,7 @@ class BrokerWatch(QObject):
     def _tick(self) -> None:
         self._show_age()
         # The state must also be right while figures are paused or missing.
-        self._parts.tool_bar.set_state(self.health, self._place)
+        self._parts.tool_bar.cluster_button.set_state(self.health, self._place)
         self.written.emit()
 
     def _show_age(self) -> None:
@@ -255,7 +253,6 @@ class BrokerWatch(QObject):
 
     @property
     def title(self) -> str:
-        """Orbit and the cluster shown."""
         attached = self._attached
         parts = [tr(self._frame.app.clusters.title), self._frame.address]
         if attached is not None:
@@ -278,7 +275,7 @@ class BrokerWatch(QObject):
             torn_off.set_cluster(self.short_title)
         name = attached.name if attached is not None else self._frame.app.clusters.title
         parts.tool_bar.cluster_button.set_name(name)
-        parts.tool_bar.set_state(self.health, self._place)
+        parts.tool_bar.cluster_button.set_state(self.health, self._place)
         page = parts.area.current
         self._frame.host.setWindowTitle(title_text(self.title + (f" · {page.tab_title()}" if page is not None else "")))
         self.written.emit()

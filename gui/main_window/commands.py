@@ -50,23 +50,15 @@ class FrameCommands:
         """Open the command palette with a text in its field."""
         self.palette.popup(text)
 
-    def quit(self) -> None:
-        self.closing.ask()
-
-    def restart_broker(self) -> None:
-        self.closing.restart()
-
     # ---- pages -----------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read the current page again."""
         self._parts.live.once()
         page = self._parts.navigation.current
         if page is not None:
             page.refresh()
 
     def focus_filter(self) -> None:
-        """Focus the filter of the current page."""
         page = self._parts.navigation.current
         if page is not None:
             page.focus_filter()
@@ -96,13 +88,11 @@ class FrameCommands:
             self._frame.notify(lambda: tr("Put the keyboard on a column, a tile or a chart first, or open the menu of one."))
 
     def close_other_tabs(self) -> None:
-        """Close all tabs except the current one."""
         page = self._parts.area.current
         if page is not None:
             self._parts.area.close_others(page)
 
     def copy_link(self) -> None:
-        """Copy the link to the current place."""
         shown = self._frame.app.clusters.attached
         self._copy(on_cluster(self._parts.navigation.link_here(), "" if shown is None else shown.address))
 
@@ -116,7 +106,6 @@ class FrameCommands:
     # ---- broker ----------------------------------------------------------------------------------------------------
 
     def copy_address(self) -> None:
-        """Copy the name server address."""
         self._copy(self._frame.address)
 
     def open_beside(self) -> None:
@@ -178,19 +167,13 @@ class FrameCommands:
         host = self._frame.host
         host.setWindowState(host.windowState() ^ Qt.WindowState.WindowFullScreen)
 
-    def toggle_utc(self) -> None:
-        """Switch between local time and UTC."""
-        self._frame.app.times.toggle()
-
     def set_theme_mode(self, mode: ThemeMode) -> None:
-        """Change the theme and remember it."""
         app = self._frame.app
         app.theme.set_mode(mode)
         app.settings.setValue("theme", mode.value)
         self._parts.tool_bar.write()
 
     def set_density(self, density: Density) -> None:
-        """Change the row height of tables and remember it."""
         app = self._frame.app
         app.theme.set_density(density)
         app.settings.setValue(DENSITY_KEY, density.name.lower())
@@ -203,9 +186,6 @@ class FrameCommands:
         percent = SCALES_PERCENT[max(0, min(place + by, len(SCALES_PERCENT) - 1))]
         settings.setValue(SCALE_KEY, percent)
         self._frame.notify(lambda: tr("Everything is shown at {percent} % from the next start on.", percent=percent))
-
-    def ask_language(self, language: str) -> None:
-        self._frame.app.set_language(language)
 
     def toggle_system_notices(self) -> None:
         """Switch notices of the desktop for warnings on or off."""

@@ -66,7 +66,6 @@ class DetachedWindow(QWidget):
         theme.dress(self.banner)
 
     def set_cluster(self, title: str) -> None:
-        """Set the cluster named in the window's title."""
         self._cluster = title
         self._write_title(self.page.tab_title())
 

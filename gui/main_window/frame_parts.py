@@ -37,7 +37,6 @@ class FrameParts:
     progress: ProgressLine
 
     def laid_out(self) -> QWidget:
-        """A widget with all parts in their places."""
         right, central = QWidget(), QWidget()
         right.setLayout(column(self.banner, (self.area, 1), spacing=0))
         middle = row(self.side_bar, (right, 1), spacing=0)

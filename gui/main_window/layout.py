@@ -63,7 +63,6 @@ def restore_pages(navigation: Navigation, settings: QSettings, first: str, group
 
 
 def remember_page(page: PageView, settings: QSettings) -> None:
-    """Remember how a page is divided."""
     for number, splitter in enumerate(page.findChildren(QSplitter)):
         settings.setValue(f"splitters/{page.page_id}_{number}", splitter.saveState())
 
@@ -79,7 +78,6 @@ def restore_page(page: PageView, settings: QSettings, group: str = "") -> None:
 
 
 def save(window: QMainWindow, parts: FrameParts, settings: QSettings, group: str = "") -> None:
-    """Remember the whole layout."""
     navigation, area = parts.navigation, parts.area
     settings.setValue(f"{group}{_VERSION}", LAYOUT_VERSION)
     settings.setValue(f"{group}layout/geometry", window.saveGeometry())

@@ -67,7 +67,6 @@ def _scattered(word: str, text: str) -> Match | None:
 
 
 def _joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Join overlapping and touching spans."""
     joined: list[tuple[int, int]] = []
     for start, length in sorted(spans):
         if joined and start <= joined[-1][0] + joined[-1][1]:

@@ -27,7 +27,6 @@ CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
 
 def action_menu(registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
-    """A menu of all actions by section."""
     menu = window_menu(theme, parent)
     known = registry.actions()
     for section in dict.fromkeys([*MENUS, *(action.section for action in known)]):

@@ -97,7 +97,6 @@ class Navigation(QObject):
         return PagePlace("topics", place.arguments) if place.page_id == "topic" and not self.has("topic") else place
 
     def place_of(self, page: PageView) -> PagePlace:
-        """Place of a page."""
         return self._places_of.get(page, PagePlace(page.page_id))
 
     def place_in(self, tab: PagePlace | PageView) -> PagePlace:
@@ -142,7 +141,6 @@ class Navigation(QObject):
         self._travel(self.places.forward())
 
     def reopen(self) -> None:
-        """Open the tab that was closed last."""
         if self._closed:
             self.open(self._closed.pop(), new_tab=True)
 
@@ -156,7 +154,6 @@ class Navigation(QObject):
             self._area.close_page(page)
 
     def close_all(self) -> None:
-        """Close all pages, which leaves the frame empty."""
         for window in list(self.windows):
             window.close()
         self._area.close_all()
@@ -197,7 +194,6 @@ class Navigation(QObject):
         self.shown.emit(page)
 
     def detach_or_put_back(self) -> None:
-        """Tear the current page off, or put it back."""
         page = self.current
         window = self._window_of(page)
         if window is not None:

@@ -221,7 +221,6 @@ class PageArea(QWidget):
         self.veil.cover(page)
 
     def close_page(self, page: PageView) -> None:
-        """Close the tab of a page; the last tab stays."""
         self.close_tab(self._index(page))
 
     def close_tab(self, index: int) -> None:

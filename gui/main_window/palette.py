@@ -51,6 +51,7 @@ _HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {
     LINK_KIND: "Link",
     KEY_KIND: "Messages",
 }
+_HINTS = ((">", "commands"), ("#", "topic"), ("@", "group"))
 _ENTRY_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -219,7 +220,7 @@ class CommandPalette(QWidget):
         self.list.setMouseTracking(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._nothing = label(role="caption")
-        self._hints = [(cap, label(cap, "key"), label(text, "caption"), text) for cap, text in self._hint_texts()]
+        self._hints = [(cap, label(cap, "key"), label(text, "caption"), text) for cap, text in _HINTS]
         self._build()
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
@@ -228,10 +229,6 @@ class CommandPalette(QWidget):
         window.installEventFilter(self)
         theme.dress(self)
         self.hide()
-
-    @staticmethod
-    def _hint_texts() -> list[tuple[str, str]]:
-        return [(">", "commands"), ("#", "topic"), ("@", "group")]
 
     def _build(self) -> None:
         glass = IconLabel(self._theme, "magnifying-glass", "text_2", 18)

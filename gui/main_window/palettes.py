@@ -32,7 +32,6 @@ class Palettes:
         return self._known[host]
 
     def forget_with(self, host: QWidget) -> None:
-        """Drop the palette of a window when the window is deleted."""
         host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
 
     def _entries(self, query: str) -> list[PaletteEntry]:

@@ -57,7 +57,6 @@ def _panes(page: PageView | None) -> Iterator[QWidget]:
 
 
 def _first_stop(part: QWidget) -> QWidget | None:
-    """First widget of a part that takes the focus."""
     for widget in (part, *part.findChildren(QWidget)):
         if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
             return widget

@@ -80,7 +80,6 @@ def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
 
 
 def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]]:
-    """Sections in columns of at most ``room`` lines."""
     columns: list[list[tuple[str, Keys]]] = [[]]
     for title, members in sections.items():
         if sum(_lines(keys) for _, keys in columns[-1]) + _lines(members) > room:

@@ -102,7 +102,6 @@ class SideBar(QFrame):
         return self._collapsed
 
     def set_collapsed(self, collapsed: bool) -> None:
-        """Show icons only, or everything."""
         self._collapsed = collapsed
         self.search.clear()
         self.search.setVisible(not collapsed)
@@ -137,7 +136,6 @@ class SideBar(QFrame):
             self.more_asked.emit(text)
 
     def show_page(self, page_id: str) -> None:
-        """Mark the current page."""
         for known, item in self.items.items():
             item.setChecked(known == page_id)
 

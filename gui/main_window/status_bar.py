@@ -117,10 +117,8 @@ class StatusBar(QFrame):
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 0, 6, 0)
         line.setSpacing(6)
-        line.addWidget(self._dot)
-        line.addWidget(self._state_text)
-        line.addWidget(self._address_line)
-        line.addWidget(self.address_button)
+        for part in (self._dot, self._state_text, self._address_line, self.address_button):
+            line.addWidget(part)
         for _, name, value, unit in self._figures:
             line.addWidget(Line(vertical=True, length=14))
             line.addSpacing(4)
@@ -130,12 +128,9 @@ class StatusBar(QFrame):
         line.addWidget(self._process)
         line.addStretch(1)
         line.addWidget(self.tasks_button)
-        line.addWidget(Line(vertical=True, length=14))
-        line.addWidget(self._age)
-        line.addWidget(Line(vertical=True, length=14))
-        line.addWidget(self.zone_button)
-        line.addWidget(Line(vertical=True, length=14))
-        line.addWidget(self.language_button)
+        for widget in (self._age, self.zone_button, self.language_button):
+            line.addWidget(Line(vertical=True, length=14))
+            line.addWidget(widget)
 
     @property
     def state_text(self) -> str:

@@ -66,7 +66,6 @@ class ClusterButton(QPushButton):
         self._cluster = name
 
     def set_state(self, state: State, kind: str) -> None:
-        """Show the state of the broker."""
         self._dot.set_state(state)
         self._kind.setText(kind)
         self._name.setText(tr(self._cluster))
@@ -237,9 +236,6 @@ class ToolBar(QFrame):
         self.live_button.setAccessibleName(self.live_button.toolTip())
         self.cadence_button.setToolTip(tr("How often the figures change"))
         self.cadence_button.setAccessibleName(f"{tr('How often the figures change')}: {self.cadence_button.text()}")
-
-    def set_state(self, state: State, kind: str) -> None:
-        self.cluster_button.set_state(state, kind)
 
     # ---- menus -----------------------------------------------------------------------------------------------------
 

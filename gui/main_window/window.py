@@ -119,7 +119,7 @@ class MainWindow(QMainWindow):
             title=lambda: self.broker.short_title,
         )
         self.commands = FrameCommands(frame, parts, self.tray, self.restore_layout)
-        self.tray.quit_asked.connect(self.commands.quit)
+        self.tray.quit_asked.connect(self.commands.closing.ask)
         self.actions_known.add(*window_actions(frame, parts, self.commands))
         self.keys.serve(self)
         self._connect()
@@ -193,7 +193,7 @@ class MainWindow(QMainWindow):
             time_range=self.time_range,
             demo=backend.demo,
             reports=backend.reports,
-            restart_worker=self.commands.restart_broker,
+            restart_worker=self.commands.closing.restart,
             set_language=services.set_language,
             alerts=alerts,
             decoders=self.decoders(),
@@ -221,7 +221,7 @@ class MainWindow(QMainWindow):
         navigation.opened.connect(self._page_opened)
         navigation.travelled.connect(self._write_travel)
         navigation.detached.connect(self._page_detached)
-        self.banner.button.clicked.connect(lambda _checked=False: self.commands.restart_broker())
+        self.banner.button.clicked.connect(lambda _checked=False: self.commands.closing.restart())
         self.status_bar.language_asked.connect(services.set_language)
         self.status_bar.address_copied.connect(lambda address: self.notify(partial(tr, "{address} copied", address=address)))
         services.times.changed.connect(self._zone_changed)
@@ -232,7 +232,6 @@ class MainWindow(QMainWindow):
     # ---- pages -----------------------------------------------------------------------------------------------------
 
     def navigate(self, page_id: str, /, **arguments: object) -> None:
-        """Open a page in its tab at a place."""
         self.navigation.open(PagePlace(page_id, arguments))
 
     def open_link(self, link: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,38 +88,27 @@ def level_rows(state: ClusterState) -> list[LevelRow]:
 
 
 def waiting_rows(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRow]:
-    """Messages of a page of a delay level, masked."""
+    tags, keys = _masked(page, mask_of)
     columns = zip(
-        page.queue_offset, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, page.tag, page.keys,
+        page.queue_offset, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, tags, keys,
         page.unique_key, page.body_bytes, strict=True,
     )  # fmt: skip
-    return [
-        WaitingRow(
-            page.level,
-            (queue_offset, physical),
-            physical,
-            due,
-            store,
-            topic,
-            queue,
-            mask_of(topic).text(tag),
-            mask_of(topic).text(keys),
-            unique,
-            size,
-        )
-        for queue_offset, physical, due, store, topic, queue, tag, keys, unique, size in columns
-    ]
+    return [WaitingRow(page.level, (offset, physical), physical, *rest) for offset, physical, *rest in columns]
 
 
 def timer_rows(page: PendingTimers, mask_of: MaskOf) -> list[WaitingRow]:
-    """Messages of a page of timers, masked."""
-    tags, keys = ([mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
-                  for texts in (page.tag, page.keys))  # fmt: skip
+    tags, keys = _masked(page, mask_of)
     columns = zip(
         page.slot_ms, page.position, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, tags,
         keys, page.unique_key, page.body_bytes, page.is_cancelled, strict=True,
     )  # fmt: skip
     return [WaitingRow(TIMER, (slot_ms, position), *rest) for slot_ms, position, *rest in columns]
+
+
+def _masked(page: DelayedMessages | PendingTimers, mask_of: MaskOf) -> Iterator[list[str]]:
+    """Tags and keys of the messages of a page, masked."""
+    for texts in (page.tag, page.keys):
+        yield [mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +246,6 @@ def due_between(sample: DueSample, edges_ms: Floats) -> Floats:
 
 
 def lane_of(sample: DueSample | None, delay_ms: int, now_ms: int) -> WaitingLane:
-    """The lane of a level at a moment."""
     if sample is None or not len(sample.due_ms) or delay_ms <= 0:
         return WaitingLane()
     if sample.is_whole:

@@ -46,7 +46,6 @@ class Favourites(QObject):
             self.changed.emit()
 
     def toggle(self, name: str) -> None:
-        """Add a name, or remove it."""
         self._settings.sync()  # another window may have changed them meanwhile
         self._names = _read(self._settings, self._key)
         if name in self._names:
@@ -56,7 +55,6 @@ class Favourites(QObject):
         self._keep(list(self._names)[-NAMES_MAX:])
 
     def swap(self, name: str, other: str) -> None:
-        """Swap the places of two names."""
         self._settings.sync()  # as above
         names = list(_read(self._settings, self._key))
         if name in names and other in names:

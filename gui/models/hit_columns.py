@@ -136,7 +136,6 @@ class HitColumns:
         return self._stored.numbers
 
     def append(self, hits: SearchHits) -> None:
-        """Add the hits of one turn of a search."""
         last = int(self.places[-1]) if len(self) else -1
         for name, column in self.numbers.items():
             column.extend(getattr(hits, name))
@@ -148,7 +147,6 @@ class HitColumns:
         self.unique_key.extend(hits.unique_key)
 
     def row(self, number: int, body_start: str) -> MessageRow:
-        """One hit as a message row."""
         numbers = {name: column[number] for name, column in self.numbers.items()}
         return MessageRow(
             topic=self.topic[number],

@@ -39,7 +39,6 @@ class HitHistogram:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all hits, for another search."""
         self.width_ms = WIDTHS_MS[0]
         self.start_ms = 0
         self.counts: Int64s = np.zeros(0, dtype=np.int64)

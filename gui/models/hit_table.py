@@ -62,7 +62,6 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     # ---- hits ------------------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Forget all hits, for another search."""
         if self._count:
             self.beginRemoveRows(NO_INDEX, 0, self._count - 1)
             self._start_anew()

@@ -96,7 +96,6 @@ def crc_words(detail: MessageDetail) -> str:
 
 
 def record_facts(detail: MessageDetail, times: TimeZoneChoice) -> list[tuple[str, str]]:
-    """Names and values of a message's record."""
     flags = sys_flag_words(detail.sys_flag)
     facts = [
         (tr("Offset message ID"), detail.offset_message_id),

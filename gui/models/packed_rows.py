@@ -70,7 +70,6 @@ class PackedRows(Sequence[bytes]):
         others.drop_first(len(others))
 
     def drop_first(self, count: int) -> None:
-        """Remove the oldest rows."""
         end = self._begin + min(count, len(self))
         while self._blocks and self._blocks[0].end <= end:
             block = self._blocks.pop(0)
@@ -112,7 +111,6 @@ class PackedRows(Sequence[bytes]):
         return rows[number - block.end]
 
     def _close(self, count: int) -> None:
-        """Compress the oldest new rows."""
         if count:
             rows = [self._new.popleft() for _ in range(count)]
             self._new_begin += count

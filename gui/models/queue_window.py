@@ -8,6 +8,7 @@ import numpy as np
 
 from broker_core.api import QUEUES_OF_BROKER
 from gui.models.messages import ALL_QUEUES
+from gui.models.topics import queue_places
 from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
@@ -58,10 +59,7 @@ class QueueWindow:
 
 def queue_ids(state: ClusterState, topic: str) -> list[int]:
     """Queues of a topic that hold or held messages."""
-    if topic not in state.catalog.topics:
-        return []
-    wanted = state.catalog.topics.index(topic)
-    return [state.catalog.queue_id[row] for row, owner in enumerate(state.catalog.queue_topic) if owner == wanted]
+    return [state.catalog.queue_id[row] for row in queue_places(state, topic)]
 
 
 def write_queues(state: ClusterState | None, topic: str) -> list[int]:
@@ -94,11 +92,8 @@ def shown_queue(state: ClusterState | None, broker_name: str, queue_id: int) -> 
 
 def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:
     """Smallest offset and end of a queue; None when not known."""
-    if topic not in state.catalog.topics:
-        return None
-    wanted = state.catalog.topics.index(topic)
-    for row, (owner, one) in enumerate(zip(state.catalog.queue_topic, state.catalog.queue_id, strict=True)):
-        if owner == wanted and one == queue_id:
+    for row in queue_places(state, topic):
+        if state.catalog.queue_id[row] == queue_id:
             low, high = int(state.queue_min_offset[row]), int(state.queue_max_offset[row])
             return (low, high) if low >= 0 and high >= 0 else None
     return None
@@ -106,12 +101,6 @@ def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, i
 
 def end_of_topic(state: ClusterState, topic: str, queue_id: int) -> int:
     """Sum of the ends of a topic's queues, or the end of one; its growth counts new messages. -1 when not known."""
-    if topic not in state.catalog.topics:
-        return -1
-    wanted = state.catalog.topics.index(topic)
-    rows = [
-        row
-        for row, owner in enumerate(state.catalog.queue_topic)
-        if owner == wanted and queue_id in (ALL_QUEUES, state.catalog.queue_id[row])
-    ]
+    ids = state.catalog.queue_id
+    rows = [row for row in queue_places(state, topic) if queue_id in (ALL_QUEUES, ids[row])]
     return int(np.maximum(state.queue_max_offset[rows], 0).sum()) if rows else -1

@@ -199,7 +199,6 @@ def new_run(order: ReportOrder, now_ms: float) -> StartedRun:
 
 
 def after_line(run: StartedRun, line: str, now_ms: float) -> StartedRun:
-    """The run after one line of its progress."""
     fields = _fields(line)
     key = _text(fields, "stage")
     if key == "done":

@@ -118,7 +118,6 @@ def read_row_filter(text: str, fields: Sequence[RowField[R]], text_of: Callable[
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, quotes kept."""
     return _WORD.findall(text)
 
 

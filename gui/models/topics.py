@@ -126,15 +126,18 @@ def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: L
     ]
 
 
-def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
-    """One row a queue of ``topic``, empty if the topic is not known."""
+def queue_places(state: ClusterState, topic: str) -> range:
+    """Places of a topic's queues in the catalog, which are contiguous; empty if the topic is not known."""
     if topic not in state.catalog.topics:
-        return []
-    owners = state.catalog.queue_topic
-    wanted = state.catalog.topics.index(topic)
-    # Queues of a topic are contiguous.
+        return range(0)
+    owners, wanted = state.catalog.queue_topic, state.catalog.topics.index(topic)
     count = owners.count(wanted)
     first = owners.index(wanted) if count else 0
+    return range(first, first + count)
+
+
+def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
+    """One row a queue of ``topic``, empty if the topic is not known."""
     return [
         QueueRow(
             queue_id=state.catalog.queue_id[row],
@@ -143,7 +146,7 @@ def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
             put_rate=float(state.queue_put_rate[row]),
             last_store_ms=int(state.queue_last_store_ms[row]),
         )
-        for row in range(first, first + count)
+        for row in queue_places(state, topic)
     ]
 
 

@@ -10,10 +10,6 @@ from PySide6.QtCore import QObject, Signal
 from gui.words.text import tr
 
 
-def _never_blocked() -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Action:
     action_id: str
@@ -25,7 +21,7 @@ class Action:
     icon: str = ""
     shortcut: str = ""
     """As `QKeySequence` reads it; empty: none."""
-    blocked: Callable[[], str] = _never_blocked
+    blocked: Callable[[], str] = str
     """Why it cannot run now, in words; empty when it can."""
     dangerous: bool = False
     """Marked in lists; it asks before it acts."""

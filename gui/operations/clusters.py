@@ -27,22 +27,6 @@ def colour_icon(colour: str) -> QIcon:
     return QIcon(square)
 
 
-def _nothing_known() -> Sequence[Cluster]:
-    return ()
-
-
-def _cannot_switch(_cluster: Cluster) -> None:
-    """A window that has one cluster only."""
-
-
-def _cannot_open(_cluster: Cluster, _link: str) -> None:
-    """As above."""
-
-
-def _cannot_change(_before: Cluster, _cluster: Cluster) -> None:
-    """As above."""
-
-
 def _cannot_forget(_cluster: Cluster) -> Pending[None]:
     raise AssertionError("a window that has one cluster only has none to forget")
 
@@ -53,14 +37,14 @@ class Clusters:
 
     title: str = "Embedded"
     """English name of the current one in the tool bar."""
-    known: Callable[[], Sequence[Cluster]] = field(default=_nothing_known)
+    known: Callable[[], Sequence[Cluster]] = field(default=tuple)
     """The current one first, then the others, last used first."""
-    switch: Callable[[Cluster], None] = field(default=_cannot_switch)
-    open_beside: Callable[[Cluster, str], None] = field(default=_cannot_open)
+    switch: Callable[[Cluster], None] = field(default=lambda _cluster: None)
+    open_beside: Callable[[Cluster, str], None] = field(default=lambda _cluster, _link: None)
     """Shows one in a window of its own, at a link unless that is empty; a window that shows it already comes to the front."""
     forget: Callable[[Cluster], Pending[None]] = field(default=_cannot_forget)
     """Removes one that is not shown from the list, an attached one after its secrets."""
-    keep: Callable[[Cluster, Cluster], None] = field(default=_cannot_change)
+    keep: Callable[[Cluster, Cluster], None] = field(default=lambda _before, _cluster: None)
     """Changes a connection that is not shown: (old, new)."""
     secrets: SecretDesk | None = None
     """Secrets of connections; None where there are no connections."""

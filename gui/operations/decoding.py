@@ -112,7 +112,6 @@ class DecoderBook(QObject):
 
     @property
     def is_read(self) -> bool:
-        """Whether the file was read once."""
         return self._known is not None
 
     @property
@@ -126,7 +125,6 @@ class DecoderBook(QObject):
 
     @property
     def masks(self) -> bool:
-        """Whether anything is masked."""
         return not self.is_read or bool(self.fault) or any(rule.mask for rule in self.rules)
 
     @property
@@ -145,7 +143,6 @@ class DecoderBook(QObject):
         return found if found is None else replace(found, mask=found.mask.judged_by(self._judge))
 
     def mask_of(self, detail: MessageDetail) -> ListMask:
-        """What may be shown of a message."""
         return ListMask(self.rule(detail.topic, detail.properties))
 
     def refresh(self) -> None:
@@ -226,7 +223,6 @@ class ListMasks(QObject):
         self._book.refresh()
 
     def of(self, topic: str) -> ListMask:
-        """What may be shown of the messages of a topic."""
         found = self._known.get(topic)
         if found is None:
             found = self._known[topic] = ListMask(self._book.rule(topic))

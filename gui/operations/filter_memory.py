@@ -31,7 +31,6 @@ class FilterMemory(QObject):
 
     @property
     def history(self) -> list[str]:
-        """Used filters, latest first."""
         found = _read(self._settings, _HISTORY)
         return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
@@ -44,7 +43,6 @@ class FilterMemory(QObject):
         return {name: found[name] for name in sorted(found, key=str.casefold) if isinstance(found[name], str)}
 
     def used(self, text: str) -> None:
-        """Remember a filter as the latest."""
         history = [text, *(one for one in self.history if one != text)][:HISTORY_MAX]
         self._write(_HISTORY, history)
 

@@ -83,7 +83,6 @@ class ClientInfos(QObject):
 
     @property
     def group(self) -> str:
-        """The group whose clients were asked last."""
         return self._group
 
     @property

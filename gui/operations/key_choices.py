@@ -74,7 +74,6 @@ class KeyChoices:
         return self.change(action_id, self._registry.shipped_key(action_id))
 
     def reset_all(self) -> None:
-        """Restore the shipped keys of all actions."""
         self._settings.remove(KEYS_GROUP)
         self._use()
 

@@ -49,7 +49,6 @@ class HistoryMatrix(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether an answer is pending."""
         return self._query.waiting
 
     def show(self, names: Sequence[str], from_ms: int, to_ms: int) -> None:

@@ -120,7 +120,6 @@ class OffsetReset:
 
 
 def result_text(result: ResetResult, group: str) -> str:
-    """Outcome of a reset, in a sentence."""
     if result.by_members:
         return tr("The members of {group} were told; each stops for about 10 s and goes on from the new offsets", group=group)
     return tr("{group} starts at the new offsets when its next client comes", group=group)

@@ -148,7 +148,6 @@ class ReportRunner(QObject):
 
     @property
     def masks(self) -> bool:
-        """Whether results mask anything."""
         return self._rules is not None and self._rules.masks
 
     def look_at_rules(self) -> None:
@@ -217,7 +216,6 @@ class ReportRunner(QObject):
             _LOG.warning("the scheduled report %s was left out: unknown, or too many wait", schedule.report)
 
     def withdraw(self, order: ReportOrder) -> None:
-        """Remove a queued order."""
         if order in self._waiting:
             self._waiting.remove(order)
             self.changed.emit()

@@ -38,7 +38,6 @@ class SecretDesk(QObject):
 
     @property
     def file(self) -> str:
-        """The file that is used without a key store."""
         return str(self._store.file.path)
 
     def find_key_store(self, name_servers: str, tell: Callable[[tuple[str, bool]], None]) -> None:

@@ -55,7 +55,6 @@ class TagLooks(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is pending."""
         return bool(self._wanted)
 
     @property

@@ -58,12 +58,10 @@ class Task(QObject):
 
     @property
     def title(self) -> str:
-        """Its name in the language of the window."""
         return said(self.title_words)
 
     @property
     def text(self) -> str:
-        """Its progress or outcome in the language of the window."""
         return said(self.text_words)
 
     @property

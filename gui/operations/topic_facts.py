@@ -44,7 +44,6 @@ class TopicFacts(QObject):
     # ---- what pages ask ------------------------------------------------------------------------------------------------
 
     def settings_of(self, topic: str) -> TopicSettings | None:
-        """A topic's settings, once known."""
         return self._settings.get(topic)
 
     def type_of(self, topic: str, *, is_system: bool) -> TopicType | None:

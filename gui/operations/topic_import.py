@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import CancelledByUserError, OrbitError
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from broker_core.worker.questions.administration import AskBroker
 from gui.operations.in_turn import InTurn
+from gui.operations.requests import BegunLater
 from monitoring.sources.base import ClusterSource, Pending
-
-
-class _Tried:
-    """A `Pending` of None after success, else of the error."""
-
-    def __init__(self, pending: Pending[BrokerAnswer]) -> None:
-        self._pending = pending
-
-    def then(self, done: Callable[[OrbitError | None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002
-        self._pending.then(lambda _answer: done(None), done)
-
-    def cancel(self) -> None:
-        self._pending.cancel()
-
-
-class _Left:
-    """A `Pending` of a request that is not tried any more."""
-
-    def then(self, done: Callable[[OrbitError | None], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002
-        done(CancelledByUserError("it was stopped before this one"))
-
-    def cancel(self) -> None:
-        """Does nothing: no request is open."""
 
 
 class TopicImportRun(QObject):
@@ -68,4 +46,8 @@ class TopicImportRun(QObject):
         self.ended.emit()
 
     def _try(self, request: AskBroker) -> Pending[OrbitError | None]:
-        return _Left() if self._is_stopped else _Tried(self._source.ask(request))
+        """A `Pending` that never fails: of None after success, else of the error."""
+        if self._is_stopped:
+            return BegunLater(lambda done, _failed: done(CancelledByUserError("it was stopped before this one")))
+        pending = self._source.ask(request)
+        return BegunLater(lambda done, _failed: pending.then(lambda _answer: done(None), done))

@@ -107,7 +107,6 @@ class CategoryBars(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:  # noqa: ARG002  only the row counts
-        """Tip at a place."""
         place = round(y)
         return f"{self._names[place]}: {self._value_text(self._values[place])}" if 0 <= place < len(self._names) else ""
 
@@ -149,7 +148,6 @@ class CategoryGrid(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:
-        """Tip at a place."""
         row, column = math.floor(y), math.floor(x)
         if not (0 <= row < len(self._rows) and 0 <= column < len(self._columns)):
             return ""

@@ -16,8 +16,6 @@ from gui.words.text import UNKNOWN, tr
 
 
 class LegendChart(Protocol):
-    """The chart of a legend."""
-
     destroyed: Any
 
     @property

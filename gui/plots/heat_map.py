@@ -91,7 +91,6 @@ class HeatMap(QWidget):
 
     @property
     def top(self) -> float:
-        """The value that has the full colour."""
         return self._matrix.top
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
@@ -173,7 +172,6 @@ class HeatMap(QWidget):
         return super().event(event)
 
     def cell_text(self, row: int, column: int) -> str:
-        """Tip of a cell."""
         at_ms = self._matrix.from_ms + column * self._matrix.step_ms
         value = float(self._matrix.values[row, column])
         words = tr("not recorded") if math.isnan(value) else self._value_text(value)
@@ -246,8 +244,9 @@ class HeatMap(QWidget):
         else:
             painter.drawImage(cells, self._image)
             self._paint_gaps(painter, cells)
-        self._paint_labels(painter, cells)
-        self._paint_times(painter, cells)
+        paint_row_labels(painter, cells, self._labels, tokens.text_3)
+        if self._matrix.values.size:
+            paint_time_axis(painter, cells, (self._matrix.from_ms, self._matrix.to_ms), self._times, tokens.text_3)
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             painter.setPen(QPen(QColor(tokens.text_1), 2))
@@ -268,14 +267,6 @@ class HeatMap(QWidget):
             for column in range(1, columns):
                 x = round(cells.left() + column * width)
                 painter.drawLine(x, int(cells.top()), x, int(cells.bottom()))
-
-    def _paint_labels(self, painter: QPainter, cells: QRectF) -> None:
-        paint_row_labels(painter, cells, self._labels, self._theme.tokens.text_3)
-
-    def _paint_times(self, painter: QPainter, cells: QRectF) -> None:
-        if self._matrix.values.size:
-            span = (self._matrix.from_ms, self._matrix.to_ms)
-            paint_time_axis(painter, cells, span, self._times, self._theme.tokens.text_3)
 
 
 def paint_row_labels(painter: QPainter, cells: QRectF, labels: Sequence[str], colour: str) -> None:
@@ -324,7 +315,6 @@ class HeatScale(QWidget):
         repaint_with(self, theme)
 
     def set_top(self, text: str) -> None:
-        """Set the value with the full colour."""
         if text != self._text:
             self._text = text
             self.updateGeometry()

@@ -110,7 +110,6 @@ class OwnershipStrip(QWidget):
         return super().event(event)
 
     def stretch_text(self, stretch: OwnedStretch) -> str:
-        """Tip of a stretch."""
         begin, end = self._times.seconds(stretch.from_ms), self._times.seconds(stretch.to_ms)
         span = duration_text(stretch.to_ms - stretch.from_ms)
         return "\n".join([

@@ -86,7 +86,6 @@ class StackedBars(QWidget):
         self.update()
 
     def text_of(self, part: int) -> str:
-        """Tip of a part."""
         counts = [f"{layer.title}: {self._value_text(layer.counts[part])}" for layer in self._layers]
         return "\n".join([self._labels[part], *counts])
 

@@ -29,7 +29,6 @@ class ChildEnd:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with success."""
         return self.exit_code == 0 and not self.crashed and not self.cancelled
 
     @property
@@ -106,7 +105,6 @@ class ChildProcess(QObject):
             self._process.terminate()
 
     def tell(self, line: str) -> None:
-        """Write a line to the input of the child, if it runs."""
         if self._process is not None:
             self._process.write(f"{line}\n".encode())
 

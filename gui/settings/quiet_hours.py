@@ -29,7 +29,6 @@ class QuietHours:
     end: time = TO
 
     def covers(self, moment: time) -> bool:
-        """Whether a time of day is in them."""
         if not self.is_on:
             return False
         if self.begin < self.end:

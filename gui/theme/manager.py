@@ -67,7 +67,6 @@ class ThemeManager(QObject):
 
     @property
     def tokens(self) -> Tokens:
-        """The colours in use."""
         return self._tokens
 
     @property
@@ -76,7 +75,6 @@ class ThemeManager(QObject):
 
     @property
     def density(self) -> Density:
-        """Row height of tables."""
         return self._density
 
     def set_density(self, density: Density) -> None:

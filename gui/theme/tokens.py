@@ -41,6 +41,10 @@ STATE_GLYPHS: dict[State, str] = {
 }
 
 
+_STATE_COLOURS = {State.INFO: "delayed", State.PLAIN: "text_2"}
+"""Names of the colours of states that have none of their own name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """Colours of one theme, as ``#RRGGBB``."""
@@ -81,21 +85,8 @@ class Tokens:
     """Share of a state's colour in the ground of its chip."""
 
     def state(self, state: State) -> str:
-        """Colour of a state's text and glyph."""
-        colours = {
-            State.PENDING: self.pending,
-            State.HEALTHY: self.healthy,
-            State.COMMITTED: self.committed,
-            State.IDLE: self.idle,
-            State.CHECKING: self.checking,
-            State.DELAYED: self.delayed,
-            State.INFO: self.delayed,
-            State.RETRY: self.retry,
-            State.CRITICAL: self.critical,
-            State.WARNING: self.warning,
-            State.PLAIN: self.text_2,
-        }
-        return colours[state]
+        colour: str = getattr(self, _STATE_COLOURS.get(state, state.value))
+        return colour
 
 
 DARK = Tokens(

@@ -205,7 +205,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
         role: str = "",
         tip: str = "",
         caret: bool = False,
-        on_click: Callable[[], None] | None = None,
+        on_click: Callable[[], object] | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(text, parent)

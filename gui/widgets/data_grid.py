@@ -292,7 +292,6 @@ class DataGrid(QWidget, Generic[R]):
 
     @property
     def selected_rows(self) -> list[R]:
-        """All selected rows, top to bottom."""
         positions = sorted(index.row() for index in self.view.selectionModel().selectedRows())
         return [row for position in positions if (row := self.model.row_at(position)) is not None]
 
@@ -440,7 +439,6 @@ class DataGrid(QWidget, Generic[R]):
             super().keyPressEvent(event)
 
     def copy(self, form: CopyFormat = CopyFormat.TSV) -> None:
-        """Copy the selected rows to the clipboard."""
         QGuiApplication.clipboard().setText(self.copied_text(form))
 
     def copied_text(self, form: CopyFormat) -> str:

@@ -128,7 +128,6 @@ class FittedDialog(QDialog):
 
     @property
     def room(self) -> QSize:
-        """Its largest size."""
         return screen_room(self)
 
     def _count_anew(self) -> None:

@@ -153,13 +153,11 @@ class GridColumns(QObject):
         return None if self._memory is None else ColumnPresets(self._memory, self._key)
 
     def save_preset(self, name: str) -> None:
-        """Store the current columns under a name."""
         presets = self.presets
         if presets is not None and not presets.is_full(name):
             presets.save(name, self._kept_text())
 
     def choose_preset(self, name: str) -> None:
-        """Show the columns of a named set."""
         presets = self.presets
         if presets is not None and name in presets.known:
             self._take(presets.known[name])
@@ -177,7 +175,6 @@ class GridColumns(QObject):
         return ask_name(parent, tr("Save these columns"), words, "", self.save_preset)
 
     def explain(self, part: QWidget) -> None:
-        """Explain the focused column."""
         if self._memory is not None:
             self._memory.explain_part(part)
 

@@ -48,7 +48,6 @@ class PageHeader(QWidget):
         self._facts.setText(text)
 
     def set_chips(self, chips: Sequence[tuple[str, State]]) -> None:
-        """Show state chips beside the title, in order."""
         while len(self._chips) < len(chips):
             chip = Chip(self._theme)
             self._chips.append(chip)

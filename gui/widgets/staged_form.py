@@ -43,7 +43,6 @@ class FormField:
     wire_name: str = ""
 
     def text(self, value: Value) -> str:
-        """A value as text."""
         known = dict(self.choices).get(value)
         if known is not None:
             return tr(known)

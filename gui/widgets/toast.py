@@ -146,7 +146,6 @@ class ToastStack(QObject):
         self.unread = 0
 
     def close_all(self) -> None:
-        """Remove all toasts, also errors."""
         for toast in list(self._toasts):
             self._close(toast)
 

@@ -64,7 +64,7 @@ class TokenField(QFrame):
         self._words, self._is_condition, self._offers, self._menu = words, is_condition, offers, menu
         self._conditions: list[str] = []
         self.chips: list[IconButton] = []
-        self.add_button = IconButton(theme, "funnel", role="icon", on_click=self._open_menu)
+        self.add_button = IconButton(theme, "funnel", role="icon", on_click=self.open_menu)
         self.edit = QLineEdit()
         self.edit.setProperty("role", "bare")
         self.edit.setMinimumWidth(_TEXT_WIDTH_MIN)
@@ -109,7 +109,6 @@ class TokenField(QFrame):
     # ---- what its owner calls ------------------------------------------------------------------------------------------
 
     def add(self, condition: str) -> None:
-        """Add a condition at once."""
         if condition not in self._conditions:
             self._take_in(" ".join(filter(None, (condition, self.edit.text()))))
             self._tell()
@@ -261,9 +260,6 @@ class TokenField(QFrame):
         self.edit.setText(f"{before}{word}{after}")
         self.edit.setCursorPosition(len(before) + len(word))
         self._offer()
-
-    def _open_menu(self) -> None:
-        self.open_menu()
 
     def open_menu(self) -> QMenu:
         menu = QMenu(self)

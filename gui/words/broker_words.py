@@ -178,7 +178,6 @@ def faults_text(faults: Mapping[str, str]) -> str:
 
 
 def event_text(event: Occurred) -> str:
-    """An event in a sentence."""
     if event.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(event.text))
     return broker_text(event.text)

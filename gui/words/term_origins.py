@@ -81,3 +81,9 @@ class Term:
     text: str
     origin: Origin
     unit: str = ""
+
+    @classmethod
+    def of(cls, said: str, origin: Origin) -> Term:
+        """The term of a text with its unit in brackets at the end; without a unit, of words."""
+        text, _, unit = said.removesuffix("]").partition(" [")
+        return cls(text, origin, unit)

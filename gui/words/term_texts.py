@@ -392,12 +392,6 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
 }
 """Origin → title → text, with the unit in brackets at its end."""
 
-
-def _term(said: str, origin: Origin) -> Term:
-    text, _, unit = said.removesuffix("]").partition(" [")
-    return Term(text, origin, unit)
-
-
-TERMS: dict[str, Term] = {title: _term(said, origin) for origin, texts in _TEXTS.items() for title, said in texts.items()}
+TERMS: dict[str, Term] = {title: Term.of(said, origin) for origin, texts in _TEXTS.items() for title, said in texts.items()}
 assert len(TERMS) == sum(map(len, _TEXTS.values())), "a title has two terms"
 TERMS.update(RUNTIME_TERMS)
