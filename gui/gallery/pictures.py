@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,9 +96,8 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
         with GarbageTurns():
             try:
                 gallery = _Gallery(console, out, looks)
-                if readme:
-                    return gallery.take_readme()
-                return gallery.take_attached() if name_servers else gallery.take()
+                take = gallery.take_attached if name_servers else gallery.take
+                return gallery.run(gallery.take_readme if readme else take)
             finally:
                 console.window.close()
                 wait(lambda: not console.children_processes.any_running, END_TIMEOUT_S)
@@ -114,9 +113,14 @@ class _Gallery:
         self._looks = looks
         self._overlays = Overlays(console, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
 
-    def take(self) -> int:
+    def run(self, take: Callable[[], None]) -> int:
+        """Take pictures once the window has figures; returns an exit code."""
         if not self._is_ready():
             return 1
+        take()
+        return 1 if self._console.errors.count else 0
+
+    def take(self) -> None:
         source = self._console.worker.source
         assert source.ready is not None
         self._page("welcome")
@@ -134,21 +138,15 @@ class _Gallery:
         self._attached(source.ready.name_server)
         self._stand_ins()
         self._lost()
-        return 1 if self._console.errors.count else 0
 
-    def take_attached(self) -> int:
-        """Take the pictures of an attached cluster; returns an exit code."""
-        if not self._is_ready():
-            return 1
+    def take_attached(self) -> None:
+        """Take the pictures of an attached cluster."""
         for entry in PAGES:
             if entry.page_id not in ("welcome", "message"):
                 self._page(entry.page_id, prefix="attached-", place=PLACES.get(entry.page_id, NO_PLACE))
-        return 1 if self._console.errors.count else 0
 
-    def take_readme(self) -> int:
-        """Take the pictures of README.md; returns an exit code."""
-        if not self._is_ready():
-            return 1
+    def take_readme(self) -> None:
+        """Take the pictures of README.md."""
         source = self._console.worker.source
         assert source.ready is not None
         self._play(source.ready.name_server)
@@ -159,7 +157,6 @@ class _Gallery:
             self._window.navigate(picture.page_id, **picture.place)
             pause(PAGE_SETTLE_S)
             self._write_to(self._out / f"{picture.name}.png", with_palette(self._window.grab().toImage()))
-        return 1 if self._console.errors.count else 0
 
     def _is_ready(self) -> bool:
         """Show the window, and wait for the first figures."""

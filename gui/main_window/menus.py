@@ -10,9 +10,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.shortcut_sheet import key_text
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.clusters import Clusters, colour_icon, show_cluster
+from gui.operations.key_choices import shown as key_text
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix

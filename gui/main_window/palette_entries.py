@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from gui.main_window.links import is_link
 from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEntry, has_prefix
 from gui.main_window.services import FrameServices
-from gui.main_window.shortcut_sheet import key_text
 from gui.models.message_ids import is_key, key_filter, pasted_ids
+from gui.operations.key_choices import shown as key_text
 from gui.words.text import count_text, rate_text, tr
 from monitoring.state import MEMBERS_UNREAD
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gui.operations.actions import Action
+from gui.operations.key_choices import shown as key_text
 from gui.operations.page_keys import PAGE_KEYS
 from gui.views.registry import PAGES
 from gui.widgets.basic import column, label
@@ -103,8 +104,3 @@ def _section(title: str, keys: Keys) -> QVBoxLayout:
         grid.addWidget(label(text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
     return column(label(title, "panel-title"), grid, spacing=5)
-
-
-def key_text(shortcut: str) -> str:
-    """A shortcut as this system writes it."""
-    return QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)

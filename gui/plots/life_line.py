@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QWidget
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
+from gui.widgets.paint import paint_line
 from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, duration_text
 
@@ -185,7 +186,7 @@ class LifeLinePicture(QWidget):
             painter.setPen(QPen(QColor(tokens.border), 1))
             painter.drawLine(QPointF(x, HEAD - 3), QPointF(x, self.height() - 6))
             if left >= last_right + LABEL_GAP:
-                _draw(painter, text, QRectF(left, 1, width + 4, 16), tokens.text_3, size=Size.CAPTION)
+                paint_line(painter, text, QRectF(left, 1, width + 4, 16), text_font(Size.CAPTION), tokens.text_3)
                 last_right = left + width
         room = max(60.0, self.width() - PLOT_LEFT - PLOT_MARGIN)
         painter.setPen(QPen(QColor(tokens.text_3), 1.2))
@@ -209,10 +210,10 @@ class LifeLinePicture(QWidget):
         colour = QColor(tokens.state(lane.state))
         painter.fillRect(QRectF(13, top + 7, 3, LANE - 14), colour)
         name = QRectF(NAME_LEFT, top, PLACE_LEFT - NAME_LEFT - 6, LANE)
-        _draw(painter, lane.name, name, tokens.text_1, weight=QFont.Weight.DemiBold)
+        paint_line(painter, lane.name, name, text_font(Size.SECONDARY, QFont.Weight.DemiBold), tokens.text_1)
         place = QRectF(PLACE_LEFT, top + 2, PLOT_LEFT - PLACE_LEFT - 14, 15)
-        _draw(painter, lane.place, place, tokens.text_2, size=Size.CAPTION, mono=True)
-        _draw(painter, lane.offset, place.translated(0, 14), tokens.text_3, size=Size.CAPTION)
+        paint_line(painter, lane.place, place, mono_font(Size.CAPTION), tokens.text_2)
+        paint_line(painter, lane.offset, place.translated(0, 14), text_font(Size.CAPTION), tokens.text_3)
         for bar in lane.bars:
             self._paint_bar(painter, bar, middle, tokens)
         words: list[tuple[float, str, State]] = []
@@ -242,7 +243,7 @@ class LifeLinePicture(QWidget):
         else:
             inside = box.adjusted(DOT / 2 + 4, 0, -4, 0)
             if inside.width() > 24:
-                _draw(painter, bar.text, inside, tokens.text_1, size=Size.CAPTION)
+                paint_line(painter, bar.text, inside, text_font(Size.CAPTION), tokens.text_1)
 
     def _paint_beside(self, painter: QPainter, text: str, mark: QRectF, colour: str) -> None:
         """Draw a text after a mark, or before it where it would be cut."""
@@ -252,7 +253,7 @@ class LifeLinePicture(QWidget):
             box = QRectF(left - width - 2, middle - 8, width + 2, 16)
         else:
             box = QRectF(right, middle - 8, self.width() - right - 4, 16)
-        _draw(painter, text, box, colour, size=Size.CAPTION)
+        paint_line(painter, text, box, text_font(Size.CAPTION), colour)
 
 
 def _since(milliseconds: int) -> str:
@@ -264,14 +265,3 @@ def _since(milliseconds: int) -> str:
 
 def _texts(lane: LifeLane) -> list[str]:
     return [bar.text for bar in lane.bars if bar.text] + [dot.text for dot in lane.dots if dot.text]
-
-
-def _draw(
-    painter: QPainter, text: str, box: QRectF, colour: str, *, size: int = Size.SECONDARY, mono: bool = False,
-    weight: QFont.Weight = QFont.Weight.Normal,
-) -> None:  # fmt: skip
-    font = mono_font(size, weight) if mono else text_font(size, weight)
-    shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, box.width()))
-    painter.setFont(font)
-    painter.setPen(QColor(colour))
-    painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from gui.plots.stacked_bars import AXIS_WIDTH, LABEL_HEIGHT, plot_box
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
@@ -17,7 +18,6 @@ from gui.widgets.repaint import repaint_with
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, short_count_text
 
-AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
 LABEL_GAP = 4
 DECADES_MIN = 2
 
@@ -58,13 +58,8 @@ class LogBars(QWidget):
         step = 1 / (self._decades + 1 / 3)
         return 0.0 if count <= 0 else min(1.0, (math.log10(count) + 1 / 3) * step)
 
-    def _plot(self) -> QRectF:
-        return QRectF(
-            AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE)
-        )
-
     def event(self, event: QEvent) -> bool:
-        plot = self._plot()
+        plot = plot_box(self)
         if isinstance(event, QHelpEvent) and self._bars and plot.contains(QPointF(event.pos())):
             bar = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
             QToolTip.showText(event.globalPos(), tip_text(_tip(bar)), self)
@@ -74,7 +69,7 @@ class LogBars(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         if not self._bars:
             return
-        tokens, plot = self._theme.tokens, self._plot()
+        tokens, plot = self._theme.tokens, plot_box(self)
         painter = QPainter(self)
         painter.setFont(text_font(Size.CAPTION))
         for value in [0, *(10**power for power in range(self._decades + 1))]:

@@ -26,6 +26,12 @@ CHOICE_OPACITY = 0.25
 DRAG_PIXELS_MIN = 6
 
 
+def plot_box(widget: QWidget) -> QRectF:
+    """The place of the bars in a widget, without axis and labels."""
+    width, height = widget.width() - AXIS_WIDTH, widget.height() - LABEL_HEIGHT - TOP_SPACE
+    return QRectF(AXIS_WIDTH, TOP_SPACE, max(1, width), max(1, height))
+
+
 @dataclass(frozen=True, slots=True)
 class BarLayer:
     """One colour of the bars.
@@ -92,22 +98,17 @@ class StackedBars(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(320, 130)
 
-    def _plot(self) -> QRectF:
-        return QRectF(
-            AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE)
-        )
-
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and self._labels:
             part = self._part_at(event.pos().x())
-            if self._plot().contains(QPointF(event.pos())):
+            if plot_box(self).contains(QPointF(event.pos())):
                 QToolTip.showText(event.globalPos(), tip_text(self.text_of(part)), self)
                 return True
         return super().event(event)
 
     def _part_at(self, x: float) -> int:
         """The part at a place, beside the bars the nearest one."""
-        plot = self._plot()
+        plot = plot_box(self)
         return min(max(int((x - plot.left()) / plot.width() * len(self._labels)), 0), len(self._labels) - 1)
 
     # ---- dragging ------------------------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ class StackedBars(QWidget):
     # ---- painting ------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens, plot = self._theme.tokens, self._plot()
+        tokens, plot = self._theme.tokens, plot_box(self)
         painter = QPainter(self)
         font = text_font(Size.CAPTION)
         painter.setFont(font)

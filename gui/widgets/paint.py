@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -81,6 +81,18 @@ def _paint_glyph(painter: QPainter, left: float, middle: float, glyph: str, colo
     size = Size.ICON_CHIP
     pixmap = icon_pixmap(glyph, colour, size, painter.device().devicePixelRatioF())
     painter.drawPixmap(QPointF(left, middle - size / 2), pixmap)
+
+
+def paint_line(
+    painter: QPainter, text: str, box: QRectF, font: QFont, colour: str, *, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft
+) -> float:
+    """Paint one line of text, cut at its end where it does not fit; returns its width in px."""
+    metrics = QFontMetricsF(font)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, box.width()))
+    painter.setFont(font)
+    painter.setPen(QColor(colour))
+    painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
+    return metrics.horizontalAdvance(shown)
 
 
 def paint_dot(painter: QPainter, left: float, middle: float, colour: str) -> None:
