@@ -58,7 +58,7 @@ def _window(arguments: argparse.Namespace) -> int:
 
     if arguments.connection and arguments.open_store is not None:
         raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
-    _broker_config(arguments)  # a wrong setting is told at once, not by a window
+    _broker_config(arguments)  # reports a wrong setting at once, not in a window
     # The modules of a start stay: collecting garbage among them repeatedly takes a tenth of the time to the first frame.
     gc.disable()
     from gui.app.console import run_window

@@ -55,7 +55,7 @@ def _hosts(name_servers: str) -> Iterator[tuple[str, str]]:
         try:
             infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            continue  # whoever connects there is told
+            continue  # the connection attempt reports it
         for info in infos:
             yield str(info[4][0]), port
 

@@ -153,7 +153,7 @@ class BrokerWatch(QObject):
     def occurred(self, event: Occurred) -> None:
         """Report an event: a toast where the user should look, else only under the bell."""
         if event.kind in ("action", "alert", "unjudged", "note"):
-            return  # whoever did it knows, and an alert was told when it was found
+            return  # the user did it, or the alert was reported when it fired
         words, state = partial(event_text, event), event_state(event)
         if state is State.INFO:
             self._frame.keep_notice(words, state)

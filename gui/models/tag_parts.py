@@ -60,7 +60,7 @@ def part_length_ms(from_ms: int, to_ms: int) -> int:
 
 
 def part_starts(from_ms: int, to_ms: int) -> list[int]:
-    """Begin of the parts, ms since the epoch: multiples of their length, so that a part stays the same as time goes on."""
+    """Start of the parts, ms since the epoch: multiples of their length, so that a part stays the same as time goes on."""
     step = part_length_ms(from_ms, to_ms)
     return list(range(from_ms // step * step, to_ms, step))
 
@@ -88,8 +88,8 @@ def tag_layers(looks: Mapping[int, Sequence[TagLook]], starts: Sequence[int], ra
     """Layers of a chart, the tag with most messages first, the other tags last.
 
     Args:
-        looks: By begin of a part; parts that were not read are missing.
-        starts: Begin of the parts.
+        looks: By start of a part; parts that were not read are missing.
+        starts: Start of the parts.
         rates: Of each part, messages/s; NaN unknown.
     """
     each = [shares(looks.get(start, ())) for start in starts]
@@ -111,7 +111,7 @@ def mean_rates(seconds: Floats, values: Floats, starts: Sequence[int], step_ms: 
     Args:
         seconds: float64 [n], s since the epoch, rising.
         values: float64 [n], NaN for gaps.
-        starts: Begin of the parts, ms.
+        starts: Start of the parts, ms.
         step_ms: Their length.
     """
     known = np.isfinite(values)

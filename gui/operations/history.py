@@ -32,9 +32,9 @@ SEAM_MS = 2_000
 
 
 def goes_on(asked: tuple[int, int], from_ms: int, to_ms: int) -> bool:
-    """Whether a time range continues the requested one: of the same length, or longer from the same begin.
+    """Whether a time range continues the requested one: of the same length, or longer from the same start.
 
-    A record shorter than the chosen range keeps its begin and grows with every figure: requested each time, it would never
+    A record shorter than the chosen range keeps its start and grows with every figure: requested each time, it would never
     arrive where answers take longer than figures.
     """
     asked_from_ms, asked_to_ms = asked
@@ -196,7 +196,7 @@ class EventMarks(QObject):
 
 
 class RecordBegin(QObject):
-    """Asks once for the begin of the history.
+    """Asks once for the start of the history.
 
     Signals:
         found: ms since the epoch; not sent when there is none.

@@ -102,7 +102,7 @@ class _Work(QObject):
         assert self.function is not None
         try:
             answer = self.function()
-        except Exception as error:  # noqa: BLE001  the root of a thread; told on the other one
+        except Exception as error:  # noqa: BLE001  the root of a thread; reported on the GUI thread
             self.over.emit(None, error)
         else:
             self.over.emit(answer, None)

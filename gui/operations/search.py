@@ -187,4 +187,4 @@ def _hits_words(hits: int) -> str:
 
 
 def _ignore(_answer: Done | OrbitError) -> None:
-    """A search that is given up has nothing to say."""
+    """Ignores the answer to the end of a search."""

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class _MissingError(Exception):
-    """A secret that a connection needs is not kept."""
+    """A secret that a connection needs is not stored."""
 
 
 class SecretDesk(QObject):

@@ -1,4 +1,4 @@
-"""`TagLooks`: reads some messages at the begin of each part of a time range, one request after another."""
+"""`TagLooks`: reads some messages at the start of each part of a time range, one request after another."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TagLooks(QObject):
         self._topic, self._step_ms = "", 0
         self._now_ms = 0
         self._seen: dict[int, tuple[int, tuple[TagLook, ...]]] = {}
-        """By begin of a part: when it was read, and the samples of its queues."""
+        """By start of a part: when it was read, and the samples of its queues."""
         self._open: dict[int, TagLook] = {}
         """Samples of the part being read, by queue."""
         self._wanted: list[tuple[int, int]] = []
@@ -59,7 +59,7 @@ class TagLooks(QObject):
 
     @property
     def looks(self) -> dict[int, tuple[TagLook, ...]]:
-        """Samples by begin of a part."""
+        """Samples by start of a part."""
         return {start: looks for start, (_at, looks) in self._seen.items()}
 
     def show(self, topic: str, queues: Sequence[int], starts: Sequence[int], step_ms: int, now_ms: int) -> None:
@@ -68,7 +68,7 @@ class TagLooks(QObject):
         Args:
             topic: Of the messages.
             queues: Its queues that have messages.
-            starts: Begin of the parts, ms since the epoch.
+            starts: Start of the parts, ms since the epoch.
             step_ms: Their length.
             now_ms: The broker's clock.
         """

@@ -197,7 +197,7 @@ class LifeLinePicture(QWidget):
                 painter.drawLine(QPointF(x, HEAD - 8), QPointF(x - 2, HEAD - 5))
 
     def _paint_links(self, painter: QPainter, tokens: Tokens) -> None:
-        """Lines from the end of a lane to the begin of the next one, where they are in that order."""
+        """Lines from the end of a lane to the start of the next one, where they are in that order."""
         for number, (lane, after) in enumerate(zip(self._lanes, self._lanes[1:], strict=False)):
             if not lane.moments or not after.moments:
                 continue

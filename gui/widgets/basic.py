@@ -44,7 +44,7 @@ from gui.words.text import tr
 if TYPE_CHECKING:
     _Widget = QWidget
 else:
-    _Widget = object  # what stands before a class of Qt among the bases of another may be no widget itself
+    _Widget = object  # a base before a class of Qt may be no widget itself
 
 _Box = TypeVar("_Box", bound=QBoxLayout)
 

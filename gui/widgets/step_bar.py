@@ -104,7 +104,7 @@ class StepButton(QAbstractButton):
 
 
 class StepBar(QWidget):
-    """The arrow keys go from step to step, Enter and Space show one; the first is shown at the begin.
+    """The arrow keys go from step to step, Enter and Space show one; the first is shown at the start.
 
     Signals:
         chosen: The user wants another step; carries its key.

@@ -10,7 +10,7 @@ _QT_TEXTS = {"zh": "qtbase_zh_CN"}
 
 
 def system_language() -> str:
-    """The language of the desktop, English where it is none of ours."""
+    """The language of the desktop, English where Orbit does not have it."""
     name = QLocale.system().name()[:2]
     return name if name in LANGUAGES else "en"
 
