@@ -68,23 +68,13 @@ class WaitingRow:
 
 
 def level_rows(state: ClusterState) -> list[LevelRow]:
-    delays = state.delays
-    return [
-        LevelRow(
-            level=int(level),
-            delay_ms=int(delays.delay_ms[i]),
-            pending=int(delays.pending[i]),
-            next_due_ms=int(delays.next_due_ms[i]),
-            overdue_ms=int(delays.overdue_ms[i]),
-            delivered=int(delays.delivered[i]),
-            skipped=int(delays.skipped[i]),
-            late_p50_ms=float(delays.late_p50_ms[i]),
-            late_p99_ms=float(delays.late_p99_ms[i]),
-            delivered_rate=float(delays.delivered_rate[i]),
-            now_ms=state.taken_ms,
-        )
-        for i, level in enumerate(delays.level)
-    ]
+    known = state.delays
+    columns = (
+        known.level, known.delay_ms, known.pending, known.next_due_ms, known.overdue_ms, known.delivered, known.skipped,
+        known.late_p50_ms, known.late_p99_ms, known.delivered_rate,
+    )  # fmt: skip
+    taken_ms = [state.taken_ms] * len(known.level)
+    return [LevelRow(*row) for row in zip(*(column.tolist() for column in columns), taken_ms, strict=True)]
 
 
 def waiting_rows(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRow]:

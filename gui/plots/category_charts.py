@@ -33,7 +33,6 @@ class _NamedPlot(QWidget):
 
     def __init__(self, theme: ThemeManager, text_at: Callable[[float, float], str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = theme
         self._text_at = text_at
         self._plot = pg.PlotWidget()
         self._plot.setMenuEnabled(False)

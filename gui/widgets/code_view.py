@@ -36,7 +36,6 @@ class _Highlighter(QSyntaxHighlighter):
     def __init__(self, document: QTextDocument, parent: QObject, language: str, tokens: Tokens) -> None:
         super().__init__(document)
         self.setParent(parent)
-        self._language = language
         self._formats: dict[str, QTextCharFormat] = {}
         words = _KEYWORDS[language]
         comment = r"#.*|//.*" if language in ("python", "yaml") else r"//.*"
