@@ -58,8 +58,8 @@ def _window(arguments: argparse.Namespace) -> int:
 
     if arguments.connection and arguments.open_store is not None:
         raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
-    _broker_config(arguments)  # a wrong setting is told at once, not by a window
-    # What a start loads stays: to look through it for garbage, again and again, takes a tenth of the time to the first frame.
+    _broker_config(arguments)  # reports a wrong setting at once, not in a window
+    # The modules of a start stay: collecting garbage among them repeatedly takes a tenth of the time to the first frame.
     gc.disable()
     from gui.app.console import run_window
     from gui.app.window_options import WindowOptions
@@ -206,13 +206,13 @@ def _gallery(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A command whose module parses its own arguments; the module is imported when the command is meant.
+    """A command whose module parses its own arguments; the module is imported when the command runs.
 
     Attributes:
-        name: As it is typed.
+        name: As typed.
         module: Has ``main(argv, **needs)``, which returns the exit code.
         help: Its line in the list of commands; empty: not listed.
-        needs: What the command cannot know itself, because it lies in the window or in monitoring.
+        needs: Functions of the window or of monitoring that the command must not import.
     """
 
     name: str
@@ -412,7 +412,7 @@ def _add_gallery(commands: _Commands[_CommandParser]) -> None:
 
 
 def _add_broker_arguments(parser: argparse.ArgumentParser, *, command: bool = False) -> None:
-    """Add what describes a broker. Those of a command have no defaults: what stood before the command counts."""
+    """Add the broker's options. Those of a command have no defaults, so that the options before the command stay in effect."""
 
     def add(name: str, default: object, **rest: Any) -> None:  # noqa: ANN401  as add_argument takes it
         parser.add_argument(name, default=argparse.SUPPRESS if command else default, **rest)

@@ -61,7 +61,7 @@ def main() -> None:
             name = "theme" if mode is ThemeMode.DARK else "theme, first"
             measure(name, partial(window.commands.set_theme_mode, mode))
         for code in ("zh", "en"):
-            measure(f"language {code}", partial(window.commands.ask_language, code))
+            measure(f"language {code}", partial(window.services.set_language, code))
         bare = QMainWindow()
         bare.setCentralWidget(QLabel("bare"))
         bare.show()

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The processes of the window: the worker, and those that run for a while."""
-
     worker: WorkerProcess
     demo: DemoController
     reports: ReportRunner
@@ -28,11 +26,7 @@ class Children:
         return any(one is not None and one.is_running for one in (self.worker, self.demo, self.reports, *beside))
 
     def end(self, told: Callable[..., None]) -> None:
-        """Ask all of them to stop. Nothing waits.
-
-        Args:
-            told: Called whenever one of them has ended; `any_running` says whether it was the last.
-        """
+        """Ask all of them to stop, without waiting. `told` is called after each end; `any_running` says if it was the last."""
         self.demo.stop()
         if self.preparation is not None:
             self.preparation.end()

@@ -1,6 +1,6 @@
 """The window as a program: application object, services, exception hook, and an orderly end.
 
-`run_window` paints the frame first; worker and pages come right after the first paint.
+`run_window` paints the frame first; the worker and the pages start right after the first paint.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from monitoring.sources.base import Pending
 
 FORCED_END_MS = 15_000
-"""After it the window ends even if a child has not: the worker kills itself once its input has ended."""
+"""The window ends after this time even if a child has not: the worker kills itself once its input has ended."""
 WARM_UP_DELAY_MS = 300
 """The first page is on screen by then."""
 
@@ -77,23 +77,22 @@ def run_window(options: WindowOptions) -> int:
 
 
 def _is_open(options: WindowOptions) -> bool:
-    """Whether a window on the same cluster is open, and was brought to the front."""
     from gui.app.window_door import reach_window
 
     return reach_window(first_cluster(options).place, options.link)
 
 
 def set_scale(settings_file: Path) -> None:
-    """Let Qt draw as large as the user chose; to be called before the application is made. The environment counts more."""
+    """Let Qt draw at the user's scale. Call it before the application is made; the environment variable wins."""
     percent = whole_number(QSettings(str(settings_file), QSettings.Format.IniFormat), SCALE_KEY, SCALES_PERCENT[0])
     if percent in SCALES_PERCENT[1:]:
         os.environ.setdefault("QT_SCALE_FACTOR", str(percent / 100))
 
 
 def make_application() -> QApplication:
-    """The application object, which Qt wants once in a process; Python looks for no garbage by itself from now on.
+    """The one application object of the process; from now on Python collects no garbage by itself.
 
-    See `gui.event_loop.garbage`: it may not even after the loop, when the objects of Qt go.
+    It stays off after the loop too, when Qt's objects are freed: see `gui.event_loop.garbage`.
     """
     gc.disable()
     QApplication.setApplicationName("orbit")
@@ -105,7 +104,7 @@ def make_application() -> QApplication:
 
 
 class Console(QObject):
-    """Window, child processes and what they share; lives as long as the program."""
+    """The window, its child processes and what they share, for the life of the program."""
 
     def __init__(self, application: QApplication, options: WindowOptions) -> None:
         super().__init__(application)
@@ -127,14 +126,14 @@ class Console(QObject):
         file = SecretFile(options.settings_file.with_name(FILE_NAME))
         self.secrets = SecretDesk(SecretStore(file, options.find_key_store), self)
         self._details = ""
-        """How the cluster that is shown is reached."""
+        """Connection details of the cluster shown."""
         self._wanted: Cluster | None = None
-        """The cluster to show when its secrets are read."""
+        """The cluster to show once its secrets are read."""
         self.window = MainWindow(self._services())
         self.language.changed.connect(self._language_changed)
         self._ending = False
         self._imports: PageImports | None = None
-        # Five pictures of the mark, for bars and switchers of the desktop, in a turn of their own.
+        # The icon has five sizes, so it is drawn in a turn of its own.
         self.window.first_painted.connect(lambda: next_turn(self, self._show_icon))
         self.window.first_painted.connect(self.begin)
         self.window.closing.connect(self.end)
@@ -164,7 +163,7 @@ class Console(QObject):
                 keep=self.kept.replace,
                 secrets=self.secrets,
             )
-        # What is looked at has a window of its own, and is no cluster to come back to.
+        # A store that is only looked at has a window of its own and is not remembered.
         return Clusters(title=self._options.worker.store.name, switch=lambda other: self._look_at(other.address))
 
     @staticmethod
@@ -206,7 +205,7 @@ class Console(QObject):
 
     @property
     def children_processes(self) -> Children:
-        """The child processes, made when first asked for, not yet started."""
+        """The child processes, made at the first call, not yet started."""
         if self._children is None:
             self._children = self._make_children()
         return self._children
@@ -215,17 +214,15 @@ class Console(QObject):
         self._application.setWindowIcon(application_icon())
 
     def begin(self) -> None:
-        """Start the worker and open the pages; comes by itself after the first paint."""
+        """Start the worker and open the pages; called after the first paint."""
         if not self._begun and not self._ending:
             self._begun = True
             self._listen_to_signals()
-            # A connection says how it is reached before its worker is made. The key store may let it wait for its user, who may
-            # have gone on to another cluster by then.
+            # The worker needs the connection details. The key store may wait for a user who switches the cluster meanwhile.
             first = self._shown
             self.secrets.details(first, {}, partial(self._begin_with, first), partial(self._begin_without, first))
 
     def _listen_to_signals(self) -> None:
-        """Close the window where the program is asked to end; before the first paint there is nothing to end in order."""
         from gui.app.end_signals import EndSignals
 
         self._signals = EndSignals(self)
@@ -238,7 +235,7 @@ class Console(QObject):
             self._open()
 
     def _begin_without(self, first: Cluster, fault: str) -> None:
-        """The secrets of the first connection cannot be had: the window says so, and its banner tries again."""
+        """Open the window with an error because the secrets cannot be read; its banner tries again."""
         from broker_core.api import WorkerLostError
 
         if not self._ending and self._shown == first and self.window.backend is None:
@@ -252,7 +249,7 @@ class Console(QObject):
         QTimer.singleShot(WARM_UP_DELAY_MS, self, self._warm_up)
 
     def switch(self, cluster: Cluster) -> None:
-        """Show another cluster in this window, as soon as its secrets are read; the last one that was asked for counts."""
+        """Show another cluster in this window once its secrets are read; the last request wins."""
         if cluster.kind == EMBEDDED:
             cluster = Cluster(EMBEDDED, str(Path(cluster.address).absolute()))
         if self._old_worker is not None or self._ending or not self._begun:
@@ -266,7 +263,7 @@ class Console(QObject):
         self._no_secrets(fault)
 
     def _go(self, cluster: Cluster, details: str) -> None:
-        """The worker of the cluster before stops, one for the other starts."""
+        """Stop the worker of the cluster shown; `_switched` starts the next."""
         if self._wanted != cluster or self._ending or self._old_worker is not None:
             return
         self._wanted = None
@@ -276,13 +273,13 @@ class Console(QObject):
         self.window.save_layout()
         children = self.children_processes
         self._shown, self._details, self._old_worker = cluster, details, children.worker
-        # The old worker gives its ports back before the new one asks for them.
+        # The new worker starts after the old one has released its ports.
         for ended in (children.worker.stopped, children.worker.lost):
             ended.connect(self._switched)
         children.worker.stop()
 
     def _follow_kept(self) -> None:
-        """Go on with the connection that is shown as another window has changed it."""
+        """Reconnect when another window has changed the connection shown here."""
         shown = self._shown
         if shown.kind != ATTACHED or self._old_worker is not None or self.window.backend is None:
             return
@@ -291,7 +288,7 @@ class Console(QObject):
             self.switch(found)
 
     def open_beside(self, cluster: Cluster, link: str) -> None:
-        """Show a cluster in a window of its own, a process like this one; the one that shows it already comes to the front."""
+        """Show a cluster in a window (and process) of its own; a window that shows it already comes to the front."""
         from gui.processes.program import start_window
 
         words = ["--store", cluster.address]
@@ -304,7 +301,7 @@ class Console(QObject):
             self.window.notify(lambda: tr("Another window could not be started."), state=State.CRITICAL)
 
     def forget(self, cluster: Cluster) -> Pending[None]:
-        """Take a cluster that is not shown off the list, a connection once its secrets are forgotten; the answer says so."""
+        """Remove a cluster that is not shown from the list, a connection after its secrets; the answer says when."""
         from gui.operations.requests import BegunLater
 
         return BegunLater(partial(self._forget, cluster))
@@ -349,12 +346,12 @@ class Console(QObject):
         return replace(options, store=Path(shown.address))
 
     def _details_at(self, name_servers: str) -> str | None:
-        """How the cluster that is shown is reached, as a worker reads it; None of another one, which a child finds itself."""
+        """Connection details of the cluster shown, as a worker reads them; None for another one, which a child looks up."""
         is_shown = self._shown.kind == ATTACHED and self._shown.address == name_servers
         return self._details if is_shown else None
 
     def _settle_on(self, cluster: Cluster) -> None:
-        """Remember a cluster as the one used last, and listen for second starts. Not what is only looked at."""
+        """Remember a cluster as the last one used, and listen for second starts; not for a store that is only looked at."""
         if self._options.worker.files_only:
             return
         self.kept.remember(cluster)
@@ -373,14 +370,14 @@ class Console(QObject):
             return
         from gui.app.page_imports import PageImports
 
-        # Modules stay for as long as the program runs; walking 100,000 objects of theirs at each full collection would keep the
-        # GUI thread for 70 ms, now and then.
+        # Modules stay for the life of the program. A full collection would walk 100,000 of their objects, which blocks the GUI
+        # thread for 70 ms.
         self._imports = PageImports(self)
         self._imports.done.connect(gc.freeze)
         self._imports.start()
 
     def _make_children(self) -> Children:
-        # Imported here because they bring numpy and msgpack: the frame is on screen before.
+        # Imported here because they need numpy and msgpack: the frame is on screen before.
         from gui.operations.preparation import ReportPreparation
         from gui.operations.report_estimate import ReportEstimate
         from gui.operations.report_schedules import ReportSchedules
@@ -403,9 +400,9 @@ class Console(QObject):
         return Backend(source, source.history, children.demo, children.reports, self._restart_worker)
 
     def _restart_worker(self) -> None:
-        """Start the broker anew on the same store, with the ports and sizes that the Settings page keeps by now.
+        """Restart the broker on the same store, with the ports and sizes that the Settings page holds now.
 
-        Where the secrets of a connection could not be had before, they are asked for again.
+        Missing secrets of a connection are requested again.
         """
         if self._shown.kind == ATTACHED and not self._details:
             shown = self._shown
@@ -417,7 +414,7 @@ class Console(QObject):
         self.worker.restart()
 
     def _connect_again(self, cluster: Cluster, details: str) -> None:
-        """The secrets are there now: a worker of its own knows them."""
+        """Replace the worker, because the secrets of the connection are known now."""
         if not self._ending and self._old_worker is None and self._shown == cluster and not self._details:
             self.window.save_layout()
             self._details, self._old_worker = details, self.children_processes.worker
@@ -427,7 +424,7 @@ class Console(QObject):
         self.window.notify(partial(broker_text, fault), state=State.CRITICAL)
 
     def end(self) -> None:
-        """Stop all children and then the program. The window is already closed; nothing waits."""
+        """Stop all children and then the program, without waiting. The window is already closed."""
         if self._ending:
             return
         self._ending = True

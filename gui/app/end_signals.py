@@ -1,4 +1,4 @@
-"""`EndSignals`: the signals that ask a program to end, told as one of Qt's."""
+"""`EndSignals`: SIGINT and SIGTERM as a Qt signal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, QSocketNotifier, Signal
 
 
 class EndSignals(QObject):
-    """Listens to SIGINT and SIGTERM until it is closed; a signal wakes Qt's loop through a socket.
+    """Listens to SIGINT and SIGTERM until it is closed; the signal wakes Qt's loop through a socket.
 
     Signals:
-        arrived: One of them came.
+        arrived: The program is asked to end.
     """
 
     arrived = Signal()
@@ -29,7 +29,7 @@ class EndSignals(QObject):
         self._notifier.activated.connect(self._wake)
 
     def close(self) -> None:
-        """Leave signals as they were."""
+        """Restore the signal handlers of before."""
         if self._reader.fileno() < 0:
             return
         self._notifier.setEnabled(False)
@@ -40,7 +40,7 @@ class EndSignals(QObject):
         self._writer.close()
 
     def _noted(self, _number: int, _frame: FrameType | None) -> None:
-        """Nothing to do here: the byte on the socket brings the loop to `_wake`."""
+        """Nothing to do: the byte on the socket makes the loop call `_wake`."""
 
     def _wake(self) -> None:
         self._reader.recv(64)

@@ -1,7 +1,7 @@
-"""`PageImports`: the modules of pages are imported before they are opened, one by one, in turns of the GUI thread's loop.
+"""`PageImports`: imports the modules of pages before they are opened, one by one, in turns of the GUI thread's loop.
 
-A thread of its own must not do it. To make a class of Qt's changes tables of PySide's that Qt reads, without Python's lock, to
-find out what the widgets are that it paints at that moment: the program ends, now and then (PySide 6.11).
+A separate thread must not import them. Making a class of Qt's changes tables of PySide's that Qt reads without Python's lock
+while it paints: the program crashes now and then (PySide 6.11).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from PySide6.QtCore import QObject, QTimer, Signal
 
 TURN_S = 0.005
-"""How long modules are imported before the loop serves what waits."""
+"""Longest time of imports before the loop serves pending events."""
 ROOMS = ("gui.models", "gui.operations", "gui.plots", "gui.widgets", "gui.views")
-"""What pages are made of. A room is after those that it needs, so that one import seldom brings many."""
+"""Packages of pages. A package comes after those that it needs, so that one import seldom loads many modules."""
 
 
 class PageImports(QObject):
-    """Imports once.
+    """Imports all modules of `ROOMS` once.
 
     Signals:
         done: All are imported.
@@ -35,12 +35,10 @@ class PageImports(QObject):
         self._timer.timeout.connect(self._take_turn)
 
     def start(self) -> None:
-        """Begin with the next turn of the loop."""
         self._timer.start(0)
 
     @property
     def is_running(self) -> bool:
-        """Whether modules are left to import."""
         return self._timer.isActive()
 
     def stop(self) -> None:

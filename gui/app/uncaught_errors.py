@@ -1,4 +1,4 @@
-"""`UncaughtErrors`: what nothing caught is told in the window."""
+"""`UncaughtErrors`: reports uncaught errors in the window, instead of ending the program."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ _LOG = logging.getLogger(__name__)
 
 
 class UncaughtErrors(QObject):
-    """Tells of errors that nothing caught, instead of ending the program."""
-
     _happened = Signal(object)
 
     def __init__(self, frame: FrameServices) -> None:
         super().__init__(frame.host)
         self._frame = frame
         self.count = 0
-        # Told on the GUI thread, whichever thread the error is of.
+        # A queued signal: the error may be of any thread, and the notice belongs to the GUI thread.
         self._happened.connect(self._tell)
         self._before = sys.excepthook
         sys.excepthook = self._caught
 
     def close(self) -> None:
-        """Leave uncaught errors to whoever had them before."""
+        """Restore the hook of before."""
         sys.excepthook = self._before
 
     def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -42,6 +40,6 @@ class UncaughtErrors(QObject):
         if isinstance(error, KeyboardInterrupt):
             self._frame.host.close()
         elif isinstance(error, Exception):
-            # Its words alone are kept: the error itself would keep all that it went through.
+            # The text alone is kept: the error would keep every frame it went through alive.
             words = f"{type(error).__name__}: {error}"
             self._frame.notify(lambda: tr("Orbit made a mistake: {error}", error=words), state=State.CRITICAL)

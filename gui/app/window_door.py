@@ -1,7 +1,7 @@
-"""One window for a store or a connection: a second start brings the first to the front, and hands its link over.
+"""One window for a store or a connection: a second start brings the first to the front and hands its link over.
 
 The window listens on a socket of the user's own; its name follows from what it shows (`Cluster.place`). Where the system has no
-such sockets every start opens a window. What comes over the socket is a link, which only shows something
+such sockets every start opens a window. The socket carries only a link, which shows a page and changes nothing
 (`gui.main_window.links`).
 """
 
@@ -18,21 +18,21 @@ from PySide6.QtCore import QCryptographicHash, QObject, QSocketNotifier, Signal
 from gui.main_window.links import LINK_CHARACTERS_MAX
 
 REACH_TIMEOUT_S = 2.0
-"""A window that does not answer by then is busy or stuck; the start goes on by itself."""
+"""A window that does not answer within this time is busy or stuck; the start continues by itself."""
 ANSWER = b"shown\n"
 _SUPPORTED = hasattr(socket, "AF_UNIX")
 _DIGITS = 16
 
 
 def socket_path(place: str) -> Path:
-    """Where the window of a cluster listens."""
-    # Qt's, which is loaded: Python's would take its share of the time to the first frame.
+    """Path of the socket on which the window of a cluster listens."""
+    # Qt's hash, which is loaded: importing Python's would delay the first frame.
     digest = QCryptographicHash.hash(place.encode(), QCryptographicHash.Algorithm.Sha256).toHex().toStdString()[:_DIGITS]
     return platformdirs.user_runtime_path("orbit", appauthor=False) / f"window-{digest}.sock"
 
 
 def reach_window(place: str, link: str) -> bool:
-    """Ask the window of a cluster to come to the front and to follow a link; returns whether there is one."""
+    """Ask the window of a cluster to come to the front and follow a link; returns whether there is one."""
     path = socket_path(place)
     if not _SUPPORTED or not _is_own(path.parent) or not path.exists():
         return False
@@ -49,12 +49,8 @@ def reach_window(place: str, link: str) -> bool:
 class WindowDoor(QObject):
     """Listens for second starts. GUI thread only; no call waits.
 
-    Args:
-        place: What the window shows.
-        parent: Qt's owner.
-
     Signals:
-        asked: Somebody started Orbit again; carries a link, or nothing.
+        asked: Orbit was started again; carries a link, or an empty text.
     """
 
     asked = Signal(str)
@@ -69,7 +65,7 @@ class WindowDoor(QObject):
             self._notifier.activated.connect(self._accept)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._socket is None:
             return
         self._notifier.setEnabled(False)
@@ -112,7 +108,7 @@ class WindowDoor(QObject):
 
 
 def _listen(path: Path) -> socket.socket | None:
-    """A listening socket; None where there can be none, or where another window listens."""
+    """A listening socket; None where the system has none, or another window listens."""
     if not _SUPPORTED:
         return None
     made = socket.socket(socket.AF_UNIX)

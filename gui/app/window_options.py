@@ -1,5 +1,3 @@
-"""What the window is started with, and what it shows first."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,38 +15,38 @@ from gui.processes.worker_options import WorkerArguments
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """What the window is started with."""
+    """Options that the window is started with."""
 
     worker: WorkerArguments
     language: str = ""
-    """A code of `gui.words.text.LANGUAGES`; empty: as last time, first as the desktop."""
+    """A code of `gui.words.text.LANGUAGES`; empty: as last time, at the first start as the desktop."""
     theme: str = ""
     """system, light or dark; empty: as last time."""
     settings_file: Path = field(default_factory=settings_path)
     reports_folder: Path | None = None
-    """Where reports write; None: ``reports`` in the user's data folder of Orbit."""
+    """Folder of report results; None: ``reports`` in the user's data folder of Orbit."""
     prepare_reports: bool = False
-    """Whether Java's classes are prepared when the page of the reports is first opened."""
+    """Whether Java's classes are prepared when the Reports page is first opened."""
     link: str = ""
-    """Where to go once the window is open: see `gui.main_window.links`."""
+    """A link to open at the start: see `gui.main_window.links`."""
     single: bool = False
     """Whether a second start on the same cluster brings this window to the front instead of opening its own."""
     connection: str = ""
-    """Name or name servers of the saved connection that is shown first; empty: the one the link is about, else the store."""
+    """Name or name servers of the saved connection to show first; empty: that of the link, else the store."""
     find_key_store: Callable[[], KeyStore | None] = system_key_store
-    """Finds what keeps secrets of connections; where there is none, a file beside the settings does."""
+    """Finds the key store for secrets of connections; where there is none, a file beside the settings holds them."""
 
 
 def with_kept(options: WindowOptions) -> WorkerArguments:
-    """What the worker is started with: the command line first, then what the Settings page keeps."""
+    """Options of the worker: the command line first, then the Settings page."""
     return with_saved(options.worker, read_saved(QSettings(str(options.settings_file), QSettings.Format.IniFormat)))
 
 
 def first_cluster(options: WindowOptions) -> Cluster:
-    """What the window shows first.
+    """The cluster to show first.
 
     Raises:
-        UsageError: It is a connection that is not kept.
+        UsageError: The connection is not saved.
     """
     wanted = options.connection or cluster_of(options.link)
     if not wanted or options.worker.files_only:

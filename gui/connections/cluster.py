@@ -1,6 +1,6 @@
-"""The clusters that the window keeps: stores of the embedded broker, and connections to clusters that run elsewhere.
+"""The clusters that the window remembers: stores of the embedded broker, and connections to clusters that run elsewhere.
 
-Knows no Qt widgets, so that commands read it too. Holds no secret: see `gui.connections.secret_store`.
+Uses no Qt widgets, so that commands read it too. Holds no secret: see `gui.connections.secret_store`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COLOURS = {
 }
 """English name → colour of a connection."""
 STORES_KEY = "clusters/stores"
-"""Setting: directories of stores and name servers of clusters, as `kept_text` writes them, the one used last first."""
+"""Setting: directories of stores and name servers of clusters, as `kept_text` writes them, the last used first."""
 _PLACE_DIGITS = 16
 _SCHEME, _LOOK_ONLY, _PRODUCTION = "cluster://", "read-only", "production"
 _WAY_TEXTS = ("socks", "socks_user", "ssh", "ssh_user", "ssh_key", "ssh_known_hosts")
@@ -44,54 +44,54 @@ SECRET_KEY, SOCKS_PASSWORD, SSH_PASSPHRASE = "secretKey", "socksPassword", "sshP
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Something that the window can show."""
+    """A cluster that the window can show."""
 
     kind: str
-    """`EMBEDDED`: a broker of ours on a store; `ATTACHED`: a cluster that runs elsewhere."""
+    """`EMBEDDED`: our broker on a store; `ATTACHED`: a cluster that runs elsewhere."""
     address: str
-    """Of an embedded broker the directory of its store, else the name servers."""
+    """Directory of the store of an embedded broker, else the name servers."""
     read_only: bool = False
-    """Whether an attached one is only looked at."""
+    """Whether an attached cluster is only read."""
     title: str = ""
-    """What the user calls an attached one."""
+    """The user's name for an attached cluster."""
     colour: str = ""
     """Of `COLOURS`, as ``#rrggbb``; empty: none."""
     access_key: str = ""
-    """Who signs; its secret is kept elsewhere. Empty: nothing is signed."""
+    """Access key that signs requests; its secret is stored elsewhere. Empty: nothing is signed."""
     tls: bool = False
     verify: bool = True
-    """Whether the certificate of the other end is checked."""
+    """Whether the server certificate is checked."""
     authority: str = ""
-    """PEM file of the authorities that are trusted; empty: those of the system."""
+    """PEM file of trusted authorities; empty: those of the system."""
     certificate: str = ""
     """PEM file of the client's own certificate."""
     key: str = ""
     """PEM file of its key; empty: it is in the same file."""
     addresses: tuple[tuple[str, str], ...] = ()
-    """Address that a broker registered, and the one to use."""
+    """(address that a broker registered, address to use)."""
     production: bool = False
-    """Whether it is marked as one that people depend on."""
+    """Whether it is marked as a production cluster."""
     socks: str = ""
-    """``host:port`` of a SOCKS proxy that leads there; empty: none."""
+    """``host:port`` of a SOCKS proxy; empty: none."""
     socks_user: str = ""
     ssh: str = ""
-    """``host:port`` of an SSH server that leads there; empty: none."""
+    """``host:port`` of an SSH server to tunnel through; empty: none."""
     ssh_user: str = ""
     ssh_key: str = ""
-    """File of the private key; empty: those of ssh-agent and of ``~/.ssh``."""
+    """File of the private key; empty: the keys of ssh-agent and ``~/.ssh``."""
     ssh_known_hosts: str = ""
     """File of host keys; empty: ``~/.ssh/known_hosts``."""
     kept_as: str = ""
-    """Under which its history, secrets and settings lie, where that is not its name servers: it had others once."""
+    """Key of its history, secrets and settings where its name servers have changed; empty: the name servers."""
 
     @property
     def kept_under(self) -> str:
-        """What stays of an attached one whatever is changed of it; its history, secrets and settings lie under it."""
+        """Key of the history, secrets and settings of an attached cluster; unchanged by any edit."""
         return self.kept_as or self.address
 
     @property
     def name(self) -> str:
-        """How it is called in lists: its own name or its name servers, or the last folder that tells it from others."""
+        """Name in lists: its title or its name servers, or the last telling folder of its store."""
         if self.kind == ATTACHED:
             return self.title or self.address
         path = Path(self.address)
@@ -99,12 +99,12 @@ class Cluster:
 
     @property
     def place(self) -> str:
-        """What tells it from all others, however it is called and reached."""
+        """Identity of the cluster, independent of its title and connection."""
         return f"{_SCHEME}{self.kept_under}" if self.kind == ATTACHED else str(Path(self.address).absolute())
 
 
 def own_group(kept_under: str) -> str:
-    """Where settings keep what belongs to one attached cluster alone; empty for none, as embedded brokers share theirs."""
+    """Settings group of one attached cluster; empty for embedded brokers, which share theirs."""
     if not kept_under:
         return ""
     import hashlib  # noqa: PLC0415  brings OpenSSL, which a window on its own store begins without
@@ -113,17 +113,16 @@ def own_group(kept_under: str) -> str:
 
 
 def group_of_source(source: ClusterSource) -> str:
-    """`own_group` of the cluster that a source shows."""
     return own_group(source.kept_under)
 
 
 def changed_to(before: Cluster, cluster: Cluster) -> Cluster:
-    """A connection as it is after a change: what belongs to it stays with it, also where its name servers are others."""
+    """A connection after an edit: it keeps its history and secrets even under other name servers."""
     return replace(cluster, kept_as="" if before.kept_under == cluster.address else before.kept_under)
 
 
 def settled(cluster: Cluster, known: Iterable[Cluster]) -> Cluster:
-    """A connection as it is kept among others: as the one that has its name servers already, else under what no other has."""
+    """A connection to be saved beside others: it replaces the one with its name servers, else `kept_as` is made unique."""
     others = [one for one in known if one.kind == ATTACHED]
     same = next((one for one in others if one.address == cluster.address), None)
     if same is not None:
@@ -134,12 +133,12 @@ def settled(cluster: Cluster, known: Iterable[Cluster]) -> Cluster:
 
 
 def settings_path() -> Path:
-    """Where the window keeps its settings, unless it is told another file."""
+    """Default file of the window's settings."""
     return platformdirs.user_config_path("orbit", appauthor=False) / "window.ini"
 
 
 def kept_text(cluster: Cluster) -> str:
-    """How a cluster is kept in the settings; `kept_cluster` reads it."""
+    """Text of a cluster in the settings; `kept_cluster` reads it."""
     if cluster.kind != ATTACHED:
         return cluster.address
     parts = [(name, getattr(cluster, name)) for name in _KEPT_TEXTS if getattr(cluster, name)]
@@ -152,7 +151,7 @@ def kept_text(cluster: Cluster) -> str:
 
 @lru_cache(maxsize=CONNECTIONS_MAX + STORES_MAX)
 def kept_cluster(text: str) -> Cluster:
-    """The cluster that a kept text means; remembered, as a list of connections asks for all of them with all figures."""
+    """The cluster that `kept_text` wrote. Cached, because a list of connections reads all of them with every state."""
     if not text.startswith(_SCHEME):
         return Cluster(EMBEDDED, text)
     address, _mark, question = text.removeprefix(_SCHEME).partition("?")
@@ -171,13 +170,13 @@ def kept_cluster(text: str) -> Cluster:
 
 
 def address_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """The map that a text writes as ``FROM = TO``, several with ``;`` between them."""
+    """The address map of a text of the form ``FROM = TO; FROM = TO``."""
     pairs = (part.partition("=") for part in text.split(";") if part.strip())
     return tuple((registered.strip(), used.strip()) for registered, _equals, used in pairs)
 
 
 def secret_owners(cluster: Cluster) -> dict[str, str]:
-    """Which secrets a connection may have: part of its details → who the secret belongs to, as it is kept."""
+    """Secrets that a connection may have: part of its details → owner, as it is stored."""
     owners = {SECRET_KEY: cluster.access_key}
     owners[SOCKS_PASSWORD] = f"socks:{cluster.socks_user}" if cluster.socks and cluster.socks_user else ""
     owners[SSH_PASSPHRASE] = f"ssh:{cluster.ssh_key}" if cluster.ssh and cluster.ssh_key else ""
@@ -185,11 +184,9 @@ def secret_owners(cluster: Cluster) -> dict[str, str]:
 
 
 def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
-    """How an attached cluster is reached, as other processes read it (`broker_core.cluster.details`).
+    """Connection details of an attached cluster as JSON, as other processes read them (`broker_core.cluster.details`).
 
-    Args:
-        cluster: An attached one.
-        secrets: By the owners that `secret_owners` names.
+    ``secrets`` are keyed by the owners that `secret_owners` names.
     """
     details: dict[str, object] = {"nameServers": cluster.address}
     if cluster.kept_as:
@@ -209,10 +206,9 @@ def details_of(cluster: Cluster, secrets: Mapping[str, str]) -> str:
 
 
 def remembered(addresses: Sequence[str], current: str) -> list[str]:
-    """Addresses to keep: the current one in front of the others, each once, at most `STORES_MAX` stores.
+    """Addresses to remember: the current one first, each once, at most `STORES_MAX` stores and `CONNECTIONS_MAX` connections.
 
-    A changed connection takes the place of the one before. Connections, which have details of their own, give way to no store;
-    at most `CONNECTIONS_MAX` are kept.
+    A changed connection replaces the one of before. Stores never displace connections, because those have details of their own.
     """
     newest: dict[str, str] = {}
     for text in (current, *filter(None, addresses)):

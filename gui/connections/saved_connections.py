@@ -1,6 +1,6 @@
-"""What commands know of the window's connections: a name → how the cluster is reached, with its secrets.
+"""The window's connections for commands: a name → how the cluster is reached, with its secrets.
 
-Needs no display; Qt's core alone reads the settings.
+Needs no display; only Qt's core is imported.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ NAMES_TOLD_MAX = 12
 
 
 def saved_connections(settings: QSettings) -> list[Cluster]:
-    """Connections that the settings keep, the one used last first."""
+    """Connections of the settings, last used first."""
     return [cluster for cluster in map(kept_cluster, text_list(settings, STORES_KEY)) if cluster.kind == ATTACHED]
 
 
 def named(connections: Sequence[Cluster], name: str) -> Cluster:
-    """The connection that a name, or its name servers, mean.
+    """The connection with this name or these name servers.
 
     Raises:
-        UsageError: None or several do; says which there are.
+        UsageError: None or several match; the message lists them.
     """
     for means in (
         lambda cluster: name in (cluster.title, cluster.address),
@@ -46,7 +46,7 @@ def named(connections: Sequence[Cluster], name: str) -> Cluster:
 
 
 def kept_details(name: str) -> bytes:
-    """As `saved_details`, of this user's window."""
+    """`saved_details` of this user's window."""
     path = settings_path()
     return saved_details(path, SecretStore(SecretFile(path.with_name(FILE_NAME))), name)
 
@@ -55,8 +55,8 @@ def saved_details(settings_file: Path, secrets: SecretStore, name: str) -> bytes
     """The line of details of a saved connection.
 
     Raises:
-        UsageError: There is no such connection, or a secret of it is not kept.
-        SecretError: The place of the secrets cannot be read.
+        UsageError: There is no such connection, or a secret of it is not stored.
+        SecretError: The secrets cannot be read.
     """
     if not settings_file.exists():
         raise UsageError(f"no connections are kept in {settings_file}: make one in the window, or give --connection-file")

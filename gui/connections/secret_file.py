@@ -1,4 +1,4 @@
-"""Secret keys of connections, in a file that only its owner can read. Not in the settings, which people copy and send."""
+"""Secrets of connections in a file that only its owner can read; not in the settings, which people copy and send."""
 
 from __future__ import annotations
 
@@ -14,27 +14,23 @@ FILE_MODE = 0o600
 
 
 class SecretFile:
-    """Secrets by the connection and whom they belong to there, such as an access key.
-
-    Args:
-        path: The file; made with mode 0600 when there is something to keep.
-    """
+    """Secrets by connection and owner, such as an access key; the file is made with mode 0600 at the first secret."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self, name_servers: str) -> dict[str, str]:
-        """Secrets of a connection, by who they belong to; empty where none are kept.
+        """Secrets of a connection by owner; empty where none are stored.
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: It is no file of secrets.
+            ValueError: It is not a file of secrets.
         """
         end = _entry(name_servers, "")
         return {entry.removesuffix(end): secret for entry, secret in self._secrets().items() if entry.endswith(end)}
 
     def keep(self, name_servers: str, secrets: Mapping[str, str]) -> None:
-        """Keep secrets as the only ones of a connection. Raises as `read`."""
+        """Replace the secrets of a connection. Raises as `read`."""
         before = self._secrets()
         changed = {entry: kept for entry, kept in before.items() if not entry.endswith(_entry(name_servers, ""))}
         changed |= {_entry(name_servers, owner): secret for owner, secret in secrets.items()}

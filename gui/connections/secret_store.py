@@ -1,7 +1,7 @@
-"""`SecretStore`: where secrets of connections are kept: in the key store of the system, else in a file of the user's alone.
+"""`SecretStore`: secrets of connections in the key store of the system, else in a file of the user's own.
 
-What the file holds counts first, so files of before go on working, and a key store that does not open is never in the way of
-them. Every call may wait for the system, which may ask the user: never on the GUI thread. Knows no Qt.
+The file has priority, so that older files still work, also where a key store cannot be opened. Every call may wait for the
+system, which may ask the user: never on the GUI thread. Uses no Qt.
 """
 
 from __future__ import annotations
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SERVICE = "Orbit connection"
-"""Under which the key store lists an entry; its user is the name servers."""
+"""Service of an entry in the key store; its user name is the name servers."""
 
 
 class KeyStore(Protocol):
-    """A backend of `keyring`."""
-
     @property
     def name(self) -> str: ...
 
@@ -38,7 +36,7 @@ class KeyStore(Protocol):
 
 
 def system_key_store() -> KeyStore | None:
-    """The key store of this system and session; None where there is none that keeps secrets from others."""
+    """The key store of this session; None where none keeps secrets from other users."""
     import keyring  # noqa: PLC0415  takes 0.1 s, for who has secrets
     from keyring.backends import fail, null  # noqa: PLC0415
 
@@ -55,11 +53,10 @@ def system_key_store() -> KeyStore | None:
 
 
 class SecretStore:
-    """Secrets of connections, by their name servers: who a secret belongs to → the secret. Any thread, one call at a time.
+    """Secrets of connections by name servers: owner → secret. Any thread, one call at a time.
 
-    Args:
-        file: Used where there is no key store, or where the user wants it.
-        find: Finds the key store; asked at each use, as one may come and go with the session.
+    The file is used where there is no key store, or where the user chose it. The key store is looked for at each use, because a
+    session may start or end one.
     """
 
     def __init__(self, file: SecretFile, find: Callable[[], KeyStore | None] = system_key_store) -> None:
@@ -68,13 +65,13 @@ class SecretStore:
         self._lock = threading.Lock()
 
     def key_store_name(self) -> str:
-        """Name of the key store that works here; empty for none."""
+        """Name of the key store in use; empty for none."""
         with self._lock:
             store = self._find()
             return "" if store is None else str(store.name)
 
     def read(self, name_servers: str) -> dict[str, str]:
-        """Secrets of a connection; empty where none are kept.
+        """Secrets of a connection; empty where none are stored.
 
         Raises:
             SecretError: The file or the key store cannot be read.
@@ -92,15 +89,10 @@ class SecretStore:
             return bool(self._of_file(name_servers))
 
     def keep(self, name_servers: str, secrets: Mapping[str, str], *, in_file: bool = False) -> None:
-        """Keep these as the only secrets of a connection, in one place alone; none forgets those that are kept.
-
-        Args:
-            name_servers: Of the connection.
-            secrets: Who one belongs to → the secret.
-            in_file: Use the file also where there is a key store.
+        """Store ``secrets`` (owner → secret) as the only ones of a connection, in one place; an empty map deletes all.
 
         Raises:
-            SecretError: The place cannot be used; what was kept before is still there.
+            SecretError: The place cannot be used; the secrets of before are still there.
         """
         with self._lock:
             store = self._find()
@@ -116,7 +108,7 @@ class SecretStore:
                     self._to_file(name_servers, {})
 
     def _tidy(self, store: KeyStore, name_servers: str) -> None:
-        """Take an entry away that the file has overtaken; one that stays does no harm, as the file counts first."""
+        """Delete the outdated entry of the key store; a failure is harmless because the file has priority."""
         from broker_core.api import SecretError  # noqa: PLC0415  as in `_error`
 
         try:
@@ -167,7 +159,7 @@ class SecretStore:
     def _to_store(self, store: KeyStore, name_servers: str, secrets: Mapping[str, str]) -> None:
         text = json.dumps(dict(secrets))
         self._asked(store, lambda: store.set_password(SERVICE, name_servers, text))
-        # Some stores take a secret and do not have it afterwards.
+        # Some key stores accept a secret and do not return it.
         if self._asked(store, lambda: store.get_password(SERVICE, name_servers)) != text:
             raise _error(
                 f"the key store of the system ({store.name}) took the secret and does not give it back: keep it in the file "
@@ -182,7 +174,7 @@ class SecretStore:
         try:
             return ask()
         except Exception as error:  # noqa: BLE001  backends raise errors of their own libraries
-            # Their texts are not passed on, as they might quote a secret.
+            # Their texts might quote a secret.
             raise _error(
                 f"the key store of the system ({store.name}) does not answer as it should ({type(error).__name__}): unlock it "
                 f"and try again, or keep the secret in the file {self.file.path} instead. Nothing was changed"

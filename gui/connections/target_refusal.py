@@ -1,4 +1,4 @@
-"""Why nothing may be sent to a cluster: marks of the connections that the window keeps, for the command line."""
+"""Why nothing may be sent to a cluster: the marks of saved connections, for the command line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from gui.connections.saved_connections import saved_connections
 def target_refusal(settings_file: Path, name_servers: str, *, confirmed: str | None = None) -> str:
     """Why a target is refused, in English; empty where it may be changed.
 
-    Args:
-        settings_file: Of the window; there may be none.
-        name_servers: Of the target.
-        confirmed: Name of the production connection that may be changed all the same; None where none may be.
+    ``confirmed`` names the production connection that may be changed nevertheless; None for none. The settings may be missing.
     """
     kept = saved_connections(QSettings(str(settings_file), QSettings.Format.IniFormat)) if settings_file.exists() else []
     marked = [cluster for cluster in kept if cluster.read_only or cluster.production]
@@ -42,13 +39,13 @@ def target_refusal(settings_file: Path, name_servers: str, *, confirmed: str | N
 
 
 def _hosts_of(cluster: Cluster) -> set[tuple[str, str]]:
-    """Where a connection leads; what is loopback behind a proxy or a tunnel is another machine."""
+    """Addresses of a connection; a loopback address behind a proxy or a tunnel is another machine and is left out."""
     found = set(_hosts(cluster.address))
     return {pair for pair in found if not _is_loopback(pair[0])} if cluster.socks or cluster.ssh else found
 
 
 def _hosts(name_servers: str) -> Iterator[tuple[str, str]]:
-    """Name and IP addresses of each name server, each with its port."""
+    """(name or IP address, port) of each name server."""
     for address in name_servers.split(";"):
         name, _colon, port = address.strip().rpartition(":")
         host = name.strip("[]").lower()
@@ -58,7 +55,7 @@ def _hosts(name_servers: str) -> Iterator[tuple[str, str]]:
         try:
             infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
-            continue  # whoever connects there is told
+            continue  # the connection attempt reports it
         for info in infos:
             yield str(info[4][0]), port
 

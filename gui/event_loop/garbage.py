@@ -1,8 +1,8 @@
-"""`GarbageTurns`: what only refers to itself is freed by the GUI thread, in turns of its loop.
+"""`GarbageTurns`: the GUI thread collects cyclic garbage in turns of its loop.
 
-Python frees it in whichever thread happens to make an object, and in the middle of whatever that thread does. A widget or a
-timer that goes beside the GUI thread, or while Qt paints, ends the program, now and then and anywhere; one that goes while Qt
-connects or disconnects another object waits for a lock that this thread already has, for ever (PySide 6.11).
+Python collects in whichever thread makes an object, in the middle of its work. A widget or timer that is freed on another
+thread, or while Qt paints, crashes the program now and then; one that is freed while Qt connects or disconnects another
+object waits for ever for a lock that this thread already holds (PySide 6.11).
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from PySide6.QtCore import QTimer
 
 TURN_MS = 250
 GROWN_SHARE = 0.25
-"""All objects are looked at when those that stayed have become so many more, as Python does by itself."""
+"""Growth of the surviving objects that starts a full collection, as in Python itself."""
 
 
 class GarbageTurns:
-    """A context manager for the time in which the loop of the GUI thread runs; made, entered and left on that thread."""
+    """A context manager around the loop of the GUI thread; made, entered and left on that thread."""
 
     def __init__(self) -> None:
-        self._timer = QTimer()
-        self._timer.setInterval(TURN_MS)
+        self._timer = QTimer(interval=TURN_MS)
         self._timer.timeout.connect(self._take_turn)
         self._stayed = 0
-        """Old objects after all were looked at."""
+        """Old objects after the last full collection."""
         self._by_itself = True
-        """Whether Python looked for garbage before."""
+        """Whether Python collected by itself before."""
 
     def __enter__(self) -> Self:
         self._by_itself = gc.isenabled()
@@ -42,7 +41,7 @@ class GarbageTurns:
             gc.enable()
 
     def _take_turn(self) -> None:
-        """Do what Python would have done by itself since the last turn."""
+        """Collect what Python would have collected since the last turn."""
         (new, young, old), (new_max, young_max, old_max) = gc.get_count(), gc.get_threshold()
         if new <= new_max:
             return

@@ -1,6 +1,6 @@
-"""What lies over the pages for a while, for the gallery: palette, key sheet, menus, explanations and dialogs.
+"""Overlays for the gallery: palette, key sheet, menus, explanations and dialogs.
 
-Each is opened anew in each look, by the same call as by a click or a key: it lives shorter than a language.
+Each is opened again in each look, by the same call as by a click or a key, because it does not survive a change of language.
 """
 
 from __future__ import annotations
@@ -29,19 +29,11 @@ from gui.views.transactions.view import TransactionsView
 P = TypeVar("P", bound=QWidget)
 Open = Callable[[], QWidget | None]
 Take = Callable[[str, Open], None]
-"""Takes the picture of this name of what is opened; None where there is nothing to open it for."""
+"""Takes the picture of this name of what is opened; None where there is nothing to open."""
 
 
 class Overlays:
-    """Opens one after the other.
-
-    Args:
-        console: Whose window they lie over.
-        take: Takes a picture in each look, and closes what was opened.
-        settle: Lets a page that was just opened read and paint.
-        topic: Which the dialogs are about.
-        group: Which the dialogs are about.
-    """
+    """Opens one after the other: ``take`` takes a picture in each look and closes it, ``settle`` waits for an opened page."""
 
     def __init__(self, console: Console, take: Take, settle: Callable[[], None], topic: str, group: str) -> None:
         self._window = console.window
@@ -50,7 +42,7 @@ class Overlays:
         self._topic, self._group = topic, group
 
     def take_all(self) -> None:
-        """What is open at any time, then by page; tasks and notices apart, when there are some."""
+        """Take those that can always be opened, then those of each page; `tasks` and `notices` need content first."""
         self._of_the_frame()
         self._of_consumers()
         self._of_topics()
@@ -58,11 +50,9 @@ class Overlays:
         self._of_the_cluster()
 
     def tasks(self) -> None:
-        """The list of tasks."""
         self._take("tasks", self._popup(self._window.status_bar.tasks_button.click))
 
     def notices(self) -> None:
-        """The list under the bell."""
         self._take("notices", self._popup(self._window.tool_bar.bell.click))
 
     # ---- by page -----------------------------------------------------------------------------------------------------
@@ -129,7 +119,7 @@ class Overlays:
 
     @staticmethod
     def _popup(ask: Callable[[], object]) -> Open:
-        """What opens a menu, a card or a dialog that it does not return."""
+        """Opens a menu, a card or a dialog that the call does not return."""
 
         def opened() -> QWidget | None:
             ask()
@@ -139,7 +129,7 @@ class Overlays:
 
 
 def picture_of(widget: QWidget, window: QWidget) -> QPixmap:
-    """A dialog alone; all else as it lies over the window."""
+    """A dialog alone; anything else as it lies over the window."""
     if isinstance(widget, QDialog):
         return widget.grab()
     picture = window.grab()
@@ -151,7 +141,7 @@ def picture_of(widget: QWidget, window: QWidget) -> QPixmap:
 
 
 def _typed(dialog: ActionDialog | ResetDialog | None) -> QWidget | None:
-    """An action dialog as it is before the last click."""
+    """An action dialog before its last click."""
     if dialog is not None:
         dialog.typed.setText(dialog.typed.placeholderText())
     return dialog

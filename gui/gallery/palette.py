@@ -8,7 +8,7 @@ from PySide6.QtGui import QImage
 
 COLOURS = 256
 FREQUENT = 96
-"""Colours taken because they are frequent; the others because the picture lacks them most."""
+"""Colours chosen by frequency; the others by their distance from those chosen."""
 Channels = npt.NDArray[np.int64]
 
 

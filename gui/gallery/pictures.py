@@ -1,8 +1,8 @@
 """The gallery: every page on live demo data, without a display, saved as pictures in each theme and language.
 
-Nothing in it is made up: a worker with a store of its own serves on free ports, and the demo plays against it. Pages are shown
-before anything is stored (``empty-…``), while the demo plays, with what lies over them (`gui.gallery.overlays`), with
-answers that do not come (``loading-…``) or come as errors (``failed-…``), and after the broker was killed (``lost-…``).
+The data are real: a worker with a store of its own serves on free ports, and the demo plays against it. Pages are shown
+before anything is stored (``empty-…``), while the demo plays, with their overlays (`gui.gallery.overlays`), with pending
+answers (``loading-…``), with errors (``failed-…``), and after the broker was killed (``lost-…``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,16 +45,16 @@ REPORT_TIMEOUT_S = 240.0
 ANSWER_TIMEOUT_S = 10.0
 ATTACHED_TIMEOUT_S = 300.0
 DEMO_SECONDS = 45.0
-"""How long the demo plays before the pictures: enough for a backlog and for lines with a shape."""
+"""Time of the demo before the pictures: enough for a backlog and for lines with a shape."""
 PAGE_SETTLE_S = 2.5
-"""What a page gets to ask for its data and to paint it: two turns of the live cadence."""
+"""Time for a page to read and paint its data: two turns of the live cadence."""
 LOOK_TIMEOUT_S = 20.0
 LOOK_SETTLE_S = 0.3
-"""What a page gets to be painted in another theme or language."""
+"""Time for a page to be painted in another theme or language."""
 PAGE_SIZE = (1_232, 795)
-"""Of a page in a window of `WINDOW_SIZE`."""
+"""Size of a page in a window of `WINDOW_SIZE`."""
 TRANSACTION_TOPIC = "pay-result"
-"""Of the demo: written by transactions."""
+"""A topic of the demo that is written by transactions."""
 FAILING_GROUP, FAILING_TOPIC = "stock-worker", "inventory-reserve"
 PARTS = (
     ("dead_letters", "retries"),
@@ -68,13 +68,13 @@ PARTS = (
 )
 """Parts of pages that get a picture of their own."""
 REPORTS_WITH_FIELDS = ("delay", "sql")
-"""Reports that ask for more than a range."""
+"""Reports with fields beside the range."""
 REPORTS_RUN = 2
 PLACES: dict[str, PageArguments] = {"topic": {"topic": TOPIC}, "consumers": {"group": GROUP}, "message": {"physical_offset": 0}}
-"""Where pages are opened that show one thing."""
+"""Arguments of pages that show one thing."""
 NO_PLACE: PageArguments = {}
 WITHOUT_A_BROKER = ("welcome", "reports", "settings")
-"""Pages that ask the broker nothing, so no answer can be missing."""
+"""Pages without requests to the broker."""
 
 
 def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = "", readme: bool = False) -> int:
@@ -84,7 +84,7 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
         out: Folder of the pictures.
         theme: ``light`` or ``dark``; empty: both.
         language: One of `LANGUAGES`; empty: all.
-        name_servers: Of a cluster that runs already: its pages are shown as ``attached-…`` and nothing else; empty: no such.
+        name_servers: Of a running cluster: only its pages are saved, as ``attached-…``; empty: none.
         readme: Save the pictures of README.md instead, as ``<name>.png``.
     """
     themes = [theme] if theme else [ThemeMode.LIGHT.value, ThemeMode.DARK.value]
@@ -96,9 +96,8 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
         with GarbageTurns():
             try:
                 gallery = _Gallery(console, out, looks)
-                if readme:
-                    return gallery.take_readme()
-                return gallery.take_attached() if name_servers else gallery.take()
+                take = gallery.take_attached if name_servers else gallery.take
+                return gallery.run(gallery.take_readme if readme else take)
             finally:
                 console.window.close()
                 wait(lambda: not console.children_processes.any_running, END_TIMEOUT_S)
@@ -114,10 +113,14 @@ class _Gallery:
         self._looks = looks
         self._overlays = Overlays(console, self._over, lambda: pause(PAGE_SETTLE_S), TOPIC, GROUP)
 
-    def take(self) -> int:
-        """Take all pictures; returns an exit code."""
+    def run(self, take: Callable[[], None]) -> int:
+        """Take pictures once the window has figures; returns an exit code."""
         if not self._is_ready():
             return 1
+        take()
+        return 1 if self._console.errors.count else 0
+
+    def take(self) -> None:
         source = self._console.worker.source
         assert source.ready is not None
         self._page("welcome")
@@ -135,21 +138,15 @@ class _Gallery:
         self._attached(source.ready.name_server)
         self._stand_ins()
         self._lost()
-        return 1 if self._console.errors.count else 0
 
-    def take_attached(self) -> int:
-        """Take the pictures of a cluster that runs elsewhere; returns an exit code."""
-        if not self._is_ready():
-            return 1
+    def take_attached(self) -> None:
+        """Take the pictures of an attached cluster."""
         for entry in PAGES:
             if entry.page_id not in ("welcome", "message"):
                 self._page(entry.page_id, prefix="attached-", place=PLACES.get(entry.page_id, NO_PLACE))
-        return 1 if self._console.errors.count else 0
 
-    def take_readme(self) -> int:
-        """Take the pictures of README.md; returns an exit code."""
-        if not self._is_ready():
-            return 1
+    def take_readme(self) -> None:
+        """Take the pictures of README.md."""
         source = self._console.worker.source
         assert source.ready is not None
         self._play(source.ready.name_server)
@@ -160,7 +157,6 @@ class _Gallery:
             self._window.navigate(picture.page_id, **picture.place)
             pause(PAGE_SETTLE_S)
             self._write_to(self._out / f"{picture.name}.png", with_palette(self._window.grab().toImage()))
-        return 1 if self._console.errors.count else 0
 
     def _is_ready(self) -> bool:
         """Show the window, and wait for the first figures."""
@@ -178,7 +174,6 @@ class _Gallery:
     # ---- pages of the window ---------------------------------------------------------------------------------------------
 
     def _details(self) -> None:
-        """Topic and group in each of their tabs, a report's own fields, and the life line of a message of a transaction."""
         for tab in TOPIC_TABS:
             self._page("topic", tab=tab, place={"topic": TOPIC})
         for tab in GROUP_TABS:
@@ -190,7 +185,7 @@ class _Gallery:
             self._page("message", place={"physical_offset": page[0]})
 
     def _attached(self, name_servers: str) -> None:
-        """The pages of this broker as those of a cluster that runs elsewhere: a window is a process, so this is another one."""
+        """Take the pages of this broker as an attached cluster, in another process because a process has one window."""
         child = ChildProcess(self._window)
         child.line_read.connect(lambda line: sys.stdout.write(f"{line}\n"))
         child.error_read.connect(lambda line: sys.stderr.write(f"{line}\n"))
@@ -202,7 +197,6 @@ class _Gallery:
                 wait(lambda: not child.is_running, END_TIMEOUT_S)
 
     def _lost(self) -> None:
-        """What a page says when the broker is gone."""
         self._window.navigate("overview")
         self._console.worker.abort()
         wait(lambda: self._console.worker.source.status is SourceStatus.LOST, END_TIMEOUT_S)
@@ -226,7 +220,7 @@ class _Gallery:
                 return
             pause(PAGE_SETTLE_S / 2)
             self._write(picture_of(widget, self._window), look, name)
-            # A palette stays for the next time; the others go when they are closed.
+            # A palette is hidden and used again; the others are deleted when they close.
             widget.close() if widget.isWindow() else widget.hide()
 
     # ---- what happens beside the demo ------------------------------------------------------------------------------------
@@ -240,7 +234,6 @@ class _Gallery:
             sys.stderr.write("orbit: the demo ended early; the pictures show an idle broker\n")
 
     def _report(self, name: str, store_directory: str) -> None:
-        """Make one report over the store, and wait until it has ended."""
         runner = self._console.reports
         runner.start(runner.order(next(spec for spec in reports() if spec.name == name), (store_directory,)))
         self._wait_for_reports()
@@ -255,7 +248,7 @@ class _Gallery:
         return list(page.physical_offset) if isinstance(page, MessagePage) else []
 
     def _reports(self, store_directory: str) -> None:
-        """A report over what is no store, which fails; others over the store, while they run and until they ended."""
+        """Take the pages of a failed report, then of others while they run and after they have ended."""
         runner, none = self._console.reports, Path(store_directory).with_name("no-store")
         none.mkdir()
         runner.start(runner.order(reports()[0], (str(none),)))
@@ -286,7 +279,7 @@ class _Gallery:
     # ---- pages over a source that does not answer ------------------------------------------------------------------------
 
     def _stand_ins(self) -> None:
-        """Every page as it is while nothing is answered, and when everything is answered by an error."""
+        """Take every page while all answers are pending, and after all have failed."""
         page = self._window.area.current
         assert page is not None
         source = page.context.source
@@ -316,10 +309,10 @@ class _Gallery:
     def _save(self, widget: QWidget, name: str) -> None:
         for look in self._looks:
             self._show_in(look)
-            # Texts that were written last have not been given their room yet.
+            # The layout of the last texts is still pending.
             QCoreApplication.sendPostedEvents()
             self._write(widget.grab(), look, name)
-        # The next picture begins with the look of this one: nothing is to be restyled for it.
+        # The next picture begins with the look of this one, which saves a change of the style.
         self._looks = self._looks[::-1]
 
     def _show_in(self, look: Look) -> None:

@@ -20,7 +20,7 @@ class ReadmePicture:
     """A page of the window as README.md shows it."""
 
     name: str
-    """Of the file, without its suffix."""
+    """File name without its suffix."""
     page_id: str
     look: Look
     place: PageArguments = field(default_factory=dict)
@@ -35,4 +35,4 @@ PICTURES = (
     ReadmePicture("overview-zh", "overview", LIGHT_CHINESE),
     ReadmePicture("welcome", "welcome", DARK),
 )
-"""In the order in which they are taken: neighbours share a look where they can, because restyling the window takes time."""
+"""In the order of taking: neighbours share a look where they can, because restyling the window takes time."""

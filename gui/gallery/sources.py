@@ -1,4 +1,4 @@
-"""Sources for the gallery: the figures of a real broker, but its answers do not come, or come as errors."""
+"""Sources for the gallery: the figures of a real broker, whose answers stay pending or are errors."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ KNOWN_WITHOUT_ASKING = frozenset(
         "remove_listener",
     }
 )  # fmt: skip
-"""What a source tells by itself; all else is a question to the broker."""
+"""Attributes that a source answers by itself; all others are requests to the broker."""
 REASON = "broker broker-a did not answer within 10,000 ms; it is asked again until it does"
 
 
 def silent(source: ClusterSource) -> ClusterSource:
-    """A source whose questions stay open."""
+    """A source whose requests stay pending."""
     return cast("ClusterSource", _Without(source, _Unanswered))
 
 
 def failing(source: ClusterSource) -> ClusterSource:
-    """A source whose questions all fail."""
+    """A source whose requests all fail."""
     return cast("ClusterSource", _Without(source, _Failed))
 
 
 class _Unanswered:
-    """An answer that never comes."""
-
     def then(self, done: Callable[[Any], None], failed: Callable[[OrbitError], None]) -> None:
         """Keep nothing: neither is ever called."""
 
@@ -39,15 +37,11 @@ class _Unanswered:
 
 
 class _Failed(_Unanswered):
-    """An answer that is an error at once."""
-
     def then(self, done: Callable[[Any], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002  as `Pending`
         failed(WorkerError(REASON))
 
 
 class _Without:
-    """A source without its answers."""
-
     def __init__(self, source: ClusterSource, answer: Callable[[], _Unanswered]) -> None:
         self._source = source
         self._answer = answer

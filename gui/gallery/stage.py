@@ -1,4 +1,4 @@
-"""What the gallery plays on: a screen, a window whose settings and stores lie in one folder, free ports, and patience."""
+"""The environment of the gallery: a screen, a window whose settings and stores lie in one folder, free ports, and waiting."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ ATTACHED_NAME = "shop"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A theme and a language."""
-
     theme: str
     language: str
 
@@ -35,13 +33,13 @@ class Look:
 
 
 def window_options(folder: Path, look: Look, name_servers: str) -> WindowOptions:
-    """What the window is started with; all it keeps lies in ``folder``."""
+    """Options of the window; all its files lie in ``folder``."""
     settings_file = folder / "window.ini"
     if name_servers:
         settings = QSettings(str(settings_file), QSettings.Format.IniFormat)
         settings.setValue(STORES_KEY, [kept_text(Cluster(ATTACHED, name_servers, title=ATTACHED_NAME))])
         settings.sync()
-        # What is recorded of a cluster lies in the data folder of the user.
+        # The recorded history of a cluster lies in the data folder of the user.
         os.environ["XDG_DATA_HOME"] = str(folder)
     name_server_port, broker_port = free_ports()
     return WindowOptions(
@@ -61,8 +59,7 @@ def pause(seconds: float) -> None:
 def wait(done: Callable[[], bool], timeout_s: float) -> bool:
     """Run Qt's loop until ``done`` or the timeout; returns whether it was done."""
     loop, end = QEventLoop(), time.monotonic() + timeout_s
-    timer = QTimer()
-    timer.setInterval(TURN_MS)
+    timer = QTimer(interval=TURN_MS)
     timer.timeout.connect(lambda: loop.quit() if done() or time.monotonic() >= end else None)
     timer.start()
     loop.exec()
@@ -70,7 +67,7 @@ def wait(done: Callable[[], bool], timeout_s: float) -> bool:
 
 
 def write_screen(folder: Path) -> Path:
-    """Write what the screen is like, as Qt's platform ``offscreen`` reads it; returns where."""
+    """Write the screen configuration of Qt's platform ``offscreen``; returns its path."""
     width, height = SCREEN_SIZE
     screen = {"name": "gallery", "x": 0, "y": 0, "width": width, "height": height, "dpr": 1}
     path = folder / "screen.json"
@@ -79,7 +76,7 @@ def write_screen(folder: Path) -> Path:
 
 
 def free_ports() -> tuple[int, int]:
-    """Two ports of the loopback address that nobody listens on."""
+    """Two free ports of the loopback address."""
     with socket.socket() as one, socket.socket() as other:
         one.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))

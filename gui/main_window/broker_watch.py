@@ -1,4 +1,4 @@
-"""`BrokerWatch`: what the source says of the broker, told to the parts of the frame and to the pages."""
+"""`BrokerWatch`: shows the broker's status and figures in the frame and the pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AGE_TICK_MS = 1_000
 LATE_MS = 30_000
-"""Figures that are older say nothing of how the cluster is now."""
+"""Older figures no longer describe the cluster."""
 HISTORY_POINTS = 3_600
 
 _STATUS_STATES = {
@@ -40,11 +40,7 @@ _STATUS_STATES = {
 
 
 class BrokerWatch(QObject):
-    """Listens to the source of one window (`monitoring.sources.base.ClusterListener`); before it has one, the broker starts.
-
-    Args:
-        frame: Of the window.
-        parts: Shows it: status bar, tool bar, banner, side bar, and the pages.
+    """Listens to the source of one window (`monitoring.sources.base.ClusterListener`); the broker starts until then.
 
     Signals:
         lost: The broker is gone; the banner says why.
@@ -60,15 +56,14 @@ class BrokerWatch(QObject):
         self._parts = parts
         self._backend: Backend | None = None
         self.alerts: AlertCenter | None = None
-        """Counted at its page in the side bar."""
+        """Its count is shown at the Alerts page in the side bar."""
         self._lost = ""
-        """Why the broker is gone, in its own words."""
+        """The broker's reason for its end."""
         self._feed_shows_next = False
-        """Whether the first figures are passed on in a moment: what changes the time range before need not show them."""
+        """Whether the first figures follow in a moment, so that a change of the time range need not show them."""
         self._shows_faults = False
-        """Whether the banner tells of parts that are missing."""
-        self._age_timer = QTimer(self)
-        self._age_timer.setInterval(AGE_TICK_MS)
+        """Whether the banner lists missing parts."""
+        self._age_timer = QTimer(self, interval=AGE_TICK_MS)
         self._age_timer.timeout.connect(self._tick)
         self._age_timer.start()
         parts.live.due.connect(self._show_state)
@@ -81,20 +76,18 @@ class BrokerWatch(QObject):
     # ---- which source ----------------------------------------------------------------------------------------------
 
     def use(self, backend: Backend) -> None:
-        """Listen to this one from now on."""
+        """Listen to this source from now on."""
         if self._backend is not None:
             self._backend.source.remove_listener(self)
         self._backend = backend
         backend.source.add_listener(self)
 
     def stop(self) -> None:
-        """The window closes."""
         self._age_timer.stop()
 
     # ---- what the source says --------------------------------------------------------------------------------------
 
     def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:
-        """The broker starts, runs, or is gone."""
         parts, ready = self._parts, self._frame.ready
         parts.status_bar.is_attached = self._attached is not None
         parts.status_bar.show_status(status)
@@ -127,19 +120,18 @@ class BrokerWatch(QObject):
             banner.set(tr("The store is not read any more"), text, tr("Open it again"))
 
     def _copy_banner(self) -> None:
-        """Say it over the pages in windows of their own, too: they may be on another screen."""
+        """Show the banner over torn-off pages too: they may be on another screen."""
         for torn_off in self._parts.navigation.windows:
             torn_off.banner.show_like(self._parts.banner)
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
-        """The broker reports a step of its start."""
         self._parts.status_bar.show_status(self._frame.status, text)
         self._parts.progress.set_share(done / total if total > 0 else None)
         for page in self._parts.navigation.pages:
             page.stage_changed(text, done, total)
 
     def state_changed(self, state: ClusterState) -> None:
-        """New figures arrived; shown at the live cadence."""
+        """Show new figures at the live cadence."""
         parts = self._parts
         if parts.live.age_ms is None and self._backend is not None:
             recorded_s, _ = self._backend.history.series("totals.put_rate").window(0, state.taken_ms, HISTORY_POINTS)
@@ -159,9 +151,9 @@ class BrokerWatch(QObject):
         begin.ask(now_ms)
 
     def occurred(self, event: Occurred) -> None:
-        """Something worth knowing happened. What asks for a look is a toast, the rest only goes under the bell."""
+        """Report an event: a toast where the user should look, else only under the bell."""
         if event.kind in ("action", "alert", "unjudged", "note"):
-            return  # whoever did it knows, and an alert was told when it was found
+            return  # the user did it, or the alert was reported when it fired
         words, state = partial(event_text, event), event_state(event)
         if state is State.INFO:
             self._frame.keep_notice(words, state)
@@ -190,7 +182,7 @@ class BrokerWatch(QObject):
             page.state_changed(state)
 
     def _show_faults(self, state: ClusterState) -> None:
-        """Say over all pages which part of a cluster is missing, since when and why, for as long as it is."""
+        """Show missing parts of a cluster over all pages, with their times and reasons."""
         if self._frame.status is not SourceStatus.READY:
             return
         banner, was_shown = self._parts.banner, self._shows_faults
@@ -210,14 +202,14 @@ class BrokerWatch(QObject):
         self.refresh_figures()
 
     def refresh_figures(self) -> None:
-        """Write the figures anew, e.g. for another time range or in another language."""
+        """Write the figures again, e.g. for another time range or language."""
         state = self._frame.state
         if state is not None and not self._feed_shows_next:
             self._show_state(state)
 
     @property
     def health(self) -> State:
-        """How the cluster is, without what its alert rules say."""
+        """State of the cluster, without its alert rules."""
         state = self._frame.state
         if self._frame.status is not SourceStatus.READY or state is None:
             return _STATUS_STATES[self._frame.status]
@@ -227,15 +219,15 @@ class BrokerWatch(QObject):
 
     @property
     def is_late(self) -> bool:
-        """Whether no figures have come for long."""
+        """Whether the newest figures are older than `LATE_MS`."""
         age_ms = self._parts.live.age_ms
         is_live = self._frame.app.store_folder is None
         return is_live and age_ms is not None and age_ms > LATE_MS
 
     def _tick(self) -> None:
         self._show_age()
-        # It is to be right also while figures are paused, or none come.
-        self._parts.tool_bar.set_state(self.health, self._place)
+        # The state must also be right while figures are paused or missing.
+        self._parts.tool_bar.cluster_button.set_state(self.health, self._place)
         self.written.emit()
 
     def _show_age(self) -> None:
@@ -243,7 +235,7 @@ class BrokerWatch(QObject):
         self._parts.status_bar.show_age(live.age_ms, max(1_000, live.cadence_ms))
 
     def mark(self, window: FrameParts | DetachedWindow) -> None:
-        """Mark a window with the colour of its connection, and as that of a production cluster or of none."""
+        """Mark a window with the colour of its connection, and as one of a production cluster."""
         attached = self._attached
         name = attached.name if attached is not None and attached.production else ""
         window.production.set_name(name, read_only=attached is not None and attached.read_only)
@@ -255,13 +247,12 @@ class BrokerWatch(QObject):
 
     @property
     def short_title(self) -> str:
-        """Orbit, and which connection it shows if it shows one."""
+        """Orbit, and the connection shown if there is one."""
         attached = self._attached
         return "Orbit" if attached is None else f"Orbit · {attached.name}"
 
     @property
     def title(self) -> str:
-        """Orbit and which cluster it shows."""
         attached = self._attached
         parts = [tr(self._frame.app.clusters.title), self._frame.address]
         if attached is not None:
@@ -270,14 +261,13 @@ class BrokerWatch(QObject):
 
     @property
     def _place(self) -> str:
-        """Where the cluster is, in words."""
         attached = self._attached
         if attached is not None:
             return tr("attached, read-only") if attached.read_only else tr("attached")
         return tr("this machine") if self._frame.app.store_folder is None else tr("read-only")
 
     def write_title(self) -> None:
-        """Say in the title of the window which cluster and which page is shown, and in tool bar and tray how the cluster is."""
+        """Write cluster and page into the window's title, and the state into tool bar and tray."""
         parts, attached = self._parts, self._attached
         self.mark(parts)
         for torn_off in parts.navigation.windows:
@@ -285,7 +275,7 @@ class BrokerWatch(QObject):
             torn_off.set_cluster(self.short_title)
         name = attached.name if attached is not None else self._frame.app.clusters.title
         parts.tool_bar.cluster_button.set_name(name)
-        parts.tool_bar.set_state(self.health, self._place)
+        parts.tool_bar.cluster_button.set_state(self.health, self._place)
         page = parts.area.current
         self._frame.host.setWindowTitle(title_text(self.title + (f" · {page.tab_title()}" if page is not None else "")))
         self.written.emit()

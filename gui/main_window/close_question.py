@@ -1,4 +1,4 @@
-"""What closing the window would cost, and the question that is asked only if it costs something."""
+"""The question before the window closes, and the losses that make it necessary."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def losses(state: ClusterState | None, tasks: Sequence[Task], *, demo_plays: bool, broker_runs: bool) -> list[str]:
-    """What is lost when the window closes now, in words; nothing: an empty list.
+    """Losses when the window closes now, in words; empty: none.
 
-    The demo and its clients are no loss: they are ours and end with the window. Stored messages are never lost.
+    The demo and its clients are no loss, because they end with the window. Stored messages are never lost.
     """
     text = "“{title}” is not finished and would be cancelled."
     found = [tr(text, title=task.title) for task in tasks if task.holds_window and not task.quiet]
@@ -38,19 +38,10 @@ def _clients(state: ClusterState) -> int:
 
 
 class LossQuestion(FittedDialog):
-    """Says what would be lost; the default is to leave all as it is."""
+    """Lists the losses; the default button keeps everything."""
 
     def __init__(self, title: str, question: str, lost: Sequence[str], parent: QWidget, *, keep: str, go: str) -> None:
-        """Create it.
-
-        Args:
-            title: Of the dialog.
-            question: What is asked.
-            lost: What would be lost, in words.
-            parent: The window.
-            keep: The button that leaves all as it is.
-            go: The button that accepts the loss.
-        """
+        """Create it; ``keep`` and ``go`` are the texts of the buttons that keep everything and accept the loss."""
         super().__init__(parent)
         self.setWindowTitle(title_text(title))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -79,14 +70,7 @@ class CloseQuestion(LossQuestion):
     def __init__(
         self, lost: Sequence[str], parent: QWidget, *, close: Callable[[], None], stay: Callable[[], None] | None = None
     ) -> None:
-        """Create it.
-
-        Args:
-            lost: What would be lost, in words.
-            parent: The window.
-            close: Closes it.
-            stay: Leaves Orbit in the tray; None: that is not offered.
-        """
+        """Create it; ``stay`` leaves Orbit in the tray, None: this is not offered."""
         go = tr("Stop the broker and close")
         question = tr("Stop the broker and close?")
         super().__init__(tr("Close Orbit"), question, lost, parent, keep=tr("Keep it open"), go=go)

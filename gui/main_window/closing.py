@@ -1,4 +1,4 @@
-"""`Closing`: whether the window may close, or the broker be restarted, and the question where that would cost something."""
+"""`Closing`: whether the window may close or the broker restart, with a question if something would be lost."""
 
 from __future__ import annotations
 
@@ -10,25 +10,17 @@ from monitoring.sources.base import SourceStatus
 
 
 class Closing:
-    """Acts on one window.
-
-    Args:
-        frame: Of the window.
-        tray: Where the window may stay instead.
-    """
-
     def __init__(self, frame: FrameServices, tray: Tray) -> None:
         self._frame = frame
         self._tray = tray
         self._is_wanted = False
 
     def ask(self) -> None:
-        """Close the window, with a question if something would be lost."""
         if self.may_close():
             self._frame.host.close()
 
     def may_close(self) -> bool:
-        """Whether closing costs nothing, or the user wants it nevertheless; else the question is on screen."""
+        """Whether the window may close now; if something would be lost, the question is on screen and the answer is False."""
         from gui.main_window.close_question import CloseQuestion, losses
 
         frame, backend = self._frame, self._frame.backend()
@@ -50,7 +42,7 @@ class Closing:
         return self._frame.status is SourceStatus.READY and self._frame.app.clusters.attached is None
 
     def restart(self) -> None:
-        """Stop and start the broker, with a question if clients would lose it."""
+        """Restart the broker, with a question if clients would lose it."""
         from gui.main_window.close_question import LossQuestion, losses
 
         frame, backend = self._frame, self._frame.backend()

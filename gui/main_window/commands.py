@@ -1,4 +1,4 @@
-"""`FrameCommands`: what the user can ask of the frame, once each; menus, keys, palette and buttons all come here."""
+"""`FrameCommands`: the commands of the frame, shared by menus, keys, palette and buttons."""
 
 from __future__ import annotations
 
@@ -31,15 +31,6 @@ TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.
 
 
 class FrameCommands:
-    """Acts on one window.
-
-    Args:
-        frame: Of the window.
-        parts: Of the window.
-        tray: Where the window may stay when it is closed.
-        restore_layout: Opens the pages of last time.
-    """
-
     def __init__(self, frame: FrameServices, parts: FrameParts, tray: Tray, restore_layout: Callable[[], None]) -> None:
         self._frame = frame
         self._parts = parts
@@ -52,74 +43,60 @@ class FrameCommands:
 
     @property
     def palette(self) -> CommandPalette:
-        """The command palette of the window that is active."""
+        """Command palette of the active window."""
         return self.palettes.active
 
     def show_palette(self, text: str = "") -> None:
-        """Open the command palette, with a text in its field."""
+        """Open the command palette with a text in its field."""
         self.palette.popup(text)
-
-    def quit(self) -> None:
-        """Close the window, with a question if something would be lost."""
-        self.closing.ask()
-
-    def restart_broker(self) -> None:
-        """Stop and start the embedded broker, with a question if clients are connected to it."""
-        self.closing.restart()
 
     # ---- pages -----------------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read the current page anew."""
         self._parts.live.once()
         page = self._parts.navigation.current
         if page is not None:
             page.refresh()
 
     def focus_filter(self) -> None:
-        """Put the focus into the filter of the current page."""
         page = self._parts.navigation.current
         if page is not None:
             page.focus_filter()
 
     def focus_navigation(self) -> None:
-        """Put the focus into the search of the side bar."""
+        """Focus the search of the side bar."""
         bar = self._parts.side_bar
         bar.set_collapsed(False)
         bar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def next_pane(self, by: int) -> None:
-        """Move the focus to the next part of the window, or the one before."""
+        """Move the focus to the next part of the window, or to the previous one."""
         parts = self._parts
         bars = (parts.tool_bar, parts.side_bar, parts.area.tabs, parts.status_bar)
         next_pane(parts.navigation.current, bars, by)
 
     def toggle_detail(self) -> None:
-        """Show or hide the detail pane of the current page."""
         page = self._parts.navigation.current
         if page is not None:
             toggle_detail(page)
 
     def explain(self) -> None:
-        """Say what the figure is that the keyboard stands on."""
+        """Explain the figure that has the focus."""
         page = self._parts.navigation.current
         focus = QApplication.focusWidget()
         if page is None or focus is None or not page.isAncestorOf(focus) or not page.explain_part(focus):
             self._frame.notify(lambda: tr("Put the keyboard on a column, a tile or a chart first, or open the menu of one."))
 
     def close_other_tabs(self) -> None:
-        """Close all tabs but the current one."""
         page = self._parts.area.current
         if page is not None:
             self._parts.area.close_others(page)
 
     def copy_link(self) -> None:
-        """Put the link to what is shown on the clipboard."""
         shown = self._frame.app.clusters.attached
         self._copy(on_cluster(self._parts.navigation.link_here(), "" if shown is None else shown.address))
 
     def show_shortcuts(self) -> None:
-        """Open the shortcut sheet."""
         from gui.main_window.shortcut_sheet import ShortcutSheet
 
         sheet = ShortcutSheet(self._frame.actions.actions(), self._frame.host)
@@ -129,11 +106,10 @@ class FrameCommands:
     # ---- broker ----------------------------------------------------------------------------------------------------
 
     def copy_address(self) -> None:
-        """Put the name server address on the clipboard."""
         self._copy(self._frame.address)
 
     def open_beside(self) -> None:
-        """Let the user choose what a window of its own shows."""
+        """Open the menu of clusters for a new window."""
         from gui.main_window.menus import beside_menu
 
         app, button = self._frame.app, self._parts.tool_bar.cluster_button
@@ -141,34 +117,31 @@ class FrameCommands:
         beside_menu(app.clusters, app.theme, self._frame.host).popup(button.mapToGlobal(button.rect().bottomLeft()))
 
     def no_window_beside(self) -> str:
-        """Why no other cluster can be opened from here; empty where one can."""
+        """Why no other cluster can be opened from here; empty where it can."""
         looks = self._frame.app.store_folder is not None
         return tr("this window looks at a store; open connections from a window that runs a broker") if looks else ""
 
     def choose_cluster(self) -> None:
-        """Open the cluster switcher."""
         self._parts.tool_bar.cluster_button.click()
 
     def connect_to_cluster(self) -> None:
-        """Ask for a cluster that runs elsewhere."""
         from gui.views.connections.asking import ask_for_cluster
 
         ask_for_cluster(self._frame.app.clusters, self._frame.app.theme, self._frame.host)
 
     def open_store(self) -> None:
-        """Ask for the store of another embedded broker."""
         from gui.main_window.menus import ask_for_store
 
         ask_for_store(self._frame.app.clusters, self._frame.app.theme, self._frame.host)
 
     def look_at_store(self) -> None:
-        """Ask for a store directory, to look at it in a window of its own; no broker is started on it."""
+        """Ask for a store directory to show read-only in a window of its own; no broker is started on it."""
         from gui.main_window.menus import ask_to_look
 
         ask_to_look(self._frame.app.theme, self._frame.host)
 
     def copy_between(self) -> None:
-        """Open the dialog that copies topics of one cluster to another, with the topic that is looked at."""
+        """Open the dialog that copies topics between clusters, with the current topic filled in."""
         frame, app, backend = self._frame, self._frame.app, self._frame.backend()
         if backend is None:
             return
@@ -187,34 +160,26 @@ class FrameCommands:
     # ---- look ------------------------------------------------------------------------------------------------------
 
     def toggle_side_bar(self) -> None:
-        """Show the side bar as icons, or whole."""
         bar = self._parts.side_bar
         bar.set_collapsed(not bar.collapsed)
 
     def toggle_full_screen(self) -> None:
-        """Fill the screen, or not."""
         host = self._frame.host
         host.setWindowState(host.windowState() ^ Qt.WindowState.WindowFullScreen)
 
-    def toggle_utc(self) -> None:
-        """Show local time or UTC."""
-        self._frame.app.times.toggle()
-
     def set_theme_mode(self, mode: ThemeMode) -> None:
-        """Change the theme and remember it."""
         app = self._frame.app
         app.theme.set_mode(mode)
         app.settings.setValue("theme", mode.value)
         self._parts.tool_bar.write()
 
     def set_density(self, density: Density) -> None:
-        """Change how high the rows of tables are, and remember it."""
         app = self._frame.app
         app.theme.set_density(density)
         app.settings.setValue(DENSITY_KEY, density.name.lower())
 
     def step_scale(self, by: int) -> None:
-        """Show everything larger or smaller; Qt takes it at the start of the program only."""
+        """Change the scale; Qt applies it only at the start of the program."""
         settings = self._frame.app.settings
         percent = whole_number(settings, SCALE_KEY, SCALES_PERCENT[0])
         place = SCALES_PERCENT.index(percent) if percent in SCALES_PERCENT else 0
@@ -222,19 +187,15 @@ class FrameCommands:
         settings.setValue(SCALE_KEY, percent)
         self._frame.notify(lambda: tr("Everything is shown at {percent} % from the next start on.", percent=percent))
 
-    def ask_language(self, language: str) -> None:
-        """Change the language."""
-        self._frame.app.set_language(language)
-
     def toggle_system_notices(self) -> None:
-        """Let the desktop tell of warnings too, or not."""
+        """Switch notices of the desktop for warnings on or off."""
         settings = self._frame.app.settings
         on = not is_on(settings, SYSTEM_NOTICES_KEY, default=True)
         settings.setValue(SYSTEM_NOTICES_KEY, on)
         self._frame.notify(lambda: tr("The desktop tells of warnings too.") if on else tr("Warnings stay in this window."))
 
     def toggle_tray(self) -> None:
-        """Stay in the tray when the window is closed, or end."""
+        """Switch between staying in the tray and ending when the window is closed."""
         tray = self._tray
         tray.want(stay=not tray.is_wanted)
         stays = tray.is_wanted
@@ -247,7 +208,7 @@ class FrameCommands:
         return "" if self._tray.is_offered else tr("this desktop has no tray")
 
     def reset_layout(self) -> None:
-        """Forget the layout, and show the window as at its first start."""
+        """Forget the layout and show the window as at its first start."""
         host, settings, side_bar = self._frame.host, self._frame.app.settings, self._parts.side_bar
         group = self._frame.app.clusters.settings_group
         self._parts.navigation.close_all()
@@ -260,13 +221,11 @@ class FrameCommands:
     # ---- menus -----------------------------------------------------------------------------------------------------
 
     def popup_menu(self, at: QPoint) -> None:
-        """Open the menu of all actions."""
         from gui.main_window.menus import action_menu
 
         action_menu(self._frame.actions, self._frame.app.theme, self._frame.host).popup(at)
 
     def popup_cluster_menu(self, at: QPoint) -> None:
-        """Open the cluster switcher at a place."""
         from gui.main_window.menus import cluster_menu
 
         frame, app = self._frame, self._frame.app
@@ -274,7 +233,7 @@ class FrameCommands:
         cluster_menu(app.clusters, frame.address, frame.actions, app.theme, frame.host).popup(at)
 
     def popup_tab_menu(self, page: PageView, at: QPoint) -> None:
-        """Open the menu of a tab, which comes to the front."""
+        """Bring a tab to the front and open its menu."""
         from gui.main_window.menus import add_action, window_menu
 
         frame, theme = self._frame, self._frame.app.theme

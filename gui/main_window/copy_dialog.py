@@ -1,6 +1,6 @@
-"""`CopyDialog`: topics, groups, offsets and messages of one cluster are copied to another: preview, pace, pause, stop, and on.
+"""`CopyDialog`: copies topics, groups, offsets and messages between clusters, with preview, pace, pause, stop and resume.
 
-The command line does the work, in a process of its own; the receipt lets a copy go on after a stop, a crash or a restart.
+The command line does the work in a process of its own; its receipt lets a copy resume after a stop, a crash or a restart.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RATE_MAX = 1_000_000
 NEWEST_AT_FIRST = 10_000
 OFFSET_MAX = 2_147_483_647
 UNFINISHED_KEY = "copy/unfinished"
-"""Setting: the receipt of a copy that ended early."""
+"""Setting: the receipt of an unfinished copy."""
 _SPANS = (
     (Span.ALL, "All that are kept"),
     (Span.NEWEST, "The newest of each queue"),
@@ -55,16 +55,7 @@ _SPANS = (
 
 
 class CopyDialog(FittedDialog):
-    """Closing it while it runs stops it; its receipt stays, and it can go on later, also after a restart.
-
-    Args:
-        ends: The clusters to choose from, and how they are reached.
-        theme: Colours and icons.
-        settings: Keeps which copy is not finished.
-        job: Runs the command.
-        topics: What the field of topics says first.
-        parent: Qt's owner.
-    """
+    """Closing it while a copy runs stops the copy; the receipt stays, and the copy can resume later."""
 
     def __init__(
         self,
@@ -106,7 +97,7 @@ class CopyDialog(FittedDialog):
     # ---- what is asked -------------------------------------------------------------------------------------------------
 
     def order(self, now_ms: int = 0) -> CopyCommand:
-        """What the fields say, without the keys of connections."""
+        """The fields as a command, without the keys of connections."""
         source, target = self._chosen(self.source), self._chosen(self.target)
         return CopyCommand(
             source=source.end if source else CopyEnd(""), target=target.end if target else CopyEnd(""),
@@ -117,20 +108,20 @@ class CopyDialog(FittedDialog):
         )  # fmt: skip
 
     def preview(self) -> None:
-        """Say what would be done; changes nothing."""
+        """Show the effect of the copy; changes nothing."""
         order = self.order(time.time_ns() // 1_000_000)
         if not order.fault and not self._is_busy:
             self._previewed = order
             self._begin(lambda source, target: self._run(order, source, target, dry_run=True))
 
     def copy(self) -> None:
-        """Do what was previewed."""
+        """Run the previewed copy."""
         order = self._previewed
         if order is not None and self._can_copy:
             self._begin(lambda source, target: self._run(order, source, target, dry_run=False))
 
     def resume(self, receipt: str) -> None:
-        """Go on with a copy that ended early, between the clusters that are chosen."""
+        """Resume an unfinished copy between the chosen clusters."""
         if not receipt or self._is_busy or self._target_refusal():
             return
         rate = self.rate.value()
@@ -142,7 +133,7 @@ class CopyDialog(FittedDialog):
         self._begin(run)
 
     def reject(self) -> None:
-        """Stop what runs, or close."""
+        """Stop the running copy, or close the dialog."""
         if self.job.is_running:
             self.job.cancel()
         else:
@@ -150,14 +141,14 @@ class CopyDialog(FittedDialog):
             super().reject()
 
     def _begin(self, run: Callable[[CopyEnd, CopyEnd], None]) -> None:
-        """Run with the keys of both connections, once they are read."""
+        """Call ``run`` with the keys of both connections, once they are read."""
         source, target = self._chosen(self.source), self._chosen(self.target)
         if source is None or target is None:
             return
         self._waits_for_keys, self._fault = True, ""
         self._show()
 
-        # A dialog that was closed while a key store asked its user wants no copy.
+        # The dialog may be closed while a key store asks its user; then no copy starts.
         def failed(fault: str) -> None:
             if isValid(self) and self._waits_for_keys:
                 self._waits_for_keys, self._fault = False, fault
@@ -270,7 +261,7 @@ class CopyDialog(FittedDialog):
 
     @property
     def _can_copy(self) -> bool:
-        """Whether just this was previewed, without a fault."""
+        """Whether exactly this command was previewed without a fault."""
         is_seen = self._is_dry and self.job.state is JobState.COMPLETE and self._previewed is not None
         same = self._previewed is not None and self.order(self._previewed.now_ms) == self._previewed
         return is_seen and same and not self._is_busy and not self._target_refusal()
@@ -291,7 +282,7 @@ class CopyDialog(FittedDialog):
         elif job.state is JobState.COMPLETE or (job.state is JobState.PARTIAL and "go on with" not in job.last):
             self._settings.remove(UNFINISHED_KEY)
         elif job.folder:
-            # Kept from its first line on: a window that is killed finds it there.
+            # Stored at the first line of the job: after a kill the next window finds it.
             self._settings.setValue(UNFINISHED_KEY, job.folder)
         self._show()
 

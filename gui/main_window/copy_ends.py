@@ -1,4 +1,4 @@
-"""The clusters that a copy can be made between, as the window knows them: which may be changed, and how each is reached."""
+"""Clusters that a copy can run between: which may be changed, and how each is reached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Named:
 
     Attributes:
         name: In the list.
-        cluster: What the window knows of it.
+        cluster: As the window knows it.
         end: As the command line names it, without its keys.
         refusal: Why nothing may be copied to it; empty where it may.
     """
@@ -31,12 +31,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class CopyEnds:
-    """What the dialog offers.
+    """Choices of the dialog.
 
     Attributes:
         sources, targets: Clusters to choose from.
-        source_at_first, target_at_first: What is chosen first.
-        details: Reads how a connection is reached; calls the first with a line of JSON, or the second with the reason.
+        source_at_first, target_at_first: The initial choice.
+        details: Reads the connection details; calls its first callback with a line of JSON, or its second with the reason.
     """
 
     sources: Sequence[Named]
@@ -46,7 +46,7 @@ class CopyEnds:
     details: Callable[[Cluster, Callable[[str], None], Callable[[str], None]], None]
 
     def reach(self, named: Named, done: Callable[[CopyEnd], None], failed: Callable[[str], None]) -> None:
-        """Find out how one is reached; exactly one of the two is called, maybe later."""
+        """Read the details of a cluster; calls exactly one of the two, maybe later."""
         if named.cluster.kind != ATTACHED:
             done(named.end)
             return
@@ -54,13 +54,7 @@ class CopyEnds:
 
 
 def ends_of(clusters: Clusters, source: ClusterSource, own_store: str) -> CopyEnds:
-    """All clusters that the switcher knows, the shown one first.
-
-    Args:
-        clusters: Of the switcher.
-        source: The shown cluster.
-        own_store: Directory of the embedded broker's store, for a switcher that knows no embedded one.
-    """
+    """All clusters of the switcher, the shown one first; ``own_store`` where the switcher knows no embedded broker."""
 
     def details(cluster: Cluster, done: Callable[[str], None], failed: Callable[[str], None]) -> None:
         if clusters.secrets is None:
@@ -72,7 +66,7 @@ def ends_of(clusters: Clusters, source: ClusterSource, own_store: str) -> CopyEn
     if not any(cluster.kind == EMBEDDED for cluster in known):
         known.append(Cluster(EMBEDDED, own_store))
     named = [_named(cluster, source if place == 0 else None) for place, cluster in enumerate(known)]
-    # An embedded broker that does not run cannot be asked, but one can be started on its store to take the copy.
+    # An embedded broker that does not run cannot be read, but one can be started on its store as a target.
     sources = [one for one in named if not one.end.is_store]
     shown = named[0] if named[0].end.address else None
     others = [one for one in named if one is not shown]

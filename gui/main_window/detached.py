@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from gui.main_window.page_area import Veil
 from gui.main_window.page_room import PageRoom
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.views.page import PageView
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column, row
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
@@ -24,7 +24,7 @@ WIDTH, HEIGHT = 1_180, 760
 
 
 class DetachedWindow(QWidget):
-    """A window of one page. The page goes back to the tabs by its button; closing the window closes the page.
+    """A window of one page. Its button returns the page to the tabs; closing the window closes the page.
 
     Signals:
         back_asked: The page is to return to the tabs.
@@ -55,18 +55,8 @@ class DetachedWindow(QWidget):
         strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
-        line = QHBoxLayout(strip)
-        line.setContentsMargins(12, 0, 8, 0)
-        line.addStretch(1)
-        line.addWidget(self.back_button)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.stripe)
-        lines.addWidget(self.production)
-        lines.addWidget(strip)
-        lines.addWidget(self.banner)
-        lines.addWidget(room, 1)
+        strip.setLayout(row(1, self.back_button, margins=(12, 0, 8, 0)))
+        self.setLayout(column(self.stripe, self.production, strip, self.banner, (room, 1), spacing=0))
         page.title_changed.connect(self._write_title)
         page.show()
         self.resize(WIDTH, HEIGHT)
@@ -76,7 +66,6 @@ class DetachedWindow(QWidget):
         theme.dress(self.banner)
 
     def set_cluster(self, title: str) -> None:
-        """Say in the title of the window which cluster it shows."""
         self._cluster = title
         self._write_title(self.page.tab_title())
 

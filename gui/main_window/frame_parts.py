@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.main_window.live import LiveFeed
 from gui.main_window.navigation import Navigation
@@ -13,6 +13,7 @@ from gui.main_window.side_bar import SideBar
 from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
 from gui.views.time_range import TimeRangeChoice
+from gui.widgets.basic import column, row
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
@@ -36,19 +37,9 @@ class FrameParts:
     progress: ProgressLine
 
     def laid_out(self) -> QWidget:
-        """A widget with all of them in their places."""
-        right, central, middle = QWidget(), QWidget(), QHBoxLayout()
-        lines, whole = QVBoxLayout(right), QVBoxLayout(central)
-        for layout in (lines, whole):
-            layout.setContentsMargins(0, 0, 0, 0)
-            layout.setSpacing(0)
-        lines.addWidget(self.banner)
-        lines.addWidget(self.area, 1)
-        middle.setSpacing(0)
-        middle.addWidget(self.side_bar)
-        middle.addWidget(right, 1)
-        for bar in (self.stripe, self.production, self.tool_bar, self.progress):
-            whole.addWidget(bar)
-        whole.addLayout(middle, 1)
-        whole.addWidget(self.status_bar)
+        right, central = QWidget(), QWidget()
+        right.setLayout(column(self.banner, (self.area, 1), spacing=0))
+        middle = row(self.side_bar, (right, 1), spacing=0)
+        bars = (self.stripe, self.production, self.tool_bar, self.progress)
+        central.setLayout(column(*bars, (middle, 1), self.status_bar, spacing=0))
         return central

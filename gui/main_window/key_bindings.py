@@ -1,4 +1,4 @@
-"""The keys of the actions, in the main window and in those that were torn off."""
+"""The keys of the actions, in the main window and in torn-off windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from gui.operations.actions import Action, ActionRegistry
 
 _MODIFIERS = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier
-"""Shift is none of them: it is how some keyboards write ``?``."""
+"""Without Shift, which some keyboards need to type ``?``."""
 
 
 class KeyBindings(QObject):
@@ -24,7 +24,7 @@ class KeyBindings(QObject):
         self._bind()
 
     def serve(self, window: QWidget) -> None:
-        """Let keys work in a window, until it is gone."""
+        """Enable the keys in a window until it is deleted."""
         self._windows.append(window)
         window.destroyed.connect(lambda _gone=None: self._forget(window))
         window.addActions([made for _, made in self._made.values()])
@@ -32,7 +32,7 @@ class KeyBindings(QObject):
     def plain_key(self, event: QKeyEvent) -> bool:
         """Run the action of a key without modifier; returns whether there is one.
 
-        Such a key acts only when the focused widget has no use for it, so it is no `QAction`.
+        Such a key acts only when the focused widget ignores it, so it cannot be a `QAction`.
         """
         if event.modifiers() & _MODIFIERS:
             return False
@@ -48,11 +48,11 @@ class KeyBindings(QObject):
         self._windows = [known for known in self._windows if known is not window]
 
     def _bind(self) -> None:
-        """Make and drop what differs: pages add actions while the window is used."""
+        """Update the shortcuts that changed: pages add actions while the window is used."""
         by_key: dict[str, Action] = {}
         for action in self._registry.actions():
             if action.shortcut and not is_plain_key(action.shortcut):
-                # Two of one key, as settings that somebody edited may have it: Qt would run neither.
+                # The settings may hold one key twice: Qt would run neither.
                 by_key.setdefault(action.shortcut, action)
         wanted = {action.action_id: action for action in by_key.values()}
         for action_id, (action, made) in list(self._made.items()):
@@ -75,6 +75,6 @@ class KeyBindings(QObject):
 
 
 def is_plain_key(shortcut: str) -> bool:
-    """Whether a shortcut is a key that a text field would take as text."""
+    """Whether a text field would take this key as text."""
     is_one = bool(shortcut) and (len(shortcut) == 1 or "+" not in shortcut)
     return is_one and not (shortcut.startswith("F") and shortcut[1:].isdigit())

@@ -1,7 +1,7 @@
-"""What the window remembers of how it looked: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten.
+"""The remembered layout of the window: geometry, tabs, torn-off pages, side bar. Versioned, and it can be forgotten.
 
-Each connection has a layout of its own, as its pages name its topics and its window may stand beside others; how pages are
-divided is the same for all. ``group`` is `gui.operations.clusters.Clusters.settings_group`.
+Each connection has its own layout, because pages name topics and windows stand beside others; the division of pages is shared
+by all. ``group`` is `gui.operations.clusters.Clusters.settings_group`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from gui.views.page import PageView
 
 LAYOUT_VERSION = 2
-"""A layout of another version is not used: half a layout is worse than none."""
+"""A layout of another version is ignored: half a layout is worse than none."""
 _VERSION = "layout/version"
 WIDTH, HEIGHT = 1_440, 900
 WIDTH_MIN, HEIGHT_MIN = 960, 480
-"""Of a full HD screen at 200 %, without the bars of the desktop; pages that need more are scrolled."""
+"""Of a full HD screen at 200 %, without the desktop's bars; larger pages are scrolled."""
 
 
 def restore_geometry(window: QMainWindow, side_bar: SideBar, settings: QSettings, group: str = "") -> None:
-    """Give the window its size and place of last time; on a small screen it may be made smaller than elsewhere."""
+    """Restore size and place of the window; its minimum is smaller on a small screen."""
     screen = QGuiApplication.primaryScreen().availableGeometry()
     window.setMinimumSize(min(WIDTH_MIN, screen.width()), min(HEIGHT_MIN, screen.height()))
     window.resize(WIDTH, HEIGHT)
@@ -46,7 +46,7 @@ def restore_geometry(window: QMainWindow, side_bar: SideBar, settings: QSettings
 
 
 def restore_pages(navigation: Navigation, settings: QSettings, first: str, group: str = "") -> None:
-    """Open the pages of last time, each where it stood; the first time the page ``first``."""
+    """Open the pages of the last session at their places; the first time the page ``first``."""
     known = _known(settings, group)
     tabs = _places(navigation, text_list(settings, f"{group}layout/tabs")) if known else []
     if not tabs:
@@ -63,13 +63,12 @@ def restore_pages(navigation: Navigation, settings: QSettings, first: str, group
 
 
 def remember_page(page: PageView, settings: QSettings) -> None:
-    """Keep how a page is divided."""
     for number, splitter in enumerate(page.findChildren(QSplitter)):
         settings.setValue(f"splitters/{page.page_id}_{number}", splitter.saveState())
 
 
 def restore_page(page: PageView, settings: QSettings, group: str = "") -> None:
-    """Divide a page as it was; one of another version, with other parts, stays as it is."""
+    """Restore the division of a page; one of another version with other parts is ignored."""
     if not (_known(settings) or _known(settings, group)):
         return
     for number, splitter in enumerate(page.findChildren(QSplitter)):
@@ -79,7 +78,6 @@ def restore_page(page: PageView, settings: QSettings, group: str = "") -> None:
 
 
 def save(window: QMainWindow, parts: FrameParts, settings: QSettings, group: str = "") -> None:
-    """Remember all of it."""
     navigation, area = parts.navigation, parts.area
     settings.setValue(f"{group}{_VERSION}", LAYOUT_VERSION)
     settings.setValue(f"{group}layout/geometry", window.saveGeometry())
@@ -96,9 +94,9 @@ def save(window: QMainWindow, parts: FrameParts, settings: QSettings, group: str
 
 
 def forget(settings: QSettings, group: str = "") -> None:
-    """Drop what is remembered of the layout, also how pages were divided and which columns their tables have.
+    """Forget the layout, the division of pages and the columns of tables.
 
-    Sets of columns that the user kept under names stay: they are chosen and forgotten by name.
+    Named sets of columns stay: the user forgets them by name.
     """
     for part in (f"{group}layout", "splitters"):
         settings.remove(part)

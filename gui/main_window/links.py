@@ -1,7 +1,6 @@
 """Links to places of the window: ``orbit://topic/orders``, ``orbit://message/orders/3/4711``. Pure text, no widget.
 
-A link shows something and never does anything: arguments that open a dialog or start work are no part of it, and are passed
-over when somebody writes them into one.
+A link only shows something: arguments that open a dialog or start work are never written, and are ignored when a link has them.
 
     orbit://PAGE[?name=value&…]              a page, e.g. ``orbit://delay?show=timers``
     orbit://topic/NAME                       a topic
@@ -10,7 +9,7 @@ over when somebody writes them into one.
     orbit://message/TOPIC/QUEUE/OFFSET       a message by its place in a queue
     orbit://message?physical_offset=OFFSET   the page of one message
 
-Any of them may say with ``cluster=NAME-SERVERS`` which attached cluster it is about; others are for the window that gets them.
+Each may name its attached cluster with ``cluster=NAME-SERVERS``; the others are for the window that receives them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LINK_CHARACTERS_MAX = 2_000
 TEXT_ARGUMENTS = frozenset(
     {"topic", "group", "message_id", "show", "report", "client", "name", "search", "key", "filter", "section", "setting"}
 )
-"""Arguments that stay text even where they are all digits; others become numbers then."""
+"""Arguments that stay text even where they are all digits; the others become numbers."""
 
 CLUSTER_ARGUMENT = "cluster"
 
@@ -41,12 +40,11 @@ class LinkError(ValueError):
 
 
 def is_link(text: str) -> bool:
-    """Whether a text is meant to be a link of ours."""
     return text.strip().lower().startswith(f"{SCHEME}://")
 
 
 def link_to(place: PagePlace) -> str:
-    """The link to a place. Arguments other than text and numbers, and those that act, are left out."""
+    """The link to a place, without arguments that are neither text nor number, and without those that act."""
     arguments = {name: value for name, value in place.arguments.items() if _is_lasting(name, value)}
     for kind, (page_id, name) in _OBJECTS.items():
         if place.page_id == page_id and isinstance(arguments.get(name), str):
@@ -59,14 +57,14 @@ def link_to(place: PagePlace) -> str:
 
 
 def on_cluster(link: str, name_servers: str) -> str:
-    """A link that says which cluster it is about; the same one where none is named."""
+    """A link with its cluster; unchanged where none is named."""
     if not link or not name_servers:
         return link
     return f"{link}{'&' if '?' in link else '?'}{urlencode({CLUSTER_ARGUMENT: name_servers}, quote_via=quote)}"
 
 
 def cluster_of(link: str) -> str:
-    """Name servers of the cluster that a link is about; empty where it does not say, or is none."""
+    """Name servers of the link's cluster; empty where it names none, or is no link."""
     try:
         given = dict(parse_qsl(urlsplit(link.strip()).query)) if is_link(link) and len(link) <= LINK_CHARACTERS_MAX else {}
     except ValueError:
@@ -75,10 +73,10 @@ def cluster_of(link: str) -> str:
 
 
 def place_of(link: str) -> PagePlace:
-    """The place that a link leads to. Whether there is such a page is for the window to know.
+    """The place that a link leads to; its page may not exist in this window.
 
     Raises:
-        LinkError: It is none of the forms above.
+        LinkError: It has none of the forms above.
     """
     text = link.strip()
     if not is_link(text):

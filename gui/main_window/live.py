@@ -1,4 +1,4 @@
-"""`LiveFeed`: passes the newest figures on at the live cadence, or holds them while paused."""
+"""`LiveFeed`: emits the newest figures at the live cadence, or holds them while paused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CADENCES_MS = (1_000, 2_000, 5_000, 10_000, 30_000)
 
 
 class LiveFeed(QObject):
-    """Throttles the source's ten states a second to what a person can read. One timer, only while live.
+    """Throttles the source's ten states a second to a readable rate. One timer, which runs only while live.
 
     Signals:
         due: Figures are to be shown; carries the newest `ClusterState`.
@@ -33,21 +33,14 @@ class LiveFeed(QObject):
         cadence_ms: int = CADENCES_MS[0],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create a live feed.
-
-        Args:
-            parent: Qt's owner.
-            cadence_ms: One of `CADENCES_MS`.
-            monotonic: Seconds on a clock that never goes back.
-        """
+        """Create a live feed; ``monotonic`` returns seconds on a clock that never goes back."""
         super().__init__(parent)
         self._monotonic = monotonic
         self._newest: ClusterState | None = None
         self._arrived_s = 0.0
         self._is_new = False
         self.paused_since_s: float | None = None
-        self._timer = QTimer(self)
-        self._timer.setInterval(cadence_ms if cadence_ms in CADENCES_MS else CADENCES_MS[0])
+        self._timer = QTimer(self, interval=cadence_ms if cadence_ms in CADENCES_MS else CADENCES_MS[0])
         self._timer.timeout.connect(self._tick)
         self._timer.start()
 
@@ -65,27 +58,26 @@ class LiveFeed(QObject):
         return None if self._newest is None else (self._monotonic() - self._arrived_s) * 1_000
 
     def take(self, state: ClusterState) -> None:
-        """The source has new figures. The first ones are passed on at once."""
+        """Store new figures; the first ones are emitted at once."""
         first = self._newest is None
         self._newest, self._arrived_s, self._is_new = state, self._monotonic(), True
         if first and not self.paused:
             self._tick()
 
     def set_cadence(self, cadence_ms: int) -> None:
-        """Pass figures on this often; ends a pause."""
+        """Set the cadence; ends a pause."""
         self._timer.setInterval(cadence_ms)
         self.resume()
         self.changed.emit()
 
     def pause(self) -> None:
-        """Hold the figures that are shown."""
         if not self.paused:
             self.paused_since_s = self._monotonic()
             self._timer.stop()
             self.changed.emit()
 
     def resume(self) -> None:
-        """Go on, with the newest figures at once."""
+        """Continue, with the newest figures at once."""
         if self.paused:
             self.paused_since_s = None
             self._timer.start()
@@ -93,23 +85,22 @@ class LiveFeed(QObject):
             self.changed.emit()
 
     def toggle(self) -> None:
-        """Pause or go on."""
         if self.paused:
             self.resume()
         else:
             self.pause()
 
     def once(self) -> None:
-        """Pass on the newest figures now, also while paused."""
+        """Emit the newest figures now, also while paused."""
         self._is_new = self._newest is not None
         self._tick()
 
     def forget(self) -> None:
-        """Another cluster is shown from now on; the figures of this one are not passed on any more."""
+        """Drop the figures, because another cluster is shown from now on."""
         self._newest, self._is_new = None, False
 
     def stop(self) -> None:
-        """End for good; the window closes."""
+        """Stop for good when the window closes."""
         self._timer.stop()
 
     def _tick(self) -> None:

@@ -20,7 +20,7 @@ class Match:
 def match(query: str, text: str) -> Match | None:
     """Fit each word of ``query`` somewhere into ``text``, ignoring case; None where one does not fit.
 
-    A word at the start counts most, then at the start of a word, then anywhere, then as scattered letters.
+    A word scores most at the start, then at the start of a word, then anywhere, then as scattered letters.
     """
     lowered = text.lower()
     score = 0.0
@@ -67,7 +67,6 @@ def _scattered(word: str, text: str) -> Match | None:
 
 
 def _joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Overlapping and touching spans as one."""
     joined: list[tuple[int, int]] = []
     for start, length in sorted(spans):
         if joined and start <= joined[-1][0] + joined[-1][1]:

@@ -10,9 +10,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
-from gui.main_window.shortcut_sheet import key_text
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.clusters import Clusters, colour_icon, show_cluster
+from gui.operations.key_choices import shown as key_text
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix
@@ -22,12 +22,11 @@ from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
 MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
-"""English menu names in their order; one without actions is not shown."""
+"""English menu names in order; an empty menu is not shown."""
 CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
 
 def action_menu(registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
-    """Every action under its section."""
     menu = window_menu(theme, parent)
     known = registry.actions()
     for section in dict.fromkeys([*MENUS, *(action.section for action in known)]):
@@ -54,7 +53,7 @@ def add_action(menu: QMenu, action: Action, registry: ActionRegistry, theme: The
 
 
 def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
-    """What is known, the current one ticked, and what can be done with it."""
+    """The cluster switcher: known clusters, the current one ticked, and their commands."""
     menu = window_menu(theme, parent)
     menu.setToolTipsVisible(True)
     known = clusters.known()
@@ -81,7 +80,7 @@ def cluster_menu(clusters: Clusters, address: str, registry: ActionRegistry, the
 
 
 def beside_menu(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> QMenu:
-    """What can be shown in a window of its own: all that is known but the current one, and a new connection."""
+    """Clusters for a window of their own: all known except the current one, and a new connection."""
     menu = window_menu(theme, parent)
     _fill_beside(menu, clusters, theme, parent)
     return menu
@@ -113,14 +112,14 @@ def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager
 
 
 def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
-    """Let the user point at the directory of a store, and go there."""
+    """Ask for the directory of a store and open it."""
     dialog = _folder_dialog(tr("Folder of a store; an empty one begins a new store"), theme, parent)
     dialog.fileSelected.connect(lambda path: clusters.switch(Cluster(EMBEDDED, path)))
     dialog.open()
 
 
 def ask_to_look(theme: ThemeManager, parent: QWidget) -> None:
-    """Let the user point at the directory of any store, and show it read-only in a window of its own."""
+    """Ask for the directory of any store and show it read-only in a window of its own."""
     from gui.processes.program import start_window
 
     dialog = _folder_dialog(tr("Folder of a store"), theme, parent)
@@ -138,7 +137,7 @@ def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDia
 
 
 def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
-    """An empty menu whose parent is a window; it goes when it closes."""
+    """An empty menu of a window, deleted when it closes."""
     menu = QMenu(parent)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     theme.dress(menu)

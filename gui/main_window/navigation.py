@@ -1,4 +1,4 @@
-"""`Navigation`: which pages are open, in tabs or windows of their own, and where the user has been."""
+"""`Navigation`: which pages are open, in tabs or windows of their own, and the history of places."""
 
 from __future__ import annotations
 
@@ -29,19 +29,12 @@ CLOSED_KEPT = 20
 
 
 class Navigation(QObject):
-    """Opens, moves and closes pages. It makes none before it has a context.
-
-    Args:
-        area: The tabs.
-        pages: What can be opened.
-        theme: For windows of torn-off pages.
-        plain_key: What such a window does with keys.
-        parent: The main window.
+    """Opens, moves and closes pages; makes none before it has a context. ``plain_key`` handles keys of torn-off windows.
 
     Signals:
         shown: A page came to the front; carries it.
         opened: A page was made; carries it.
-        travelled: Back or Forward may be possible now, or not any more.
+        travelled: Back or Forward may have become possible or impossible.
         detached: A page got a window of its own; carries the window.
     """
 
@@ -76,7 +69,7 @@ class Navigation(QObject):
     # ---- what is open ----------------------------------------------------------------------------------------------
 
     def use(self, context: PageContext) -> None:
-        """Pages opened from now on get this."""
+        """Set the context of pages opened from now on."""
         self._context = context
 
     @property
@@ -86,41 +79,39 @@ class Navigation(QObject):
 
     @property
     def visible_pages(self) -> list[PageView]:
-        """What the user can see: the tab in front and the windows."""
+        """Pages that the user sees: the tab in front and the windows."""
         shown = [self._area.current, *(window.page for window in self.windows)]
         return [page for page in shown if page is not None and page.isVisible()]
 
     @property
     def current(self) -> PageView | None:
-        """The page that keys mean: of the window that is active, else the tab in front."""
+        """The page that keys act on: of the active window, else the tab in front."""
         active = QApplication.activeWindow()
         return next((window.page for window in self.windows if window is active), self._area.current)
 
     def has(self, page_id: str) -> bool:
-        """Whether there is such a page."""
         return page_id in self._entries
 
     def known(self, place: PagePlace) -> PagePlace:
-        """A place that a link leads to, as a window has it that knows topics only as a list."""
+        """The place of a link in a window without a page for one topic."""
         return PagePlace("topics", place.arguments) if place.page_id == "topic" and not self.has("topic") else place
 
     def place_of(self, page: PageView) -> PagePlace:
-        """Where a page stands."""
         return self._places_of.get(page, PagePlace(page.page_id))
 
     def place_in(self, tab: PagePlace | PageView) -> PagePlace:
-        """Where a tab stands, also one whose page was not made yet."""
+        """Place of a tab, also of one whose page was not made yet."""
         return tab if isinstance(tab, PagePlace) else self.place_of(tab)
 
     def link_here(self) -> str:
-        """The link to what the user sees; empty while no page is open."""
+        """The link to the current place; empty while no page is open."""
         page = self.current
         return link_to(self.place_of(page)) if page is not None else ""
 
     # ---- going somewhere -------------------------------------------------------------------------------------------
 
     def open(self, place: PagePlace, *, new_tab: bool = False) -> PageView:
-        """Go to a place, in the page that is open already or in a new tab."""
+        """Go to a place, in the open page of that kind or in a new tab."""
         page = None if new_tab else self._area.page_of(place.page_id) or self._detached_page(place.page_id)
         if page is None:
             page = self._add(place)
@@ -135,7 +126,7 @@ class Navigation(QObject):
         return page
 
     def restore(self, places: Sequence[PagePlace], current: int) -> None:
-        """Open tabs of last time; only the one in front is made now, the others when they are first shown."""
+        """Open the tabs of the last session; only the one in front is made now, the others when they are first shown."""
         entries = [self._entries[place.page_id] for place in places]
         tabs = [
             (place, entry.icon, entry.title, partial(self._make_at, place))
@@ -144,20 +135,17 @@ class Navigation(QObject):
         self._area.restore(tabs, current)
 
     def back(self) -> None:
-        """Return to the place before."""
         self._travel(self.places.back())
 
     def forward(self) -> None:
-        """Go to the place that Back left."""
         self._travel(self.places.forward())
 
     def reopen(self) -> None:
-        """Open the tab again that was closed last."""
         if self._closed:
             self.open(self._closed.pop(), new_tab=True)
 
     def close_current(self) -> None:
-        """Close the page that keys mean; the last tab stays."""
+        """Close the current page; the last tab stays."""
         page = self.current
         window = self._window_of(page)
         if window is not None:
@@ -166,7 +154,6 @@ class Navigation(QObject):
             self._area.close_page(page)
 
     def close_all(self) -> None:
-        """Close every page; the frame is then empty."""
         for window in list(self.windows):
             window.close()
         self._area.close_all()
@@ -177,7 +164,7 @@ class Navigation(QObject):
     # ---- windows of their own --------------------------------------------------------------------------------------
 
     def detach(self, page: PageView) -> DetachedWindow | None:
-        """Give a tab a window of its own; None where there are too many. The last tab leaves another page behind."""
+        """Move a tab to a window of its own; None where there are too many. Another page replaces the last tab."""
         if page not in self._area.pages or len(self.windows) >= DETACHED_MAX:
             return None
         if len(self._area.places) == 1:
@@ -207,7 +194,6 @@ class Navigation(QObject):
         self.shown.emit(page)
 
     def detach_or_put_back(self) -> None:
-        """Tear the current page off, or put it back."""
         page = self.current
         window = self._window_of(page)
         if window is not None:
@@ -280,7 +266,6 @@ class Navigation(QObject):
 
 
 def page_class(entry: PageEntry) -> type[PageView]:
-    """Import the class of a page."""
     loaded: type[PageView] = getattr(importlib.import_module(entry.module), entry.class_name)
     return loaded
 

@@ -1,4 +1,4 @@
-"""`Notices`: toasts, the list under the bell, and messages of the system while nobody looks at the window."""
+"""`Notices`: toasts, the list under the bell, and messages of the desktop while the window is not active."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from gui.words.plain_text import notice_text
 from gui.words.text import Words, said, tr
 
 LONG_TASK_S = 10.0
-"""The end of a task that took longer is told by the system."""
+"""The desktop reports the end of a longer task."""
 _ALARMING = frozenset({State.CRITICAL, State.WARNING})
 
 
 class Notices(QObject):
-    """Tells the user, where it will be seen.
+    """Shows notices where the user will see them.
 
     Args:
         theme: Colours.
-        window: What toasts stand in.
+        window: Parent of the toasts.
         bar: Its bell counts.
         beside: What toasts leave visible at the bottom; see `ToastStack`.
-        settings: Whether the system tells too.
+        settings: Whether the desktop shows messages too.
         tell_tray: Shows (title, text) by the tray; returns whether there is one.
-        tell_system: Shows (title, text) by the desktop; given by tests.
-        local_time: Time of the day here; given by tests.
-        title: Of messages of the desktop, which several windows may show.
+        tell_system: Shows (title, text) by the desktop; set by tests.
+        local_time: Local time of day; set by tests.
+        title: Of desktop messages, which several windows may show.
     """
 
     def __init__(
@@ -68,24 +68,24 @@ class Notices(QObject):
     def show(
         self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None:
-        """Show a toast and keep it under the bell; what is alarming is told by the system too while the window is behind."""
+        """Show a toast and keep it under the bell; the desktop shows warnings too while the window is not active."""
         self.toasts.show(words, state=state, action=action, on_action=on_action)
         self._changed()
         if state in _ALARMING:
             self._maybe_tell_system(said(words))
 
     def keep(self, words: Words, state: State) -> None:
-        """Put something under the bell without showing it."""
+        """Keep a notice under the bell without a toast."""
         self.toasts.keep(words, state)
         self._changed()
 
     def tasks_changed(self, running: tuple[Task, ...]) -> None:
-        """Note since when tasks run."""
+        """Record the start times of running tasks."""
         now = time.monotonic()
         self._began = {task: self._began.get(task, now) for task in running}
 
     def task_ended(self, task: Task) -> None:
-        """Tell that a task failed, and by the system that a long one ended."""
+        """Report a failed task, and by the desktop the end of a long one."""
         took_s = time.monotonic() - self._began.get(task, time.monotonic())
         if task.quiet:
             return
@@ -115,14 +115,13 @@ def _failure_words(title: Words, text: Words) -> str:
 
 
 def _tell_desktop(tell_tray: Callable[[str, str], bool], title: str, text: str) -> None:
-    """Show a message of the desktop: by its tray, else by ``notify-send``. Where there is neither, the bell has it."""
+    """Show a message of the desktop by its tray, else by ``notify-send``; without both it is only under the bell."""
     program = None if tell_tray(title, text) else shutil.which("notify-send")
     if program is not None:
         QProcess.startDetached(program, ["--app-name=Orbit", "--", title, text])
 
 
 def raise_window(window: QWidget) -> None:
-    """Bring a window to the front."""
     window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
     window.show()
     window.raise_()

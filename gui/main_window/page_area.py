@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QTabBar,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,7 +23,7 @@ from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, column
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
@@ -34,17 +33,17 @@ if TYPE_CHECKING:
 TABS_MAX = 20
 TABS_WIDTH_MIN = 60
 TITLE_WIDTH_MAX = 168
-"""Of the words in a tab, px; what is longer is cut, and the tool tip says all of it."""
+"""Width of a tab's title, px; longer titles are cut and the tool tip has them whole."""
 TITLES_A_TURN = 3
-"""Titles of tabs behind that are written in a turn: with each Qt lays out all tabs, and another language changes them all."""
+"""Titles of background tabs written in one turn: Qt lays out all tabs for each, and a change of language changes them all."""
 TEAR_OFF = 40
-"""How far from the strip, in px, a tab is dropped to get a window of its own."""
+"""Distance from the strip in px at which a dropped tab gets a window of its own."""
 MANY_PARTS = 10
-"""As many parts has what is left as it is when Qt forgets the style of a closed page; the list of a combo box has seven."""
+"""Restyling a widget with this many parts takes longest; the list of a combo box has seven."""
 
 
 class _Tabs(QTabBar):
-    """Tabs that close by the middle button and are torn off by dragging them away from the strip.
+    """Tabs that close by the middle button and are torn off by dragging.
 
     Signals:
         torn_off: A tab was dropped outside the strip; carries its index.
@@ -75,7 +74,7 @@ class _Tabs(QTabBar):
 
 @dataclass(slots=True)
 class _Slot:
-    """A tab: its page, or until it is first shown what makes it, and its English title."""
+    """A tab: its page, or until it is first shown its factory and English title."""
 
     place: PagePlace
     page: PageView | None
@@ -85,7 +84,7 @@ class _Slot:
 
 
 class PageArea(QWidget):
-    """Opened pages as tabs. A tab of last time is an empty one until it is shown.
+    """Opened pages as tabs. The page of a restored tab is made when it is first shown.
 
     Signals:
         shown: Another page is in front; carries it.
@@ -106,9 +105,7 @@ class PageArea(QWidget):
         self._theme = theme
         self._slots: list[_Slot] = []
         self._late_titles: dict[PageView, str] = {}
-        self._late = QTimer(self)
-        self._late.setSingleShot(True)
-        self._late.setInterval(0)
+        self._late = QTimer(self, singleShot=True, interval=0)
         self._late.timeout.connect(self._write_late_titles)
         self.tabs = _Tabs()
         self.tabs.setObjectName("tabs")
@@ -118,10 +115,10 @@ class PageArea(QWidget):
         self.tabs.setDrawBase(False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setIconSize(QSize(Size.ICON_BUTTON, Size.ICON_BUTTON))
-        # Titles come cut to their width. Many tabs are scrolled: Qt would rather cut every title than show a button for it.
+        # Titles are cut before. Many tabs are scrolled: Qt would cut every title before it shows a scroll button.
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        # Qt's own least width, scroll buttons included, would hold the plus away from a single short tab.
+        # Qt's own minimum width, scroll buttons included, would keep the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
         self.plus = IconButton(theme, "plus", role="tab-button", on_click=self.new_tab_asked.emit)
         self.room = PageRoom()
@@ -146,15 +143,11 @@ class PageArea(QWidget):
         line.addWidget(self.tabs, 0, Qt.AlignmentFlag.AlignBottom)
         line.addWidget(self.plus)
         line.addStretch(1)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(strip)
-        lines.addWidget(self.room, 1)
+        self.setLayout(column(strip, (self.room, 1), spacing=0))
 
     @property
     def pages(self) -> Sequence[PageView]:
-        """Pages that were shown, in the order of their tabs."""
+        """Pages already made, in the order of their tabs."""
         return tuple(slot.page for slot in self._slots if slot.page is not None)
 
     @property
@@ -168,7 +161,7 @@ class PageArea(QWidget):
         return self._slots[index].page if 0 <= index < len(self._slots) else None
 
     def page_of(self, page_id: str) -> PageView | None:
-        """The tab of that page, made now if it was not shown yet; the current one before others."""
+        """The page of this ID, made now if necessary; the current tab before others."""
         current = self.current
         if current is not None and current.page_id == page_id:
             return current
@@ -178,18 +171,14 @@ class PageArea(QWidget):
     def add(self, place: PagePlace, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
         """Add a tab whose page is made when it is first shown; the oldest tab closes when there are too many.
 
-        Args:
-            place: What it will show.
-            icon_name: Its icon.
-            title: Until the page is there, in English.
-            make: Makes the page.
+        ``title`` is English and shown until the page is made.
         """
         if len(self._slots) >= TABS_MAX:
             self.close_tab(0)
         self._insert(_Slot(place, None, make, icon_name, title), tr(title))
 
     def restore(self, tabs: Sequence[tuple[PagePlace, str, str, Callable[[], PageView]]], current: int) -> None:
-        """Add tabs as `add` does, and show one of them: only its page is made."""
+        """Add tabs as `add` does and show one of them: only its page is made."""
         # The first tab that is added comes to the front by itself.
         self.tabs.blockSignals(True)
         first = len(self._slots)
@@ -205,7 +194,7 @@ class PageArea(QWidget):
         return self._page(self._slots[-1])
 
     def adopt(self, page: PageView) -> None:
-        """Take in a page that `take` gave away."""
+        """Add a page that `take` removed."""
         self._insert(_Slot(PagePlace(page.page_id), page, lambda: page, page.entry.icon), page.tab_title())
         self._stack.addWidget(page)
 
@@ -220,29 +209,25 @@ class PageArea(QWidget):
         if slot.page is None:
             page = slot.page = slot.make()
             self._stack.addWidget(page)
-            # Not before: Qt would apply the sheet a second time when the page gets its parent.
+            # Not before: Qt would apply the style sheet a second time when the page gets its parent.
             self._theme.dress_soon(page)
             page.title_changed.connect(lambda title: self._title_changed(page, title))
             self._write_title(page, page.tab_title())
         return slot.page
 
     def show_page(self, page: PageView) -> None:
-        """Bring a page to the front."""
         self.tabs.setCurrentIndex(self._index(page))
         self._stack.setCurrentWidget(page)
         self.veil.cover(page)
 
     def close_page(self, page: PageView) -> None:
-        """Close the tab of a page; the last tab stays."""
         self.close_tab(self._index(page))
 
     def close_tab(self, index: int) -> None:
-        """Close a tab; the last one stays."""
         if len(self._slots) > 1:
             self._remove(index)
 
     def close_others(self, page: PageView) -> None:
-        """Close all tabs but one."""
         for index in reversed(range(len(self._slots))):
             if self._slots[index].page is not page:
                 self._remove(index)
@@ -253,7 +238,7 @@ class PageArea(QWidget):
             self._remove(index)
 
     def take(self, page: PageView) -> None:
-        """Give a page away: its tab goes, the page lives on."""
+        """Remove the tab of a page without closing the page."""
         index = self._index(page)
         self._slots.pop(index)
         self._stack.removeWidget(page)
@@ -334,10 +319,10 @@ class PageArea(QWidget):
         self._write_buttons()
 
     def _write_buttons(self) -> None:
-        """Qt writes the words of the buttons in the strip once, when it makes them.
+        """Qt writes the texts of the strip's buttons once, when it makes them.
 
-        What `tabButton` and `findChildren` give of a button stays in Python when its tab is closed (PySide6 6.11), what
-        `children` gives does not.
+        A button found by `tabButton` or `findChildren` leaks in Python when its tab is closed (PySide6 6.11), by `children`
+        not.
         """
         arrows = {"ScrollLeftButton": tr("Tabs to the left"), "ScrollRightButton": tr("Tabs to the right")}
         for button in self.tabs.children():
@@ -353,11 +338,11 @@ class PageArea(QWidget):
 
 
 def forget_style(page: QWidget) -> None:
-    """Let Qt forget what the style sheet says of the parts of a page that is closed.
+    """Make Qt forget the style of the parts of a closed page.
 
-    It computes that for every part, but forgets only what was polished and what can have a look of its own: some 300 bytes
-    would stay for each list of a combo box and each viewport (Qt 6.11). So what was never shown is polished, and parts
-    without a look get a sheet of their own. Those with much in them do not: styling that anew would take longest.
+    Qt computes a style for every part and forgets only that of polished parts with a look of their own: some 300 bytes would
+    leak for each list of a combo box and each viewport (Qt 6.11). So unshown parts are polished, and parts without a look get a
+    sheet of their own, except large ones, because restyling those takes longest.
     """
     for part in page.findChildren(QWidget):
         part.ensurePolished()
@@ -366,14 +351,14 @@ def forget_style(page: QWidget) -> None:
 
 
 def shown_title(title: str, metrics: QFontMetrics) -> str:
-    """A title as its tab says it: names keep both ends, where they differ; words, as those of a search, their beginning."""
+    """A title as its tab shows it: names are cut in the middle because they differ at both ends, other texts at the end."""
     is_name = not any(letter.isspace() for letter in title)
     mode = Qt.TextElideMode.ElideMiddle if is_name else Qt.TextElideMode.ElideRight
     return metrics.elidedText(title, mode, TITLE_WIDTH_MAX)
 
 
 class Veil(QWidget):
-    """Dims the figures of a page that are no longer current; lets the mouse through."""
+    """Dims the outdated figures of a page; lets the mouse through."""
 
     def __init__(self, theme: ThemeManager, stack: QStackedWidget) -> None:
         super().__init__(stack)
@@ -385,7 +370,7 @@ class Veil(QWidget):
         self.hide()
 
     def set_wanted(self, wanted: bool) -> None:
-        """Whether figures are out of date."""
+        """Set whether figures are out of date."""
         self._wanted = wanted
         page = self._stack.currentWidget()
         if page is None:
@@ -396,7 +381,7 @@ class Veil(QWidget):
             self.cover(page)
 
     def cover(self, page: PageView) -> None:
-        """Cover a page that has come to the front, if its figures are to be dimmed."""
+        """Cover a page that came to the front, if its figures are to be dimmed."""
         self.setVisible(self._wanted and page.dims_when_lost)
         self.setGeometry(self._stack.rect())
         self.raise_()

@@ -1,4 +1,4 @@
-"""`PageRoom`: where pages stand, one in front. A page that needs more room than there is is scrolled, never cut."""
+"""`PageRoom`: holds the pages, one in front. A page that needs more room is scrolled, never cut."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from gui.theme.manager import ThemeManager
 
 
 class PageRoom(QScrollArea):
-    """Scrolls only where the window is smaller than the page in front may be: on a small screen, or at a large scale."""
-
     def __init__(self) -> None:
         super().__init__()
         self.setFrameShape(QFrame.Shape.NoFrame)
-        # Pages have stops of their own, and are brought into sight with them.
+        # Pages have focus stops of their own and are scrolled into sight with them.
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidgetResizable(True)
         self.stack = QStackedWidget()
         self.setWidget(_Holder(self.stack))
 
     def dress(self, theme: ThemeManager) -> None:
-        """Give what is seen of it beside its pages the look of a theme; the first frame of a window goes without."""
+        """Apply the theme to its scroll bars; the first frame of a window does without."""
         for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
             theme.dress(bar)
 
 
 class _Holder(QWidget):
-    """As small as the page in front may be.
+    """Takes its minimum size from the page in front.
 
-    It has no layout: that of the pages would have it as high as wrapped texts would like to be, and as wide as the widest page.
+    It has no layout, because that would use the height of wrapped texts and the width of the widest page.
     """
 
     def __init__(self, stack: QStackedWidget) -> None:
@@ -49,6 +47,6 @@ class _Holder(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            # The page in front has other bounds: told on to the scroll area, as a layout would.
+            # The minimum of the page in front may have changed: forward it to the scroll area, as a layout would.
             self.updateGeometry()
         return super().event(event)

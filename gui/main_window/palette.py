@@ -1,4 +1,4 @@
-"""The command palette: pages, topics, groups and actions by a few letters; links, message IDs and keys as they are pasted."""
+"""The command palette: pages, topics, groups and actions by a few letters; pasted links, message IDs and keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,7 +23,7 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
-from gui.widgets.basic import IconLabel, Line, label
+from gui.widgets.basic import IconLabel, Line, column, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
 
@@ -43,25 +42,24 @@ KINDS: tuple[tuple[str, str, str], ...] = (
 )
 """Kind, English heading, prefix that narrows to it."""
 MESSAGE_KIND, LINK_KIND, KEY_KIND = "message", "link", "key"
-"""What was pasted; it is not searched for."""
+"""Kinds of pasted texts, which are not searched for."""
 _FIRST, _LAST = (LINK_KIND, MESSAGE_KIND), (KEY_KIND,)
-"""A link or an ID can be nothing else; any word may be a key."""
+"""A link or an ID is unambiguous; any word may be a key."""
 _PASTED = (*_FIRST, *_LAST)
 _HEADINGS = {kind: heading for kind, heading, _ in KINDS} | {
     MESSAGE_KIND: "Message",
     LINK_KIND: "Link",
     KEY_KIND: "Messages",
 }
+_HINTS = ((">", "commands"), ("#", "topic"), ("@", "group"))
 _ENTRY_ROLE = Qt.ItemDataRole.UserRole
 
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
-    """Something that can be chosen."""
-
     kind: str
     title: str
-    """As shown; names from the broker as they are."""
+    """As shown; names of the broker are not translated."""
     run: Callable[[], object]
     detail: str = ""
     icon: str = ""
@@ -80,13 +78,7 @@ class PaletteRow:
 
 
 def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> list[PaletteRow]:
-    """The lines to show for a query, best first within each kind.
-
-    Args:
-        query: What was typed; a prefix of `KINDS` narrows to that kind.
-        entries: Everything that can be found.
-        kind: Narrows to a kind; empty: all.
-    """
+    """The lines to show for a query, best first within each kind; ``kind`` or a prefix of `KINDS` narrows to one kind."""
     for known, _, prefix in KINDS:
         if prefix and query.startswith(prefix):
             kind, query = known, query[1:]
@@ -103,7 +95,7 @@ def found_rows(query: str, entries: Sequence[PaletteEntry], kind: str = "") -> l
 
 
 def has_prefix(query: str) -> bool:
-    """Whether a query narrows to a kind by its first character."""
+    """Whether the first character of a query narrows to a kind."""
     return any(prefix and query.startswith(prefix) for _, _, prefix in KINDS)
 
 
@@ -119,7 +111,7 @@ class _Model(QAbstractListModel):
         self.rows: list[PaletteRow] = []
 
     def set_rows(self, rows: list[PaletteRow]) -> None:
-        # A new query is a new list: there is no selection or place worth keeping.
+        # A new query is a new list: there is no selection or scroll position to keep.
         self.beginResetModel()
         self.rows = rows
         self.endResetModel()
@@ -210,13 +202,7 @@ class CommandPalette(QWidget):
     """Covers the window with a veil and the list; Escape or a click beside it closes it."""
 
     def __init__(self, theme: ThemeManager, window: QWidget, entries: Callable[[str], list[PaletteEntry]]) -> None:
-        """Create it, hidden.
-
-        Args:
-            theme: Colours.
-            window: What it covers.
-            entries: Everything that can be chosen now; gets what was typed, for message ids.
-        """
+        """Create it, hidden; ``entries`` returns everything that can be chosen for a query."""
         super().__init__(window)
         self._theme = theme
         self._entries = entries
@@ -234,7 +220,7 @@ class CommandPalette(QWidget):
         self.list.setMouseTracking(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._nothing = label(role="caption")
-        self._hints = [(cap, label(cap, "key"), label(text, "caption"), text) for cap, text in self._hint_texts()]
+        self._hints = [(cap, label(cap, "key"), label(text, "caption"), text) for cap, text in _HINTS]
         self._build()
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
@@ -244,17 +230,9 @@ class CommandPalette(QWidget):
         theme.dress(self)
         self.hide()
 
-    @staticmethod
-    def _hint_texts() -> list[tuple[str, str]]:
-        return [(">", "commands"), ("#", "topic"), ("@", "group")]
-
     def _build(self) -> None:
-        head = QHBoxLayout()
-        head.setContentsMargins(16, 10, 14, 10)
-        head.setSpacing(12)
-        head.addWidget(IconLabel(self._theme, "magnifying-glass", "text_2", 18))
-        head.addWidget(self.field, 1)
-        head.addWidget(self._kinds)
+        glass = IconLabel(self._theme, "magnifying-glass", "text_2", 18)
+        head = row(glass, (self.field, 1), self._kinds, spacing=12, margins=(16, 10, 14, 10))
         foot = QFrame()
         foot.setProperty("role", "dialog-foot")
         line = QHBoxLayout(foot)
@@ -268,23 +246,14 @@ class CommandPalette(QWidget):
         line.addStretch(1)
         self._paste = label(role="caption")
         line.addWidget(self._paste)
-        lines = QVBoxLayout(self._frame)
-        lines.setContentsMargins(1, 1, 1, 1)
-        lines.setSpacing(0)
-        lines.addLayout(head)
-        lines.addWidget(Line())
         self._nothing.setContentsMargins(16, 14, 16, 14)
-        lines.addWidget(self._nothing)
-        lines.addWidget(self.list)
-        lines.addWidget(foot)
+        self._frame.setLayout(column(head, Line(), self._nothing, self.list, foot, spacing=0, margins=(1, 1, 1, 1)))
 
     @property
     def shown_titles(self) -> list[str]:
-        """Titles of the entries on the list, top to bottom."""
         return [row.entry.title for row in self._model.rows if row.entry is not None]
 
     def popup(self, text: str = "") -> None:
-        """Show it, with ``text`` in the field."""
         self._retranslate()
         self.setGeometry(self._window.rect())
         self._kinds.choose("")

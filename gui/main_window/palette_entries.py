@@ -1,4 +1,4 @@
-"""What the command palette offers at a moment: pages, topics, groups, actions, and messages by what was pasted."""
+"""Entries of the command palette: pages, topics, groups, actions, and messages by pasted IDs and keys."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from gui.main_window.links import is_link
 from gui.main_window.palette import KEY_KIND, LINK_KIND, MESSAGE_KIND, PaletteEntry, has_prefix
 from gui.main_window.services import FrameServices
-from gui.main_window.shortcut_sheet import key_text
 from gui.models.message_ids import is_key, key_filter, pasted_ids
+from gui.operations.key_choices import shown as key_text
 from gui.words.text import count_text, rate_text, tr
 from monitoring.state import MEMBERS_UNREAD
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 PAGES_OF_ONE_THING = ("topic", "message")
-"""Pages that show nothing by themselves: their topics and messages are found by name."""
+"""Pages of one topic or message, which are found by its name."""
 
 
 def palette_entries(query: str, frame: FrameServices) -> list[PaletteEntry]:
-    """Everything that can be chosen now."""
     entries = [*_link(query, frame), *_message(query, frame), *_key(query, frame), *_pages(frame), *_commands(frame)]
     entries += _clusters(frame)
     state = frame.state
@@ -39,7 +38,7 @@ def _link(query: str, frame: FrameServices) -> list[PaletteEntry]:
 
 
 def _message(query: str, frame: FrameServices) -> list[PaletteEntry]:
-    """The messages of IDs; the page finds out which form of ID each is."""
+    """Messages by ID; the page finds out which form of ID each is."""
     if not frame.has_page("messages"):
         return []
     return [
@@ -87,7 +86,7 @@ def _commands(frame: FrameServices) -> list[PaletteEntry]:
 
 
 def _clusters(frame: FrameServices) -> list[PaletteEntry]:
-    """Other clusters, each in a window of its own: what is shown stays."""
+    """Other clusters, each in a window of its own, because the current one stays."""
     clusters = frame.app.clusters
     return [
         PaletteEntry(

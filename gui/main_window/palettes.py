@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Palettes:
-    """One for the main window and one for each that was torn off: a palette covers its own window."""
+    """One for the main window and one for each torn-off window, because a palette covers its own window."""
 
     def __init__(self, frame: FrameServices, navigation: Navigation) -> None:
         self._frame = frame
@@ -23,7 +23,6 @@ class Palettes:
 
     @property
     def active(self) -> CommandPalette:
-        """That of the window that is active."""
         front = QApplication.activeWindow()
         host: QWidget = next((window for window in self._navigation.windows if window is front), self._frame.host)
         if host not in self._known:
@@ -33,7 +32,6 @@ class Palettes:
         return self._known[host]
 
     def forget_with(self, host: QWidget) -> None:
-        """Let the palette of a window go when the window does."""
         host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
 
     def _entries(self, query: str) -> list[PaletteEntry]:

@@ -1,4 +1,4 @@
-"""Moving the focus between the parts of the window, and hiding the detail pane of a page."""
+"""Moves the focus between the parts of the window, and hides the detail pane of a page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def next_pane(page: PageView | None, frame: Sequence[QWidget], by: int) -> QWidget | None:
-    """Move the focus to the next part that can take it, around the end; returns what has it now.
+    """Move the focus to the next part that can take it, around the end; returns the focused widget.
 
-    Parts are those of the frame and the lists and panes of the page, in the order in which they are seen.
+    Parts are those of the frame and the lists and panes of the page, in visual order.
     """
     parts = [part for part in [*frame[:-1], *_panes(page), *frame[-1:]] if _first_stop(part) is not None]
     if not parts:
         return None
     focused = QApplication.focusWidget()
     holds = [place for place, part in enumerate(parts) if focused is not None and _within(focused, part)]
-    # The innermost part that holds the focus: a pane of the page rather than the page.
+    # The innermost part with the focus: a pane of the page rather than the page.
     place = holds[-1] if holds else -1 if by > 0 else 0
     stop = _first_stop(parts[(place + by) % len(parts)])
     assert stop is not None
@@ -31,14 +31,13 @@ def next_pane(page: PageView | None, frame: Sequence[QWidget], by: int) -> QWidg
 
 
 def has_keyboard(page: PageView) -> bool:
-    """Whether keys go to a part of a page, or will when its window is active again."""
-    # Qt has nothing there where nobody has the keyboard, whatever its types say.
+    """Whether a page has the focus, or will have it when its window is active again."""
+    # Qt returns None without a focus, despite its type stubs.
     focused: QWidget | None = page.window().focusWidget()
     return page.isVisible() and focused is not None and _within(focused, page)
 
 
 def toggle_detail(page: PageView) -> bool:
-    """Show or hide the detail pane of a page; returns whether it has one."""
     pane = page.detail_pane
     if pane is None:
         return False
@@ -58,7 +57,6 @@ def _panes(page: PageView | None) -> Iterator[QWidget]:
 
 
 def _first_stop(part: QWidget) -> QWidget | None:
-    """What takes the focus in a part."""
     for widget in (part, *part.findChildren(QWidget)):
         if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isVisible() and widget.isEnabled():
             return widget

@@ -1,4 +1,4 @@
-"""`PinnedPart`: the favourites in the side bar, each with its figure and its state, in the order that the user gives them."""
+"""`PinnedPart`: the favourites in the side bar with figure and state, in the user's order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from gui.main_window.matching import match
 from gui.main_window.side_bar_item import SideBarItem
@@ -14,7 +14,7 @@ from gui.models.favourites import FAVOURITES, Favourites, Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 SHOWN_MAX = 12
-"""The lists of topics and groups have more; each has a section for them."""
+"""The sections of the topic and group lists have the rest."""
 DOT = 7
 DOT_ROOM = 16
 
 
 class PinnedItem(SideBarItem):
-    """A topic or a group: glyph, name, figure, dot. Dragged up or down, or with Alt and an arrow, it changes its place.
+    """A topic or a group: glyph, name, figure, dot. Dragging, or Alt and an arrow, changes its place.
 
     Signals:
         moved: It is to change places with the one before (-1) or after (1).
-        unpinned: It is no favourite any more.
+        unpinned: It is to be removed from the favourites.
     """
 
     moved = Signal(int)
@@ -51,7 +51,6 @@ class PinnedItem(SideBarItem):
 
     @property
     def name(self) -> str:
-        """Of the topic or group."""
         return self.entry.title
 
     @property
@@ -67,7 +66,7 @@ class PinnedItem(SideBarItem):
         self.setAccessibleName(tr("Group {group}", group=self.name) if self.is_group else tr("Topic {topic}", topic=self.name))
 
     def show_row(self, row: PinRow) -> None:
-        """Take its figure and its state of now."""
+        """Show its current figure and state."""
         words = tr("{count} messages of lag", count=row.value) if row.is_group else tr("{rate} in", rate=row.value)
         self.set_count(row.value, words=f"{row.name}, {words}")
         if row.state is not self.state:
@@ -147,17 +146,15 @@ class PinnedPart(QWidget):
         self._collapsed = False
         self._heading = label(tr(FAVOURITES), "caption")
         self._heading.setContentsMargins(10, 10, 0, 3)
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(1)
-        self._lines.addWidget(self._heading)
+        self._lines = column(self._heading, spacing=1)
+        self.setLayout(self._lines)
         self.stop_before: QWidget | None = None
-        """What the keyboard reaches before the first favourite."""
+        """Last focus stop before the first favourite."""
         self.hide()
         pins.changed.connect(self._pins_changed)
 
     def show_state(self, state: ClusterState, limits: LagLimits) -> None:
-        """Show the favourites that the cluster has, as they are now."""
+        """Show the favourites that the cluster has, with their current figures."""
         from gui.models.pin_rows import PinBook
 
         self._book = self._book or PinBook(self.pins)
@@ -169,12 +166,12 @@ class PinnedPart(QWidget):
             item.show_row(row)
 
     def forget_state(self) -> None:
-        """Show none until there are figures again: another cluster is shown."""
+        """Show none until there are figures of the next cluster."""
         self._newest = None
         self._make_items([])
 
     def search(self, text: str) -> None:
-        """Show those that a search lets through."""
+        """Show the favourites that match a search."""
         self._searched = text
         for item in self.items:
             item.setVisible(match(text, item.name) is not None)
@@ -183,7 +180,6 @@ class PinnedPart(QWidget):
         self.setVisible(shown)
 
     def set_collapsed(self, collapsed: bool) -> None:
-        """Show glyphs only, or all."""
         self._collapsed = collapsed
         for item in self.items:
             item.set_collapsed(collapsed)
@@ -200,7 +196,7 @@ class PinnedPart(QWidget):
             self.show_state(*self._newest)
 
     def _make_items(self, rows: list[PinRow]) -> None:
-        """Make what is new, drop what is gone, and put all in order; what stays is kept, it may have the focus."""
+        """Make new items, drop old ones and order them; others are kept because one may have the focus."""
         known = {(item.is_group, item.name): item for item in self.items}
         self.items = [known[key] if (key := (row.is_group, row.name)) in known else self._item(row) for row in rows]
         for gone in set(known.values()).difference(self.items):

@@ -1,4 +1,4 @@
-"""Where the user has been: the list behind Back and Forward. Knows no widget."""
+"""The history of places for Back and Forward. Uses no widget."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ PLACES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class PagePlace:
-    """A page and what it was opened with."""
+    """A page and the arguments it was opened with."""
 
     page_id: str
     arguments: Mapping[str, object] = field(default_factory=dict)
 
 
 class PlaceTrail:
-    """The places in order, and which one is shown."""
-
     def __init__(self) -> None:
         self._places: list[PagePlace] = []
         self._current = -1
@@ -36,7 +34,7 @@ class PlaceTrail:
         return self._current < len(self._places) - 1
 
     def visit(self, place: PagePlace) -> None:
-        """Go to a place: what was ahead is forgotten. The same place twice in a row counts once."""
+        """Go to a place and drop those ahead. The same place twice in a row counts once."""
         if place == self.current:
             return
         del self._places[self._current + 1 :]
@@ -45,14 +43,14 @@ class PlaceTrail:
         self._current = len(self._places) - 1
 
     def back(self) -> PagePlace | None:
-        """The place before, which becomes the current one; None at the start."""
+        """Make the previous place current; None at the start."""
         if not self.can_go_back:
             return None
         self._current -= 1
         return self._places[self._current]
 
     def forward(self) -> PagePlace | None:
-        """The place after, which becomes the current one; None at the end."""
+        """Make the next place current; None at the end."""
         if not self.can_go_forward:
             return None
         self._current += 1

@@ -1,4 +1,4 @@
-"""`RangeDialog`: a time range of one's own for all charts, from a moment to a moment."""
+"""`RangeDialog`: a custom time range for all charts, from a moment to a moment."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ SHOWN_FORMAT = "yyyy-MM-dd HH:mm:ss"
 
 
 class RangeDialog(FittedDialog):
-    """Two moments in the zone of the window, and why they cannot be shown if they cannot."""
-
     def __init__(self, choice: TimeRangeChoice, times: TimeZoneChoice, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Time range of all charts"))

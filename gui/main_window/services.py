@@ -1,4 +1,4 @@
-"""What the frame uses: services before the first paint, the backend after it, and what its parts use of the window."""
+"""Services of the frame: before the first paint, the backend after it, and what its parts use of the window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WindowServices:
-    """What the frame needs to be painted; made by `gui.app.console`."""
+    """Services of the first paint; made by `gui.app.console`."""
 
     theme: ThemeManager
     settings: QSettings
@@ -42,12 +42,12 @@ class WindowServices:
     pages: Sequence[PageEntry] = PAGES
     clusters: Clusters = field(default_factory=Clusters)
     store_folder: Path | None = None
-    """The store that is read, where no broker runs."""
+    """The store that is only read; None where a broker runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What the window shows and controls. It comes after the first paint, as its imports (numpy) take longer than the frame."""
+    """What the window shows and controls. Made after the first paint: its imports (numpy) take longer than the frame."""
 
     source: ClusterSource
     history: History
@@ -58,10 +58,10 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class FrameServices:
-    """What the parts of the frame use of the window, which they do not know."""
+    """What the parts of the frame use of the window."""
 
     host: QMainWindow
-    """Dialogs and menus lie over it."""
+    """Parent of dialogs and menus."""
     app: WindowServices
     actions: ActionRegistry
     navigate: Navigate
@@ -74,7 +74,7 @@ class FrameServices:
 
     @property
     def ready(self) -> Ready | None:
-        """What the broker said when it was ready."""
+        """The broker's report when it was ready."""
         backend = self.backend()
         return backend.source.ready if backend is not None else None
 
@@ -86,7 +86,7 @@ class FrameServices:
 
     @property
     def status(self) -> SourceStatus:
-        """How the broker is; starting until the window is attached."""
+        """Status of the broker; starting until the window is attached."""
         backend = self.backend()
         return backend.source.status if backend is not None else SourceStatus.STARTING
 
@@ -97,5 +97,4 @@ class FrameServices:
         return backend.source.state if backend is not None else None
 
     def has_page(self, page_id: str) -> bool:
-        """Whether there is such a page."""
         return any(entry.page_id == page_id for entry in self.app.pages)

@@ -1,29 +1,28 @@
-"""The shortcut sheet (``?``): every action that has a key, by menu, and the keys of lists, by page."""
+"""The shortcut sheet (``?``): every action with a key, by menu, and the keys of lists, by page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from gui.operations.actions import Action
+from gui.operations.key_choices import shown as key_text
 from gui.operations.page_keys import PAGE_KEYS
 from gui.views.registry import PAGES
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import tr
 
 COLUMNS_MAX = 4
 _PAGES = {entry.title for entry in PAGES}
 Keys = list[tuple[str, str]]
-"""What is done, in the language of the window, and the key that does it."""
+"""(action in the language of the window, its key)."""
 
 
 class ShortcutSheet(FittedDialog):
-    """Lists keys and what they do."""
-
     def __init__(self, actions: Sequence[Action], parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Keyboard shortcuts"))
@@ -33,12 +32,7 @@ class ShortcutSheet(FittedDialog):
         columns.setContentsMargins(0, 0, 12, 0)
         columns.setSpacing(36)
         for sections in _columns(_sections(actions)):
-            column = QVBoxLayout()
-            column.setSpacing(14)
-            for title, members in sections:
-                column.addLayout(_section(title, members))
-            column.addStretch(1)
-            columns.addLayout(column)
+            columns.addLayout(column(*(_section(title, members) for title, members in sections), 1, spacing=14))
         area = QScrollArea()
         area.setWidget(sheet)
         area.setWidgetResizable(True)
@@ -55,7 +49,7 @@ class ShortcutSheet(FittedDialog):
         lines.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
 
     def showEvent(self, event: QShowEvent) -> None:
-        # Only now are the fonts of the style sheet known, and what was counted with others is to be forgotten.
+        # The fonts of the style sheet are known only now: sizes computed with other fonts are outdated.
         for widget in self._sheet.findChildren(QWidget):
             widget.ensurePolished()
             widget.updateGeometry()
@@ -66,7 +60,7 @@ class ShortcutSheet(FittedDialog):
 
 
 def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
-    """Headings in the language of the window, and the keys under each: of the whole window first."""
+    """Headings in the language of the window, and the keys under each; those of the whole window first."""
     sections: dict[str, Keys] = {}
     for action in actions:
         if action.shortcut:
@@ -79,7 +73,7 @@ def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
 
 
 def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
-    """Sections in at most `COLUMNS_MAX` columns, in order, the highest of them as low as can be."""
+    """Sections in order, in at most `COLUMNS_MAX` columns of the least height."""
     room = max(_lines(keys) for keys in sections.values())
     while len(columns := _filled(sections, room)) > COLUMNS_MAX:
         room += 1
@@ -87,7 +81,6 @@ def _columns(sections: dict[str, Keys]) -> list[list[tuple[str, Keys]]]:
 
 
 def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]]:
-    """Sections in columns of at most so many lines."""
     columns: list[list[tuple[str, Keys]]] = [[]]
     for title, members in sections.items():
         if sum(_lines(keys) for _, keys in columns[-1]) + _lines(members) > room:
@@ -97,7 +90,7 @@ def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]
 
 
 def _lines(keys: Keys) -> int:
-    """What a section takes, with its heading and the space after it."""
+    """Lines of a section, with its heading and the space after it."""
     return len(keys) + 2
 
 
@@ -110,13 +103,4 @@ def _section(title: str, keys: Keys) -> QVBoxLayout:
         key.setFixedHeight(20)
         grid.addWidget(label(text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
-    lines = QVBoxLayout()
-    lines.setSpacing(5)
-    lines.addWidget(label(title, "panel-title"))
-    lines.addLayout(grid)
-    return lines
-
-
-def key_text(shortcut: str) -> str:
-    """A shortcut as this system writes it."""
-    return QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)
+    return column(label(title, "panel-title"), grid, spacing=5)

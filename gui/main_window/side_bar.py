@@ -26,11 +26,11 @@ LAST_SECTION = "Orbit"
 
 
 class SideBar(QFrame):
-    """All registered pages, and the favourites before the last section.
+    """All registered pages, with the favourites before the last section.
 
     Signals:
         page_asked: A page was chosen; carries its id and whether a new tab is wanted.
-        more_asked: What was searched is no page; carries the text, for the command palette.
+        more_asked: No page matches the search; carries the text, for the command palette.
     """
 
     page_asked = Signal(str, bool)
@@ -65,14 +65,14 @@ class SideBar(QFrame):
         self.setFixedWidth(Size.SIDE_BAR)
 
     def _list_in(self, whole: QVBoxLayout) -> QVBoxLayout:
-        """The list of pages, which scrolls where the window is low."""
+        """The list of pages, which scrolls in a low window."""
         pages = QWidget()
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidgetResizable(True)
-        # One of our own: to ask for the one that Qt made costs a start some 10 ms, as Python learns all kinds of widgets then.
+        # A viewport of our own: reading Qt's costs a start some 10 ms, because Python then loads all kinds of widgets.
         ground = QWidget()
         scroll.setViewport(ground)
         scroll.setWidget(pages)
@@ -102,7 +102,6 @@ class SideBar(QFrame):
         return self._collapsed
 
     def set_collapsed(self, collapsed: bool) -> None:
-        """Show icons only, or all."""
         self._collapsed = collapsed
         self.search.clear()
         self.search.setVisible(not collapsed)
@@ -115,7 +114,7 @@ class SideBar(QFrame):
 
     @property
     def found(self) -> list[SideBarItem]:
-        """Pages that the search lets through, top to bottom."""
+        """Pages that match the search, top to bottom."""
         return [item for item in self.items.values() if not item.isHidden()]
 
     def _find(self, text: str) -> None:
@@ -127,7 +126,7 @@ class SideBar(QFrame):
             heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
 
     def _take_found(self) -> None:
-        """Open the page that fits best; a text that no page has goes to the palette, which knows topics and groups too."""
+        """Open the page that fits best; a text without a page goes to the palette, which knows topics and groups too."""
         text = self.search.text().strip()
         fits = [(hit.score, item) for item in self.found if (hit := match(text, item.text())) is not None]
         self.search.clear()
@@ -137,17 +136,16 @@ class SideBar(QFrame):
             self.more_asked.emit(text)
 
     def show_page(self, page_id: str) -> None:
-        """Mark the page that is shown."""
         for known, item in self.items.items():
             item.setChecked(known == page_id)
 
     def set_count(self, page_id: str, count: str, state: State | None = None, words: str = "") -> None:
-        """Show a count at a page, if it is there; see `SideBarItem.set_count`."""
+        """Show a count at a page, if there is one; see `SideBarItem.set_count`."""
         if page_id in self.items:
             self.items[page_id].set_count(count, state, words)
 
     def forget_state(self) -> None:
-        """Show no figures until there are some: another cluster is shown."""
+        """Show no figures until there are some of the next cluster."""
         for item in self.items.values():
             item.set_count("")
         self.pinned.forget_state()
@@ -173,13 +171,13 @@ COUNT_WORDS = {
     "clients": "{count} connections",
     "alerts": "{count} alerts firing",
 }
-"""What is counted at a page, by its id."""
+"""Unit of the count of a page, by its id."""
 
 
 def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_is_over: bool, dead_are_alarming: bool) -> None:
-    """Show at the pages how much there is of what they show; a dash where that is not known, nothing where it is none.
+    """Show the counts of the pages; a dash where one is not known, nothing for 0.
 
-    Lag takes a colour where a group has more than its limit, dead letters where an alert tells of them.
+    Lag is coloured where a group exceeds its limit, dead letters where an alert fires for them.
     """
     unknown = float("nan")
     waiting, timers = state.delays.pending, state.timers.get("pending", 0.0)

@@ -35,7 +35,7 @@ class SideBarItem(QAbstractButton):
         self.count_state: State | None = None
         self.collapsed = False
         self.right_room = 0
-        """Px that are left free behind the count."""
+        """Px left free after the count."""
         self._hovered = False
         self.setCheckable(True)
         self.setFixedHeight(28)
@@ -45,7 +45,6 @@ class SideBarItem(QAbstractButton):
 
     @property
     def title(self) -> str:
-        """The name that is shown."""
         return tr(self.entry.title)
 
     def retranslate(self) -> None:
@@ -59,7 +58,7 @@ class SideBarItem(QAbstractButton):
         self.setToolTip(tip_text(": ".join(filter(None, (self.title if self.collapsed else "", self._words)))))
 
     def set_count(self, count: str, state: State | None = None, words: str = "") -> None:
-        """Show a count after the name; ``state`` colours it, ``words`` say in full what is counted."""
+        """Show a count after the name; ``state`` colours it, ``words`` describe it in full."""
         if (count, state) != (self.count, self.count_state):
             self.count, self.count_state = count, state
             self.update()
@@ -93,7 +92,7 @@ class SideBarItem(QAbstractButton):
         super().mouseReleaseEvent(event)
 
     def nextCheckState(self) -> None:
-        """The window says which page is shown; a click alone does not."""
+        """The window sets the current page; a click alone does not."""
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         tokens = self._theme.tokens

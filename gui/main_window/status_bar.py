@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 AGE_WARNING_INTERVALS = 3
 AGE_CRITICAL_INTERVALS = 10
 PROCESS_FROM_WIDTH, ADDRESS_FROM_WIDTH = 1_180, 1_000
-"""Below these widths of the window a part is left out: the Overview and the cluster switcher have it too."""
+"""A part is hidden below these widths of the window; the Overview and the cluster switcher have it too."""
 WIDTH_MIN = 700
 TASK_WIDTH = 520
-"""Of a line in the list of tasks: why one failed is cut there, and whole in its tip."""
+"""Width of a line in the list of tasks: a long failure is cut there and whole in its tip."""
 
 _STATUS_TEXTS = {
     SourceStatus.STARTING: ("Embedded broker starting", State.PENDING),
@@ -55,7 +55,7 @@ _REACH_TEXTS = {
     ClusterReach.PART: ("Connected in part", State.WARNING),
     ClusterReach.NOTHING: ("Nothing answers", State.CRITICAL),
 }
-"""Of a connection that stands, and does not bring all."""
+"""Of a connection that does not deliver everything."""
 
 
 class StatusBar(QFrame):
@@ -108,7 +108,7 @@ class StatusBar(QFrame):
         self.language_button.clicked.connect(self._choose_language)
         tasks.changed.connect(self._write_tasks)
         self.is_attached = False
-        """Whether the cluster runs elsewhere; shown with the next status."""
+        """Whether the cluster is attached; shown with the next status."""
         self.show_status(SourceStatus.STARTING)
         self.show_figures(None)
         self._write_tasks()
@@ -117,10 +117,8 @@ class StatusBar(QFrame):
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 0, 6, 0)
         line.setSpacing(6)
-        line.addWidget(self._dot)
-        line.addWidget(self._state_text)
-        line.addWidget(self._address_line)
-        line.addWidget(self.address_button)
+        for part in (self._dot, self._state_text, self._address_line, self.address_button):
+            line.addWidget(part)
         for _, name, value, unit in self._figures:
             line.addWidget(Line(vertical=True, length=14))
             line.addSpacing(4)
@@ -130,12 +128,9 @@ class StatusBar(QFrame):
         line.addWidget(self._process)
         line.addStretch(1)
         line.addWidget(self.tasks_button)
-        line.addWidget(Line(vertical=True, length=14))
-        line.addWidget(self._age)
-        line.addWidget(Line(vertical=True, length=14))
-        line.addWidget(self.zone_button)
-        line.addWidget(Line(vertical=True, length=14))
-        line.addWidget(self.language_button)
+        for widget in (self._age, self.zone_button, self.language_button):
+            line.addWidget(Line(vertical=True, length=14))
+            line.addWidget(widget)
 
     @property
     def state_text(self) -> str:
@@ -143,7 +138,7 @@ class StatusBar(QFrame):
 
     @property
     def figures(self) -> dict[str, str]:
-        """What stands after In, Out and Lag."""
+        """Texts after In, Out and Lag."""
         return {name: value.text() for name, _, value, _ in self._figures}
 
     @property
@@ -151,12 +146,12 @@ class StatusBar(QFrame):
         return self._age.text()
 
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
-        """Say how the broker is; ``stage`` names the step of its start."""
+        """Show the status of the broker; ``stage`` names the step of its start."""
         self._status, self._reach = status, ClusterReach.ALL
         self._write_status(stage if status is SourceStatus.STARTING else "")
 
     def show_reach(self, reach: ClusterReach) -> None:
-        """Say how much of a cluster answers that is connected."""
+        """Show how much of an attached cluster answers."""
         if reach is not self._reach and self._status is SourceStatus.READY:
             self._reach = reach
             self._write_status()
@@ -178,7 +173,6 @@ class StatusBar(QFrame):
         self._address_line.setVisible(shown)
 
     def show_figures(self, state: ClusterState | None) -> None:
-        """Show rates and lag."""
         totals = state.totals if state is not None else {}
         texts = (
             rate_number(totals.get("put_rate")),
@@ -193,7 +187,7 @@ class StatusBar(QFrame):
         self._process.setToolTip(tr("What the broker process takes: a whole core is 100 %"))
 
     def show_age(self, age_ms: float | None, cadence_ms: int) -> None:
-        """Show how old the figures are; amber over 3 intervals, red over 10."""
+        """Show the age of the figures; amber over 3 intervals, red over 10."""
         if age_ms is None:
             self._age.setText(tr("No data yet"))
             set_role(self._age, "secondary")
@@ -204,11 +198,9 @@ class StatusBar(QFrame):
         set_role(self._age, role)
 
     def show_zone(self, now_ms: float) -> None:
-        """Show the time zone."""
         self.zone_button.setText(self._times.name(now_ms))
 
     def show_language(self, language: str) -> None:
-        """Show the language."""
         self.language_button.setText({"en": "EN", "zh": "中文"}[language])
 
     def _copy_address(self) -> None:

@@ -15,7 +15,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.repaint import repaint_with
 from gui.widgets.saved_menu import menu_text
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from gui.main_window.range_dialog import RangeDialog
 
 SWITCHER_WIDTH_MIN = 240
-"""A longer name of a cluster may be cut where the window is narrow; the title of the window has all of it."""
+"""A longer cluster name may be cut in a narrow window; the window's title has it whole."""
 NOTICE_CHARACTERS_MAX = 100
-"""Of a line under the bell, with its time; its tip says all."""
+"""Of a line under the bell, with its time; its tip has the whole text."""
 _THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
 _THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 
 
 class ClusterButton(QPushButton):
-    """The cluster switcher: state dot, name, what it is."""
+    """The cluster switcher: state dot, name, kind."""
 
     def __init__(self, theme: ThemeManager, name: str) -> None:
         super().__init__()
@@ -62,11 +62,10 @@ class ClusterButton(QPushButton):
         return self.sizeHint().boundedTo(QSize(SWITCHER_WIDTH_MIN, Size.CONTROL + 2))
 
     def set_name(self, name: str) -> None:
-        """Take the name of the cluster that is shown; English, as it is written with the state."""
+        """Set the English name of the cluster; `set_state` shows it."""
         self._cluster = name
 
     def set_state(self, state: State, kind: str) -> None:
-        """Take the colour of the broker's state."""
         self._dot.set_state(state)
         self._kind.setText(kind)
         self._name.setText(tr(self._cluster))
@@ -113,8 +112,6 @@ class GoToField(QPushButton):
 
 
 class Bell(IconButton):
-    """The bell with the number of unread notices."""
-
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(theme, "bell", tip=tr("Notices"))
         self._unread = 0
@@ -124,7 +121,6 @@ class Bell(IconButton):
         return self._unread
 
     def set_unread(self, unread: int) -> None:
-        """Show how many notices have not been looked at."""
         self._unread = unread
         self.update()
 
@@ -149,7 +145,7 @@ class ToolBar(QFrame):
 
     Signals:
         back_asked, forward_asked, go_to_asked, refresh_asked: The button was pressed.
-        menu_asked, cluster_asked: As above; carries where the menu is to be.
+        menu_asked, cluster_asked: As above; carries the place of the menu.
         theme_asked: A theme mode was chosen.
         notices_seen: The list of notices was opened.
     """
@@ -207,14 +203,10 @@ class ToolBar(QFrame):
         line.addWidget(self.go_to, 3)
         line.addStretch(2)
         line.addWidget(self.range_button)
-        # Two halves of one control: what it does, and how often.
+        # Two halves of one control: live or paused, and the cadence.
         self.live_button.setProperty("half", "left")
         self.cadence_button.setProperty("half", "right")
-        halves = QHBoxLayout()
-        halves.setSpacing(0)
-        halves.addWidget(self.live_button)
-        halves.addWidget(self.cadence_button)
-        line.addLayout(halves)
+        line.addLayout(row(self.live_button, self.cadence_button, spacing=0))
         line.addWidget(self.refresh_button)
         line.addWidget(self.bell)
         line.addWidget(self.theme_button)
@@ -245,17 +237,13 @@ class ToolBar(QFrame):
         self.cadence_button.setToolTip(tr("How often the figures change"))
         self.cadence_button.setAccessibleName(f"{tr('How often the figures change')}: {self.cadence_button.text()}")
 
-    def set_state(self, state: State, kind: str) -> None:
-        """Show how the cluster is."""
-        self.cluster_button.set_state(state, kind)
-
     # ---- menus -----------------------------------------------------------------------------------------------------
 
     def _ask_menu(self) -> None:
         self.menu_asked.emit(_below(self.menu_button))
 
     def _menu(self, entries: Sequence[tuple[str, bool, object]], chosen: Callable[[Any], None], below: QWidget) -> None:
-        """Offer (text, is current, value) entries; ``chosen`` is called with the value."""
+        """Open a menu of (text, is current, value) entries; ``chosen`` is called with the value."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for text, current, value in entries:
@@ -279,7 +267,6 @@ class ToolBar(QFrame):
             self.ask_range()
 
     def ask_range(self) -> RangeDialog:
-        """Open the dialog that asks for two moments."""
         from gui.main_window.range_dialog import RangeDialog
 
         dialog = RangeDialog(self._range, self._times, self)

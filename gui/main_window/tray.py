@@ -1,6 +1,6 @@
-"""`Tray`: Orbit's icon in the tray of the desktop, and the window that stays there when it is closed, if the user wants that.
+"""`Tray`: Orbit's icon in the tray of the desktop, where the window stays after it is closed if the user wants that.
 
-Everything goes on meanwhile: the broker, its history, its alerts, reports. Where the desktop has no tray, closing ends Orbit.
+The broker, its history, its alerts and reports go on meanwhile. On a desktop without a tray, closing ends Orbit.
 """
 
 from __future__ import annotations
@@ -26,23 +26,17 @@ from gui.words.text import count_text, duration_text, tr
 from monitoring.sources.base import SourceStatus
 
 TOLD_KEY = "tray/told"
-"""Setting: whether it was said where the window went."""
+"""Setting: whether the first notice about the tray was shown."""
 ICON_SIZES = (16, 22, 32, 64)
 FAULTS_SHOWN = 4
-"""Parts that are away and that the words by the icon name."""
+"""Missing parts that the tool tip of the icon names."""
 _URGENCY = (State.CRITICAL, State.WARNING, State.INFO, State.HEALTHY)
 DOT_SHARE = 0.5
-"""Width of the dot that shows the state, of the icon's."""
+"""Width of the state dot, as a share of the icon's."""
 
 
 class Tray(QObject):
     """Acts on one window; without a tray it does nothing.
-
-    Args:
-        frame: Of the window, which is shown and hidden.
-        parts: Of the window.
-        broker: Says how the cluster is.
-        is_available: Whether the desktop has a tray.
 
     Signals:
         staying: The window is about to be hidden.
@@ -68,7 +62,7 @@ class Tray(QObject):
         broker.written.connect(self.write)
         self.is_available = is_available
         self.icon: QSystemTrayIcon | None = None
-        """Made when it is first wanted."""
+        """Made at its first use."""
         self._menu: QMenu | None = None
         self._shown = (State.PLAIN, "")
         self._hidden: list[QWidget] = []
@@ -77,7 +71,7 @@ class Tray(QObject):
 
     @property
     def is_offered(self) -> bool:
-        """Whether the window can stay: there is a tray, and something that goes on without a window."""
+        """Whether the window can stay: there is a tray, and a broker or connection that goes on without a window."""
         return self.is_available() and self._frame.app.store_folder is None
 
     @property
@@ -87,23 +81,23 @@ class Tray(QObject):
 
     @property
     def is_staying(self) -> bool:
-        """Whether the window is hidden and Orbit goes on."""
+        """Whether the window is hidden while Orbit goes on."""
         return bool(self._hidden)
 
     def want(self, *, stay: bool) -> None:
-        """Remember what the user wants, and show the icon accordingly."""
+        """Store the user's wish and show the icon accordingly."""
         self._frame.app.settings.setValue(STAY_KEY, stay)
         self.follow_setting()
 
     def follow_setting(self) -> None:
-        """Show the icon if the user wants the window to stay; else only while it does."""
+        """Show the icon if the user wants the window to stay, else only while it stays."""
         if self.is_wanted:
             self._show_icon()
         elif self.icon is not None and not self.is_staying:
             self.icon.hide()
 
     def stay_if_wanted(self) -> bool:
-        """The window is being closed: hide it instead, if that is wanted; returns whether it is hidden."""
+        """Hide the window instead of closing it, if the user wants that; returns whether it is hidden."""
         application = QGuiApplication.instance()
         ends = isinstance(application, QGuiApplication) and application.isSavingSession()
         if ends or self._frame.backend() is None or not self.is_wanted:
@@ -112,7 +106,7 @@ class Tray(QObject):
         return True
 
     def stay(self) -> None:
-        """Hide the window and those torn off it."""
+        """Hide the window and the torn-off ones."""
         host, settings = self._frame.host, self._frame.app.settings
         self._show_icon()
         self.staying.emit()
@@ -128,11 +122,10 @@ class Tray(QObject):
         self.write()
 
     def open(self) -> None:
-        """Show the window, and with it what was torn off it."""
         raise_window(self._frame.host)
 
     def opened(self) -> None:
-        """The window is shown again, by whomever: those that were torn off it are too."""
+        """Show the torn-off windows again, because the window is shown."""
         hidden, self._hidden = self._hidden, []
         for one in hidden:
             if isValid(one):
@@ -141,20 +134,20 @@ class Tray(QObject):
 
     def _say_lost(self) -> None:
         if self.is_staying:
-            # The banner is not seen.
+            # The banner cannot be seen.
             self._frame.notify(self._parts.banner.text, state=State.CRITICAL)
 
     # ---- the icon ------------------------------------------------------------------------------------------------------
 
     def tell(self, title: str, text: str) -> bool:
-        """Show a message of the desktop by the icon; returns whether that can be done."""
+        """Show a desktop message by the icon; returns whether that is possible."""
         if not (self.is_available() and QSystemTrayIcon.supportsMessages()):
             return False
         self._show_icon().showMessage(title, text, self._frame.host.windowIcon())
         return True
 
     def write(self) -> None:
-        """Show how the cluster is: a dot on the icon, and words where the pointer rests."""
+        """Show the state of the cluster as a dot on the icon and as a tool tip."""
         if self.icon is None:
             return
         state, text = self._state(), self._words()
@@ -165,7 +158,7 @@ class Tray(QObject):
             self._shown = (state, text)
 
     def _state(self) -> State:
-        """The worst of how the cluster is and what its alert rules say."""
+        """The worse of the cluster's state and that of its alert rules."""
         broker, status = self._broker, self._frame.status
         if status is SourceStatus.READY and broker.alerts is not None:
             return min(broker.health, broker.alerts.worst_state, key=_URGENCY.index)
@@ -180,7 +173,7 @@ class Tray(QObject):
         return "\n".join(lines)
 
     def _fault_lines(self) -> list[str]:
-        """Which parts of the cluster are away, since when and why; that no figures come."""
+        """Missing parts of the cluster with times and reasons, and whether figures are late."""
         state = self._frame.state
         if self._frame.status is not SourceStatus.READY or state is None:
             return []
@@ -199,7 +192,7 @@ class Tray(QObject):
             self._menu = QMenu(self._frame.host)
             self._frame.app.theme.dress(self._menu)
             self._menu.aboutToShow.connect(self._fill_menu)
-            # A desktop that draws the menu itself asks for it before it is opened.
+            # A desktop that draws the menu itself reads it before it is opened.
             self._fill_menu()
             self.icon.setContextMenu(self._menu)
             self.write()
@@ -230,7 +223,6 @@ class Tray(QObject):
 
 
 def state_icon(colour: str) -> QIcon:
-    """The mark of Orbit with a dot of this colour."""
     made = QIcon()
     for size in ICON_SIZES:
         pixmap = logo_pixmap(size, "#6AA0FF", "#F5924E").copy()

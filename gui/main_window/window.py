@@ -1,4 +1,4 @@
-"""`MainWindow`: the frame around the pages. It wires its parts and holds no figures of its own."""
+"""`MainWindow`: the frame around the pages. It connects its parts and holds no figures of its own."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
 
 class MainWindow(QMainWindow):
-    """The window: first the frame alone, whole once `attach` was called.
+    """The window: first the frame alone, complete after `attach`.
 
     Signals:
-        first_painted: The frame is on screen for the first time; heavier things may come.
-        closing: The user closed the window; whoever runs the worker is to stop it.
-        settings_written: The settings that all windows share were written, by whichever; they have been read anew.
+        first_painted: The frame is on screen for the first time; slow work may start.
+        closing: The user closed the window; the owner of the worker is to stop it.
+        settings_written: Some window wrote the shared settings; they have been read again.
     """
 
     first_painted = Signal()
@@ -69,7 +69,7 @@ class MainWindow(QMainWindow):
         self._language = services.language
         self._wanted_link = ""
         self._layout_group = ""
-        """Of the cluster whose pages are open; while the window goes to another one, that is the one before."""
+        """Settings group of the open pages; during a switch of clusters that of the previous one."""
         self._report_notice: ReportNotice | None = None
         self._decoders: DecoderBook | None = None
         self._painted = False
@@ -119,7 +119,7 @@ class MainWindow(QMainWindow):
             title=lambda: self.broker.short_title,
         )
         self.commands = FrameCommands(frame, parts, self.tray, self.restore_layout)
-        self.tray.quit_asked.connect(self.commands.quit)
+        self.tray.quit_asked.connect(self.commands.closing.ask)
         self.actions_known.add(*window_actions(frame, parts, self.commands))
         self.keys.serve(self)
         self._connect()
@@ -133,10 +133,10 @@ class MainWindow(QMainWindow):
     # ---- construction ----------------------------------------------------------------------------------------------
 
     def attach(self, backend: Backend) -> None:
-        """Give the window what it shows, before any page is opened. Another backend closes the pages of the one before."""
+        """Set the backend before any page is opened. Another backend closes the pages of the previous one."""
         if self._backend is None:
             self.actions_known.add(*backend_actions(self.frame, backend.demo, backend.reports))
-            # Keys that are chosen in another window count here at once, too.
+            # Keys chosen in another window apply here at once, too.
             watch = SettingsWatch(self.services.settings, self)
             watch.changed.connect(self._key_choices.load)
             watch.changed.connect(self.settings_written)
@@ -154,7 +154,7 @@ class MainWindow(QMainWindow):
         from gui.operations.report_notice import ReportNotice
 
         if self._report_notice is not None:
-            # Reports go on where another cluster is shown: each is told once.
+            # Reports continue when another cluster is shown: each is reported once.
             self._report_notice.close()
         self._report_notice = ReportNotice(backend.reports, self.notify, self.navigate, self)
         self.broker.status_changed(backend.source.status, None)
@@ -162,7 +162,7 @@ class MainWindow(QMainWindow):
         self.tray.follow_setting()
 
     def decoders(self) -> DecoderBook:
-        """The rules by which bodies are read and masked: one book for all pages, and for the results of reports."""
+        """The rules that decode and mask bodies: one book for all pages and for the results of reports."""
         from gui.operations.decoding import DecoderBook, settings_folder
 
         if self._decoders is None:
@@ -193,7 +193,7 @@ class MainWindow(QMainWindow):
             time_range=self.time_range,
             demo=backend.demo,
             reports=backend.reports,
-            restart_worker=self.commands.restart_broker,
+            restart_worker=self.commands.closing.restart,
             set_language=services.set_language,
             alerts=alerts,
             decoders=self.decoders(),
@@ -221,7 +221,7 @@ class MainWindow(QMainWindow):
         navigation.opened.connect(self._page_opened)
         navigation.travelled.connect(self._write_travel)
         navigation.detached.connect(self._page_detached)
-        self.banner.button.clicked.connect(lambda _checked=False: self.commands.restart_broker())
+        self.banner.button.clicked.connect(lambda _checked=False: self.commands.closing.restart())
         self.status_bar.language_asked.connect(services.set_language)
         self.status_bar.address_copied.connect(lambda address: self.notify(partial(tr, "{address} copied", address=address)))
         services.times.changed.connect(self._zone_changed)
@@ -232,11 +232,10 @@ class MainWindow(QMainWindow):
     # ---- pages -----------------------------------------------------------------------------------------------------
 
     def navigate(self, page_id: str, /, **arguments: object) -> None:
-        """Open a page in its tab, and go to a place in it."""
         self.navigation.open(PagePlace(page_id, arguments))
 
     def open_link(self, link: str) -> None:
-        """Follow a link and come to the front; before the window has its pages, as soon as it has them."""
+        """Follow a link and come to the front; a link before `attach` is followed after it."""
         raise_window(self)
         if self._backend is None:
             self._wanted_link = link
@@ -262,7 +261,7 @@ class MainWindow(QMainWindow):
         self.notify(lambda: tr("The link {link} was not followed: {reason}", link=link, reason=reason()), state=State.WARNING)
 
     def _belongs_elsewhere(self, link: str) -> bool:
-        """Hand a link about another cluster to that one's window; returns whether it was one."""
+        """Open a link about another cluster in the window of that cluster; returns whether it was one."""
         clusters, name_servers = self.services.clusters, cluster_of(link)
         shown = clusters.attached
         if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under)):
@@ -270,7 +269,7 @@ class MainWindow(QMainWindow):
         other = clusters.at(name_servers)
         if other is None:
             raise LinkError(f"it is about the cluster at {name_servers}, to which there is no connection: connect to it first")
-        # Written anew: as it came it may be none to a command line, and an error there is seen by nobody.
+        # Written again: a raw link may not be valid on a command line, and nobody sees an error there.
         clusters.open_beside(other, on_cluster(link_to(place_of(link)), name_servers))
         return True
 
@@ -281,7 +280,7 @@ class MainWindow(QMainWindow):
         self._new_pages.add(page)
 
     def _title_changed(self, page: PageView) -> None:
-        # Of what lies behind no title stands in the window's, and in another language all change.
+        # A background tab's title is not in the window's title, and a change of language changes all of them.
         if page is self.area.current or page not in self.area.pages:
             self.broker.write_title()
 
@@ -290,7 +289,7 @@ class MainWindow(QMainWindow):
             self.side_bar.show_page(page.side_bar_id or page.page_id)
             self.broker.write_title()
         if page in self._new_pages:
-            # Its figures come a turn later: building, showing and filling a page in one turn would be felt.
+            # Its figures follow one turn later: building, showing and filling a page in one turn would be noticeable.
             self._new_pages.discard(page)
             next_turn(page, lambda: self._show_figures_in(page))
         else:
@@ -356,7 +355,7 @@ class MainWindow(QMainWindow):
         self.notices.tasks_changed(self.services.tasks.running)
 
     def show_language(self, language: str) -> None:
-        """The language has changed; Qt tells the widgets themselves."""
+        """Show the language in the status bar; Qt informs the widgets."""
         self._language = language
         self.show_clock()
 
@@ -366,7 +365,6 @@ class MainWindow(QMainWindow):
         self.broker.refresh_figures()
 
     def show_clock(self) -> None:
-        """Show the time zone and the language."""
         state = self.frame.state
         self.status_bar.show_zone(state.taken_ms if state is not None else 0)
         self.status_bar.show_language(self._language)
@@ -375,7 +373,7 @@ class MainWindow(QMainWindow):
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
             self.broker.retranslate()
-            # Its words are those of the status bar, which is told of the language after the window.
+            # It copies texts of the status bar, which changes its language after the window.
             next_turn(self.tray, self.tray.write)
 
     # ---- layout, end -----------------------------------------------------------------------------------------------
@@ -384,20 +382,20 @@ class MainWindow(QMainWindow):
         super().paintEvent(event)
         if not self._painted:
             self._painted = True
-            # The next turn of the loop: the frame is then on its way to the screen.
+            # In the next turn of the loop the frame is on its way to the screen.
             next_turn(self, self.first_painted.emit)
 
     def _dress_unseen(self) -> None:
-        """What the first frame does not show has its style sheet after it."""
+        """Apply the style sheet to the parts that the first frame does not show."""
         theme = self.services.theme
         for part in (self.production, self.progress, self.banner):
             theme.dress(part)
         self.area.room.dress(theme)
 
     def restore_layout(self) -> None:
-        """Open the pages that were open last time, the first time *Welcome*, and where a link leads."""
+        """Open the pages of the last session, the first time *Welcome*, and follow a pending link."""
         group = self.services.clusters.settings_group
-        # Who connects to a cluster is past the first steps.
+        # A user who connects to a cluster does not need the first steps.
         first = "overview" if group and self.navigation.has("overview") else self.services.pages[0].page_id
         layout.restore_pages(self.navigation, self.services.settings, first, group)
         link, self._wanted_link = self._wanted_link, ""
@@ -405,7 +403,7 @@ class MainWindow(QMainWindow):
             self._follow(link)
 
     def save_layout(self) -> None:
-        """Remember how the window looks; before it has its pages, what is remembered stays."""
+        """Remember the layout; before the window has its pages the stored one is kept."""
         if self._backend is not None:
             layout.save(self, self._parts, self.services.settings, self._layout_group)
 

@@ -1,4 +1,4 @@
-"""The actions of the frame itself; pages add their own to the registry."""
+"""The actions of the frame; pages add their own to the registry."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ DENSITY_TITLES = {
 
 
 def window_actions(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> list[Action]:
-    """Everything that the frame can do."""
     return [
         *_go(frame, parts, commands),
-        *_view(parts, commands),
-        *_look(commands),
+        *_view(frame, parts, commands),
+        *_look(frame, commands),
         *_broker(frame, commands),
         *_tabs(parts, commands),
         *_help(frame, commands),
@@ -52,7 +51,7 @@ def _go(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> lis
             "Ctrl+Alt+N",
             commands.no_window_beside,
         ),
-        Action("file.quit", "Quit", commands.quit, "File", "x", "Ctrl+Q"),
+        Action("file.quit", "Quit", commands.closing.ask, "File", "x", "Ctrl+Q"),
         Action("edit.filter", "Filter", commands.focus_filter, "Edit", "funnel", "Ctrl+F"),
         Action("file.find_page", "Find a page", commands.focus_navigation, "File", "sidebar-simple", "Ctrl+J"),
         Action("file.next_pane", "Next part of the window", partial(commands.next_pane, 1), "View", "arrow-right", "F6"),
@@ -72,7 +71,7 @@ def _go(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> lis
     return made
 
 
-def _view(parts: FrameParts, commands: FrameCommands) -> list[Action]:
+def _view(frame: FrameServices, parts: FrameParts, commands: FrameCommands) -> list[Action]:
     return [
         Action("view.pause", "Pause or go on", parts.live.toggle, "View", "pause", "Space"),
         Action("view.refresh", "Refresh", commands.refresh, "View", "arrow-clockwise", "F5"),
@@ -80,14 +79,14 @@ def _view(parts: FrameParts, commands: FrameCommands) -> list[Action]:
             "view.side_bar", "Collapse or expand the side bar", commands.toggle_side_bar, "View", "sidebar-simple", "Ctrl+B"
         ),
         Action("view.detail", "Show or hide the detail pane", commands.toggle_detail, "View", "sidebar-simple", "F4"),
-        Action("view.utc", "Local time or UTC", commands.toggle_utc, "View", "globe", "Ctrl+U"),
+        Action("view.utc", "Local time or UTC", frame.app.times.toggle, "View", "globe", "Ctrl+U"),
         Action("view.full_screen", "Full screen", commands.toggle_full_screen, "View", "monitor", "F11"),
         Action("view.larger", "Show everything larger", partial(commands.step_scale, 1), "View", "plus", "Ctrl++"),
         Action("view.smaller", "Show everything smaller", partial(commands.step_scale, -1), "View", "", "Ctrl+-"),
     ]
 
 
-def _look(commands: FrameCommands) -> list[Action]:
+def _look(frame: FrameServices, commands: FrameCommands) -> list[Action]:
     themes = (
         (ThemeMode.SYSTEM, "Theme: follow the system", "monitor"),
         (ThemeMode.LIGHT, "Theme: light", "sun"),
@@ -103,7 +102,7 @@ def _look(commands: FrameCommands) -> list[Action]:
             for density, title in DENSITY_TITLES.items()
         ),
         *(
-            Action(f"view.language.{code}", f"Language: {name}", partial(commands.ask_language, code), "View", "translate")
+            Action(f"view.language.{code}", f"Language: {name}", partial(frame.app.set_language, code), "View", "translate")
             for code, name in LANGUAGES.items()
         ),
         Action("view.system_notices", "Warnings by the desktop too, or not", commands.toggle_system_notices, "Tools", "bell"),
@@ -118,7 +117,6 @@ def _not_running(frame: FrameServices) -> str:
 
 
 def _cannot_act(frame: FrameServices) -> str:
-    """Why nothing can be changed now."""
     backend = frame.backend()
     if backend is None:
         return _not_running(frame)
@@ -131,7 +129,7 @@ def _broker(frame: FrameServices, commands: FrameCommands) -> list[Action]:
     blocked, cannot_act = partial(_not_running, frame), partial(_cannot_act, frame)
     made = [
         Action("broker.copy_address", "Copy the name server address", commands.copy_address, "Broker", "copy", blocked=blocked),
-        Action("broker.restart", "Restart the broker", commands.restart_broker, "Broker", "arrow-clockwise"),
+        Action("broker.restart", "Restart the broker", commands.closing.restart, "Broker", "arrow-clockwise"),
         Action("broker.switch", "Choose another cluster", commands.choose_cluster, "Broker", "globe", "Ctrl+Shift+K"),
         Action("broker.copy", "Copy between clusters…", commands.copy_between, "Broker", "copy"),
         Action(
@@ -159,7 +157,7 @@ def _broker(frame: FrameServices, commands: FrameCommands) -> list[Action]:
 
 
 def backend_actions(frame: FrameServices, demo: DemoController, reports: ReportRunner) -> list[Action]:
-    """What can be done once the window has its backend: the demo, and each report of the catalogue."""
+    """Actions of the backend: the demo, and each report of the catalogue."""
     from gui.operations.demo import demo_refusal, play_demo
     from gui.processes.demo import DemoPace
     from spark_reports import catalog

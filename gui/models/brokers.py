@@ -1,4 +1,4 @@
-"""Brokers of an attached cluster as rows: who they are, whether they answer, and what they cannot do. Pure."""
+"""Brokers of an attached cluster as rows: address, faults and missing abilities. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BROKER_ABILITIES = {
     Ability.ACCESS_CONTROL: "Access control",
     Ability.ATOMIC_TRANSACTIONS: "Atomic transactions",
 }
-"""What differs from broker to broker, and its English name."""
+"""Abilities that differ between brokers, with their English names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class BrokerRow:
     """One broker.
 
     Attributes:
-        name: As it registered.
+        name: As registered.
         address: Of its master, or of a slave where there is no master now.
         version: As RocketMQ prints it; empty while it is not known.
         slaves: Registered now.
-        slave_lag_bytes: How far the last of them is behind; -1 unknown.
-        fault: Why it does not answer as it should, since when; empty when it does.
+        slave_lag_bytes: Lag of the slowest slave; -1 unknown.
+        fault: Why it does not answer properly, and since when; empty when it does.
         cannot: `Ability` → why not.
     """
 
@@ -44,12 +44,12 @@ class BrokerRow:
 
     @property
     def can(self) -> list[Ability]:
-        """What it can do, or is not known to be unable to."""
+        """Abilities that it has, or is not known to lack."""
         return [ability for ability in BROKER_ABILITIES if ability not in self.cannot]
 
 
 def broker_rows(state: ClusterState) -> list[BrokerRow]:
-    """The brokers that a state tells of; none for an embedded one."""
+    """The brokers of a state; none for an embedded one."""
     catalog = state.catalog
     columns = zip(
         catalog.brokers,

@@ -1,4 +1,4 @@
-"""Two messages side by side: what differs in their records, properties and bodies. Pure but for the language."""
+"""Two messages side by side: differences of their records, properties and bodies. Pure but for the language."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import ShownBody
 
 LINES_MAX = 4_000
-"""More lines of a body than this are not compared; the result says so."""
+"""Further lines of a body are not compared; the result says so."""
 HEX_LINE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRow:
-    """One value of both; empty text where one has none."""
+    """One value of both messages; empty where one has none."""
 
     name: str
     left: str
@@ -29,13 +29,12 @@ class ComparedRow:
 
     @property
     def differs(self) -> bool:
-        """Whether they are not the same."""
         return self.left != self.right
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """Lines of the bodies that belong together; None where one has none. Numbers count from 1."""
+    """Matching lines of the bodies; None where one has none. Numbers count from 1."""
 
     left: str | None
     right: str | None
@@ -44,12 +43,10 @@ class ComparedLine:
 
     @property
     def differs(self) -> bool:
-        """Whether they are not the same."""
         return self.left != self.right
 
 
 def compared_records(left: MessageDetail, right: MessageDetail, times: TimeZoneChoice) -> list[ComparedRow]:
-    """Facts of the records."""
     facts, others = dict(record_facts(left, times)), dict(record_facts(right, times))
     return [ComparedRow(name, facts.get(name, ""), others.get(name, "")) for name in dict.fromkeys((*facts, *others))]
 
@@ -68,7 +65,7 @@ def compared_properties(left: MessageDetail, right: MessageDetail, one: ShownBod
 
 
 def compared_bodies(left: ShownBody, right: ShownBody) -> tuple[list[ComparedLine], str]:
-    """Bodies line by line, laid out; bytes in hexadecimal. With them a remark, empty where all was compared."""
+    """Bodies line by line, laid out, bytes in hexadecimal; with a remark, empty where everything was compared."""
     one, other = _lines(left), _lines(right)
     remark = ""
     if max(len(one), len(other)) > LINES_MAX:

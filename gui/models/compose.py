@@ -1,4 +1,4 @@
-"""What the composer makes of its fields: messages with variables filled in, times of delivery. Pure."""
+"""Messages from the fields of the composer: variables and times of delivery. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d"
 
 
 def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -> str | None:
-    """Value of the property that puts a delivery off; None where the text says none.
+    """Value of the property that delays a delivery; None where the text is not valid.
 
     Args:
-        when: What the text is: a level from 1 to 18, a duration such as ``30s`` or ``2h``, or a time as `parse_time` reads it.
+        when: Kind of the text: a level from 1 to 18, a duration such as ``30s`` or ``2h``, or a time as `parse_time` reads it.
         text: As entered.
         now_ms: The present, for times of today.
         zone: Of the times entered; None: local.
@@ -40,11 +40,11 @@ def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -
 
 
 class DraftTemplate:
-    """A draft from which messages are made, one for each moment.
+    """Makes messages from a draft without fault, one for each moment.
 
     Args:
         draft: Without fault.
-        queues: Numbers of the queues of the topic that take messages; empty where they are not known.
+        queues: Writable queues of the topic; empty where they are not known.
         fills: Whether variables are filled in: in tag, keys, values of properties, and the body where it is text.
 
     Raises:
@@ -69,7 +69,7 @@ class DraftTemplate:
         return made if made.varies or b"$${" in body else None
 
     def message(self, moment: Moment) -> SendMessage:
-        """The message of a moment; one with a sharding key goes to the queue that the key names."""
+        """The message of a moment; a sharding key chooses its queue."""
         draft = replace(
             self._draft,
             tag=self._tag(moment),
@@ -81,7 +81,7 @@ class DraftTemplate:
 
 
 def in_its_queue(message: SendMessage, queues: Sequence[int]) -> SendMessage:
-    """A message with a sharding key for that of some queues which the key names, unless one was chosen."""
+    """A message in the queue that its sharding key chooses, unless a queue was chosen."""
     key = message.properties.get(SHARDING_KEY)
     if key and message.queue_id == ALL_QUEUES and queues:
         return replace(message, queue_id=queues[queue_of_key(key, len(queues))])

@@ -1,6 +1,6 @@
-"""Messages of the composer, as they were entered, kept between starts: what was sent last, and templates by name. Pure.
+"""Drafts of the composer, kept between starts: the last ones sent, and named templates. Pure.
 
-Large bodies are not kept: settings are no place for them.
+Large bodies are left out, because settings are no place for them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ BODY_BYTES_MAX = 64 * 1024
 
 
 def with_draft(kept: Sequence[MessageDraft], draft: MessageDraft) -> list[MessageDraft]:
-    """The newest drafts, the given one first; one that was there already moves."""
+    """The newest drafts, this one first and only once."""
     if len(draft.body) > BODY_BYTES_MAX:
         return list(kept)
     return [draft, *(one for one in kept if one != draft)][:DRAFTS_MAX]
 
 
 def drafts_to_text(drafts: Sequence[MessageDraft]) -> str:
-    """Drafts as they are kept."""
     return json.dumps([_row(draft) for draft in drafts], ensure_ascii=False)
 
 
 def drafts_from_text(text: str) -> list[MessageDraft]:
-    """Drafts as they were kept; what cannot be read is left out."""
+    """Inverse of `drafts_to_text`; unreadable drafts are left out."""
     try:
         rows = read_json(text)
     except ValueError:
@@ -41,12 +40,11 @@ def drafts_from_text(text: str) -> list[MessageDraft]:
 
 
 def templates_to_text(templates: Mapping[str, MessageDraft]) -> str:
-    """Templates as they are kept."""
     return json.dumps({name: _row(draft) for name, draft in templates.items()}, ensure_ascii=False)
 
 
 def templates_from_text(text: str) -> dict[str, MessageDraft]:
-    """Templates as they were kept, by name; what cannot be read is left out."""
+    """Inverse of `templates_to_text`; unreadable templates are left out."""
     try:
         found = read_json(text)
     except ValueError:
@@ -58,7 +56,7 @@ def templates_from_text(text: str) -> dict[str, MessageDraft]:
 
 
 def with_template(kept: Mapping[str, MessageDraft], name: str, draft: MessageDraft) -> dict[str, MessageDraft]:
-    """The templates with another one, in place of that of its name; the same where there is no room for it."""
+    """The templates with one added or replaced; unchanged where there is no room for it."""
     name = name[:NAME_CHARACTERS_MAX]
     if len(draft.body) > BODY_BYTES_MAX or (name not in kept and len(kept) >= TEMPLATES_MAX):
         return dict(kept)
@@ -83,6 +81,6 @@ def _draft(row: list[object]) -> MessageDraft | None:
 
 
 def draft_name(draft: MessageDraft) -> str:
-    """What a draft is called in a list: topic and what tells it from others."""
+    """Name of a draft in a list: topic, tag, keys and start of its body."""
     start = " ".join(draft.body[:60].decode("utf-8", "replace").split())
     return "  ".join(part for part in (draft.topic, draft.tag, draft.keys, start) if part)

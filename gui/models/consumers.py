@@ -18,11 +18,11 @@ from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
 
 NOBODY = -1
-"""Owner of a queue that nobody consumes, in `ClusterState.position_owner`; below it the owner is not known."""
+"""Owner of a queue without consumer in `ClusterState.position_owner`; lower values: the owner is not known."""
 
 
 class GroupHealth(Enum):
-    """What the dot and the chip of a group say."""
+    """State of a group, for its dot and chip."""
 
     OFFLINE = "offline"
     UNKNOWN = "unknown"
@@ -48,7 +48,7 @@ class GroupRow:
     behind_ms: float
     got_rate: float
     lag_limit: float = math.inf
-    """From there on its lag takes a colour; see `monitoring.lag_limits`."""
+    """A larger lag is coloured; see `monitoring.lag_limits`."""
     may_lag: bool = True
     """Whether it has a position in any queue, or may have one that was not read."""
 
@@ -58,7 +58,7 @@ class GroupRow:
 
     @property
     def is_unread(self) -> bool:
-        """Whether nobody knows yet who is online."""
+        """Whether it is not known yet who is online."""
         return self.members == MEMBERS_UNREAD
 
     @property
@@ -77,9 +77,9 @@ class PositionRow:
     lag_messages: float
     behind_ms: float
     owner: str | None
-    """Client that owns it; empty: nobody, None: not known."""
+    """Client that owns it; empty: none, None: not known."""
     lag_limit: float = math.inf
-    """As of its group, but its share."""
+    """Share of its group's limit."""
 
     @property
     def over_limit(self) -> bool:
@@ -88,8 +88,6 @@ class PositionRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """One client of a group."""
-
     client_id: str
     address: str
     language: str
@@ -97,25 +95,25 @@ class MemberRow:
     last_heartbeat_ms: int
     subscriptions: tuple[tuple[str, str], ...]
     queues: int
-    """How many queues it owns; -1: not known."""
+    """Queues that it owns; -1: not known."""
     now_ms: int
     info: RunningInfo | None = None
-    """What it told when it was asked; None: nothing yet."""
+    """Its own report; None: none yet."""
     fault: str = ""
-    """Why it told nothing."""
+    """Why it reported nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """What one client of a group subscribes to in one topic."""
+    """The subscription of one client of a group to one topic."""
 
     client_id: str
     topic: str
     expression: str
     differs: bool
-    """Whether another client of the group subscribes to something else there."""
+    """Whether another client of the group subscribes differently."""
     told: bool = True
-    """Whether the client itself said it; else it is what the broker keeps for all of them."""
+    """Whether the client itself reported it; else it is what the broker keeps for all of them."""
 
 
 _HEALTH = {
@@ -128,7 +126,7 @@ _HEALTH = {
 
 
 def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
-    """Health of a group whose lag does this; nothing is well that its alert rule fires at."""
+    """Health of a group with this lag; a group whose alert fires is never well."""
     if group.offline:
         return GroupHealth.OFFLINE
     if np.isnan(lag.lag_messages) and not group.may_lag:
@@ -161,7 +159,6 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
 
 
 def by_urgency(rows: list[GroupRow]) -> list[GroupRow]:
-    """Rows with the largest lag first, unknown last."""
     return sorted(rows, key=lambda row: (np.isnan(row.lag_messages), -np.nan_to_num(row.lag_messages), row.name))
 
 
@@ -197,7 +194,7 @@ def _position_row(state: ClusterState, row: np.int64, lag_limit: float) -> Posit
 
 
 def owner_of(state: ClusterState, row: int | np.int64) -> str | None:
-    """Client that owns the queue of a position; empty: nobody, None: not known."""
+    """Client that owns the queue of a position; empty: none, None: not known."""
     owner = int(state.position_owner[row])
     if owner < NOBODY:
         return None
@@ -205,13 +202,7 @@ def owner_of(state: ClusterState, row: int | np.int64) -> str | None:
 
 
 def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> list[PositionRow]:
-    """The same rows, with owners that the broker does not tell as their clients tell them.
-
-    Args:
-        rows: Of one group.
-        brokers: Of the cluster, in the order of its catalog.
-        infos: What clients of the group told, by id.
-    """
+    """The rows of one group, with owners from ``infos`` (client id → report) where the broker does not know them."""
     if all(row.owner is not None for row in rows):
         return rows
     numbers = {name: number for number, name in enumerate(brokers)}
@@ -225,14 +216,14 @@ def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Map
 
 
 def topics_of(state: ClusterState, group: str) -> list[str]:
-    """Topics in which a group has a position, by name; its retry topic behind those that it chose itself."""
+    """Topics in which a group has a position, by name, its retry topic last."""
     catalog = state.catalog
     topics = {catalog.topics[catalog.queue_topic[catalog.position_queue[row]]] for row in _positions_of(state, group)}
     return sorted(topics, key=own_first)
 
 
 def own_first(topic: str) -> tuple[bool, str]:
-    """Sorts topics by name, those of retries behind all others."""
+    """Sorts topics by name, retry topics last."""
     return topic.startswith("%"), topic
 
 
@@ -249,15 +240,7 @@ def member_rows(
     infos: Mapping[str, RunningInfo] | None = None,
     faults: Mapping[str, str] | None = None,
 ) -> list[MemberRow]:
-    """One row a client, by client id.
-
-    Args:
-        members: As the broker knows them.
-        positions: Of the group, for the owners.
-        now_ms: The broker's clock.
-        infos: What clients told, by id.
-        faults: Why clients told nothing, by id.
-    """
+    """One row a client, by client id; ``infos`` and ``faults`` are the clients' reports or why there are none, by id."""
     owned = Counter(row.owner for row in positions)
     is_known = None not in owned
     rows = []
@@ -282,9 +265,9 @@ def member_rows(
 
 
 def subscription_rows(rows: list[MemberRow]) -> list[SubscriptionRow]:
-    """One row a client and topic. A client without a topic that another one has shows there with an empty expression.
+    """One row a client and topic; a client without a topic of another one has an empty expression there.
 
-    Only what clients told themselves is compared: the broker keeps one subscription for all members of a group.
+    Only reports of clients are compared: the broker keeps one subscription for all members of a group.
     """
     topics = sorted({topic for row in rows for topic, _ in row.subscriptions}, key=own_first)
     made = []

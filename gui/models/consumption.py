@@ -1,7 +1,7 @@
 """Which groups have consumed a message, by their offsets in its queue. Pure: no widget, no text, no I/O.
 
-A group has read a message where its offset is past it. What became of the message there no broker tells by offsets: one that
-the group failed on waits as a retry or is dead by then, one that its filter left out was never delivered.
+A group has read a message if its offset is past it. Offsets do not say how it ended: a failed message is pending as a retry or
+is dead by then, and one that the group's filter left out was never delivered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Consumed:
     done: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Of those the offset in its queue is not known."""
+    """Their offset in the queue is not known."""
 
     @property
     def count(self) -> int:
@@ -37,7 +37,7 @@ class Consumed:
 
 
 class Consumption:
-    """Knows the newest figures, and tells of messages what follows from them."""
+    """Compares messages with the offsets of the newest state."""
 
     def __init__(self) -> None:
         self._state: ClusterState | None = None
@@ -46,14 +46,13 @@ class Consumption:
         """Topic → its groups; queue → group and the place of its position."""
 
     def take_state(self, state: ClusterState) -> None:
-        """Know the offsets of now."""
         self._state = state
         if state.catalog is not self._catalog:
             self._catalog = state.catalog
             self._topics = {}
 
     def of(self, topic: str, queue_id: int, queue_offset: int) -> Consumed:
-        """Who has read a message of a queue."""
+        """Groups that have read a message of a queue, and those that have not."""
         if self._state is None:
             return Consumed()
         groups, queues = self._places(topic)
@@ -66,7 +65,7 @@ class Consumption:
         )
 
     def order(self, hits: HitColumns) -> Callable[[], Int64s]:
-        """A function that gives the numbers of all hits, those that most groups have read last; for another thread."""
+        """A function that sorts all hits by the number of groups that have read them, ascending; for another thread."""
         queues, offsets = hits.numbers["queue_id"].values.copy(), hits.numbers["queue_offset"].values.copy()
         names, topics = list(hits.topic.names), hits.topic.ranks()
         bounds = {(name, queue): self._bounds(name, queue) for name in names for queue in np.unique(queues).tolist()}

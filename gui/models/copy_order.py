@@ -1,4 +1,4 @@
-"""What a person asks of a copy between two clusters, and the command line that does it. Pure."""
+"""A copy between two clusters as entered, and its command line. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from enum import Enum
 
 
 class Span(Enum):
-    """Which messages of each queue."""
-
     ALL = "all"
     NEWEST = "newest"
     TIME = "time"
@@ -21,7 +19,7 @@ class CopyEnd:
 
     Attributes:
         address: Name servers, or the directory of a store.
-        is_store: Which of the two; a store is that of an embedded broker that does not run.
+        is_store: Whether it is the store of an embedded broker that does not run.
         details: Keys, TLS and address map, a line of JSON; empty for none.
     """
 
@@ -37,11 +35,11 @@ class CopyCommand:
     Attributes:
         source, target: Its two ends.
         topics, groups: Names with commas between them; ``*`` for all groups of the topics.
-        span: Which of the following counts.
+        span: Chooses which of the bounds apply.
         newest, since, until, first_offset, end_offset: Bounds; empty times and an end of 0 are none.
         offsets, change_settings: Whether offsets are set, and settings of what exists are changed.
         rate: Messages a second at most; 0: no limit.
-        now_ms: What times like -2h count from.
+        now_ms: Reference of relative times such as -2h.
     """
 
     source: CopyEnd
@@ -77,7 +75,7 @@ class CopyCommand:
         return ""
 
     def arguments(self, *, dry_run: bool) -> list[str]:
-        """The command line; a run that is none takes commands on its input."""
+        """The command line; a real run reads commands from its input."""
         span = {
             Span.ALL: [],
             Span.NEWEST: ["--last", str(self.newest)],
@@ -94,12 +92,12 @@ class CopyCommand:
 
 
 def resume_arguments(receipt: str, source: CopyEnd, target: CopyEnd, *, rate: int) -> list[str]:
-    """The command line that goes on with a copy."""
+    """The command line that resumes a copy."""
     return ["copy", "--resume", receipt, *_end_words(source, target), *_given("--rate", str(rate or "")), "--control"]
 
 
 def input_of(source: CopyEnd, target: CopyEnd) -> str:
-    """Lines that the command reads before anything else: how the clusters are reached that need more than an address."""
+    """First input lines of the command: connection details of the clusters that need them."""
     return "\n".join(end.details for end in (source, target) if end.details)
 
 
@@ -110,5 +108,5 @@ def _end_words(source: CopyEnd, target: CopyEnd) -> list[str]:
 
 
 def _given(name: str, text: str) -> list[str]:
-    # With the sign of equality, as a time such as -2h would be taken for an option.
+    # With an equals sign, because a time such as -2h would be read as an option.
     return [f"{name}={text.strip()}"] if text.strip() else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +16,13 @@ from monitoring.state import ClusterState, Floats, Ints
 
 PAGE_MESSAGES = 200
 TIMER = 0
-"""Stands for the level of a message with a time of its own."""
+"""Level of a message with a time of its own."""
 DOTS_MAX = 130
-"""With more messages than this a lane shows where many are instead of each one."""
+"""A lane with more messages shows their density instead of single dots."""
 DENSITY_PARTS = 64
 LATE_WARNING_MS = 100.0
 OVERDUE_MS = 100
-"""A message that is due for longer than this is late; below it is only on its way."""
+"""A message overdue for longer is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class LevelRow:
 
     @property
     def is_late(self) -> bool:
-        """Whether messages come noticeably after their time."""
+        """Whether deliveries are noticeably late."""
         return self.late_p99_ms > LATE_WARNING_MS or self.overdue_ms > OVERDUE_MS
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingRow:
-    """A message that waits in a delay level, or for its timer; ``topic`` and ``queue_id`` are where it goes."""
+    """A pending message of a delay level or timer; ``topic`` and ``queue_id`` are its destination."""
 
     level: int
     """`TIMER` for a timer."""
     position: tuple[int, int]
-    """What names it in commands: queue and physical offset, of a timer second and place in it."""
+    """Its name in commands: queue and physical offset, of a timer second and place in it."""
     physical_offset: int
     due_ms: int
     store_ms: int
@@ -68,54 +68,26 @@ class WaitingRow:
 
 
 def level_rows(state: ClusterState) -> list[LevelRow]:
-    """The delay levels in their order."""
-    delays = state.delays
-    return [
-        LevelRow(
-            level=int(level),
-            delay_ms=int(delays.delay_ms[i]),
-            pending=int(delays.pending[i]),
-            next_due_ms=int(delays.next_due_ms[i]),
-            overdue_ms=int(delays.overdue_ms[i]),
-            delivered=int(delays.delivered[i]),
-            skipped=int(delays.skipped[i]),
-            late_p50_ms=float(delays.late_p50_ms[i]),
-            late_p99_ms=float(delays.late_p99_ms[i]),
-            delivered_rate=float(delays.delivered_rate[i]),
-            now_ms=state.taken_ms,
-        )
-        for i, level in enumerate(delays.level)
-    ]
+    known = state.delays
+    columns = (
+        known.level, known.delay_ms, known.pending, known.next_due_ms, known.overdue_ms, known.delivered, known.skipped,
+        known.late_p50_ms, known.late_p99_ms, known.delivered_rate,
+    )  # fmt: skip
+    taken_ms = [state.taken_ms] * len(known.level)
+    return [LevelRow(*row) for row in zip(*(column.tolist() for column in columns), taken_ms, strict=True)]
 
 
 def waiting_rows(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRow]:
-    """Messages of a page of a delay level, as they may be shown."""
+    tags, keys = _masked(page, mask_of)
     columns = zip(
-        page.queue_offset, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, page.tag, page.keys,
+        page.queue_offset, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, tags, keys,
         page.unique_key, page.body_bytes, strict=True,
     )  # fmt: skip
-    return [
-        WaitingRow(
-            page.level,
-            (queue_offset, physical),
-            physical,
-            due,
-            store,
-            topic,
-            queue,
-            mask_of(topic).text(tag),
-            mask_of(topic).text(keys),
-            unique,
-            size,
-        )
-        for queue_offset, physical, due, store, topic, queue, tag, keys, unique, size in columns
-    ]
+    return [WaitingRow(page.level, (offset, physical), physical, *rest) for offset, physical, *rest in columns]
 
 
 def timer_rows(page: PendingTimers, mask_of: MaskOf) -> list[WaitingRow]:
-    """Messages of a page of timers, as they may be shown."""
-    tags, keys = ([mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
-                  for texts in (page.tag, page.keys))  # fmt: skip
+    tags, keys = _masked(page, mask_of)
     columns = zip(
         page.slot_ms, page.position, page.physical_offset, page.due_ms, page.store_ms, page.topic, page.queue_id, tags,
         keys, page.unique_key, page.body_bytes, page.is_cancelled, strict=True,
@@ -123,9 +95,15 @@ def timer_rows(page: PendingTimers, mask_of: MaskOf) -> list[WaitingRow]:
     return [WaitingRow(TIMER, (slot_ms, position), *rest) for slot_ms, position, *rest in columns]
 
 
+def _masked(page: DelayedMessages | PendingTimers, mask_of: MaskOf) -> Iterator[list[str]]:
+    """Tags and keys of the messages of a page, masked."""
+    for texts in (page.tag, page.keys):
+        yield [mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
+
+
 @dataclass(frozen=True, slots=True)
 class WaitingPage:
-    """A page of waiting messages; ``next_start`` is where the next one begins, None at the end."""
+    """A page of pending messages; ``next_start`` is the start of the next page, None at the end."""
 
     rows: list[WaitingRow]
     next_start: tuple[int, int] | None
@@ -133,13 +111,11 @@ class WaitingPage:
 
 
 def level_page(page: DelayedMessages, mask_of: MaskOf) -> WaitingPage:
-    """From the answer about a delay level."""
     is_end = page.next_offset >= page.max_offset
     return WaitingPage(waiting_rows(page, mask_of), None if is_end else (page.next_offset, -1), page.notice)
 
 
 def timer_page(page: PendingTimers, mask_of: MaskOf) -> WaitingPage:
-    """From the answer about timers."""
     is_end = page.next_slot_ms < 0
     return WaitingPage(timer_rows(page, mask_of), None if is_end else (page.next_slot_ms, page.next_position))
 
@@ -156,16 +132,15 @@ class TimerTotals:
     delivered_rate: float
     now_ms: int
     is_from_outside: bool = False
-    """Whether an attached cluster tells them, which tells some of them only."""
+    """Whether an attached cluster reports them; some figures are then missing."""
 
     @property
     def has_none(self) -> bool:
-        """Whether the broker is known to serve no timers: one that runs elsewhere may only not have told."""
+        """Whether the broker is known to serve no timers; an attached cluster may just not report them."""
         return not self.is_served and not self.is_from_outside
 
 
 def timer_figures(state: ClusterState) -> TimerTotals:
-    """From a state."""
     known, nan = state.timers, float("nan")
     return TimerTotals(
         is_served=bool(known),
@@ -185,13 +160,13 @@ def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:
 
 
 def latest(rows: Sequence[LevelRow]) -> LevelRow | None:
-    """The level whose deliveries are latest; None when none was delivered in the last minute."""
+    """The level with the latest deliveries; None when there was none in the last minute."""
     return max((row for row in rows if row.late_p99_ms == row.late_p99_ms), key=lambda row: row.late_p99_ms, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class LateBucket:
-    """Deliveries that came between two times after they were due; ``to_ms`` -1: there is no end."""
+    """Deliveries between two delays after their time; ``to_ms`` -1: no upper bound."""
 
     from_ms: int
     to_ms: int
@@ -200,17 +175,15 @@ class LateBucket:
 
     @property
     def count(self) -> int:
-        """Deliveries of both kinds."""
         return self.levels + self.timers
 
     @property
     def is_late(self) -> bool:
-        """Whether they came noticeably after their time."""
         return self.from_ms >= LATE_WARNING_MS
 
 
 def late_buckets(lateness: Lateness) -> list[LateBucket]:
-    """The histogram of the last hour, from the earliest on."""
+    """The histogram of the last hour, from the earliest delay on."""
     ends = [*lateness.from_ms[1:], -1]
     return [LateBucket(*row) for row in zip(lateness.from_ms, ends, lateness.levels, lateness.timers, strict=True)]
 
@@ -220,7 +193,7 @@ def late_buckets(lateness: Lateness) -> list[LateBucket]:
 
 @dataclass(frozen=True, slots=True)
 class DueSample:
-    """When the messages of a level are due, at some of them.
+    """Due times of some messages of a level.
 
     Attributes:
         due_ms: int64[N], rising.
@@ -234,7 +207,7 @@ class DueSample:
 
 
 def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> DueSample:
-    """A sample from (due time, number) pairs; the due times of moved messages are out of order and are put into it."""
+    """A sample from (due time, number) pairs; due times are sorted, because those of moved messages are out of order."""
     pairs = list(points)
     return DueSample(
         np.sort(np.array([due for due, _ in pairs], np.int64)), np.array([number for _, number in pairs], np.int64), is_whole
@@ -242,14 +215,14 @@ def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> DueSample
 
 
 def due_between(sample: DueSample, edges_ms: Floats) -> Floats:
-    """How many messages are due between neighbouring times; between two points of a sample they lie evenly.
+    """Messages due between neighbouring times; they lie evenly between two points of a sample.
 
     Args:
-        sample: When they are due.
+        sample: Their due times.
         edges_ms: float64[N], rising.
 
     Returns:
-        float64[N - 1]. What is overdue counts as due in the first part.
+        float64[N - 1]. Overdue messages count in the first part.
     """
     if not len(sample.due_ms):
         return np.zeros(len(edges_ms) - 1)
@@ -263,7 +236,6 @@ def due_between(sample: DueSample, edges_ms: Floats) -> Floats:
 
 
 def lane_of(sample: DueSample | None, delay_ms: int, now_ms: int) -> WaitingLane:
-    """Picture of a level at a moment."""
     if sample is None or not len(sample.due_ms) or delay_ms <= 0:
         return WaitingLane()
     if sample.is_whole:
@@ -275,7 +247,7 @@ def lane_of(sample: DueSample | None, delay_ms: int, now_ms: int) -> WaitingLane
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """How many messages are due in each part of the time ahead."""
+    """Messages due in each part of the time ahead."""
 
     start_ms: int
     part_ms: int

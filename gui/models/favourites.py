@@ -1,4 +1,4 @@
-"""`Favourites`: names that the user keeps at hand, remembered in the settings of the window; `Pins`: those of each kind."""
+"""`Favourites`: names that the user pinned, stored in the window's settings; `Pins`: those of each kind."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from monitoring.outside import read_json
 
 NAMES_MAX = 500
 FAVOURITES = "Favourites"
-"""English heading of the section in which lists and the side bar show them."""
+"""English heading of their section in lists and the side bar."""
 TOPICS_KEY, GROUPS_KEY = "topics/favourites", "groups/favourites"
 
 
 class Favourites(QObject):
-    """A set of names under one key of the settings, in the order that the user gave them.
+    """Names under one key of the settings, in the user's order.
 
     Signals:
-        changed: A name came, went or moved.
+        changed: A name was added, removed or moved.
     """
 
     changed = Signal()
@@ -40,13 +40,12 @@ class Favourites(QObject):
         return iter(list(self._names))
 
     def read_from(self, key: str) -> None:
-        """Go on with the names under another key."""
+        """Read the names of another key from now on."""
         if key != self._key:
             self._key, self._names = key, _read(self._settings, key)
             self.changed.emit()
 
     def toggle(self, name: str) -> None:
-        """Keep a name, or let it go."""
         self._settings.sync()  # another window may have changed them meanwhile
         self._names = _read(self._settings, self._key)
         if name in self._names:
@@ -56,7 +55,6 @@ class Favourites(QObject):
         self._keep(list(self._names)[-NAMES_MAX:])
 
     def swap(self, name: str, other: str) -> None:
-        """Let two kept names change their places."""
         self._settings.sync()  # as above
         names = list(_read(self._settings, self._key))
         if name in names and other in names:
@@ -71,12 +69,12 @@ class Favourites(QObject):
 
 
 class Pins(QObject):
-    """Topics and groups that the user keeps at hand: one for a window, its side bar and all its pages.
+    """Pinned topics and groups of a window, its side bar and all its pages.
 
-    Each connection has its own: names of one cluster mean nothing on another.
+    Each connection has its own, because names of one cluster mean nothing on another.
 
     Signals:
-        changed: Some came, went or moved.
+        changed: Some were added, removed or moved.
     """
 
     changed = Signal()
@@ -89,7 +87,7 @@ class Pins(QObject):
             names.changed.connect(self.changed)
 
     def use(self, own_group: str) -> None:
-        """Show those of a cluster; `gui.connections.cluster.own_group` of its settings."""
+        """Show those of a cluster; ``own_group`` as of `gui.connections.cluster.own_group`."""
         self.topics.read_from(own_group + TOPICS_KEY)
         self.groups.read_from(own_group + GROUPS_KEY)
 

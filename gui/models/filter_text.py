@@ -1,6 +1,6 @@
-"""The text of a filter as a person edits it: words to colour, what may follow, its parts as chips. Pure: no widget.
+"""The text of a filter while it is edited: its pieces, completions and chips. Pure: no widget.
 
-The text may be unfinished or wrong; what it means is for `broker_core.api.parse_filter` alone.
+The text may be unfinished or wrong; `broker_core.api.parse_filter` alone decides its meaning.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ORDER = {operator.value: place for place, operator in enumerate(FilterOperator)
 
 
 class PieceKind(Enum):
-    """What a piece of the text is, and so its colour."""
+    """Kind of a piece of the text, which decides its colour."""
 
     FIELD = "field"
     JOINER = "joiner"
@@ -83,7 +83,7 @@ def _kind(found: re.Match[str]) -> PieceKind:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Names that are known of this cluster: offered, never demanded."""
+    """Names of this cluster that completions offer; others are valid too."""
 
     topics: Sequence[str] = ()
     groups: Sequence[str] = ()
@@ -95,7 +95,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What may stand from ``start`` up to ``end`` of the text."""
+    """Completions for the text from ``start`` up to ``end``."""
 
     start: int
     end: int
@@ -103,13 +103,7 @@ class Completion:
 
 
 def completion(text: str, cursor: int, vocabulary: Vocabulary) -> Completion:
-    """What may stand at the cursor, words that begin as it does first.
-
-    Args:
-        text: The whole text.
-        cursor: Position in it.
-        vocabulary: Names to offer.
-    """
+    """Completions at the cursor, those with the typed beginning first."""
     before = [piece for piece in pieces(text[:cursor]) if piece.start < cursor]
     begun = before.pop() if before and before[-1].end == cursor and _can_grow(before[-1]) else None
     typed = begun.text if begun is not None else ""
@@ -195,7 +189,6 @@ def quoted(text: str) -> str:
 
 
 def property_field(name: str) -> str:
-    """The field of a property."""
     return f"prop.{name}" if all(_PLAIN_NAME.fullmatch(part) for part in name.split(".")) else f"prop.{quoted(name)}"
 
 
@@ -204,7 +197,7 @@ def property_field(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One of the conditions that must all hold, from ``start`` up to ``end``."""
+    """One of the conditions joined by ``and``, from ``start`` up to ``end``."""
 
     text: str
     start: int
@@ -212,7 +205,7 @@ class Clause:
 
 
 def clauses(text: str) -> list[Clause]:
-    """The conditions joined by ``and`` on the outermost level; a filter with ``or`` there is one."""
+    """The conditions joined by ``and`` on the outermost level; a filter with ``or`` there is one condition."""
     found = pieces(text)
     if not found:
         return []
@@ -226,7 +219,6 @@ def clauses(text: str) -> list[Clause]:
 
 
 def _outer_joiners(found: Sequence[Piece]) -> list[Piece]:
-    """``and``, ``or`` and ``not`` outside of all brackets."""
     depth, joiners = 0, []
     for piece in found:
         depth += {"(": 1, ")": -1}.get(piece.text, 0) if piece.kind is PieceKind.BRACKET else 0
@@ -242,12 +234,11 @@ def _clause(text: str, start: int, end: int) -> Clause:
 
 
 def without(text: str, clause: Clause) -> str:
-    """The filter without one of its conditions."""
     return " and ".join(one.text for one in clauses(text) if one != clause)
 
 
 def narrowed(text: str, condition: str) -> str:
-    """The filter with one condition more, unless it has it."""
+    """The filter with one more condition, unless it has it."""
     parts = clauses(text)
     if any(part.text == condition for part in parts):
         return text
@@ -257,13 +248,7 @@ def narrowed(text: str, condition: str) -> str:
 
 
 def within_times(text: str, start_ms: int, end_ms: int) -> str:
-    """The filter for messages stored in a time: in place of such a time that it has, else besides the rest.
-
-    Args:
-        text: A filter.
-        start_ms: Begin, ms since the epoch.
-        end_ms: End, which is no part of it.
-    """
+    """The filter limited to messages stored from ``start_ms`` to ``end_ms`` (exclusive), which replaces a limit that it has."""
     rest = text
     for clause in clauses(text):
         if _STORED_BOUND.fullmatch(clause.text):

@@ -1,7 +1,6 @@
-"""Hits of a search as columns: a million of them are arrays, not objects. Pure: no widget, no I/O.
+"""Hits of a search as columns: arrays for a million of them, not objects. Pure: no widget, no I/O.
 
-A hit takes about 90 bytes and the bytes of its keys. Bodies and further fields are not among them; they are read for the rows
-that are seen.
+A hit takes about 90 bytes and the bytes of its keys. Bodies and further fields are not stored; they are read for visible rows.
 """
 
 from __future__ import annotations
@@ -20,18 +19,17 @@ from gui.models.stored_order import Int64s, StoredOrder
 _ROOM_MIN = 1_024
 _INT64_MAX = (1 << 63) - 1
 _SORT_BYTES_MAX = 256 * 1024 * 1024
-"""Texts are sorted as an array of equal widths up to this size, else as Python's texts: slower, and as right."""
+"""Larger texts are sorted as Python strings instead of an array of equal widths: slower, with the same result."""
 
 
 class NumberColumn:
-    """Whole numbers, appended to."""
+    """Whole numbers, append-only."""
 
     def __init__(self) -> None:
         self._room = np.empty(_ROOM_MIN, dtype=np.int64)
         self._count = 0
 
     def extend(self, numbers: Iterable[int]) -> None:
-        """Add numbers at the end."""
         added = np.fromiter(numbers, dtype=np.int64)
         end = self._count + len(added)
         if end > len(self._room):
@@ -45,12 +43,12 @@ class NumberColumn:
 
     @property
     def values(self) -> Int64s:
-        """All of them; not to be written."""
+        """All of them; read-only."""
         return self._room[: self._count]
 
 
 class TextColumn:
-    """Texts, appended to: their UTF-8 bytes one behind the other."""
+    """Texts, append-only, as concatenated UTF-8 bytes."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -63,13 +61,12 @@ class TextColumn:
         return self._bytes[self._ends[row] : self._ends[row + 1]].decode("utf-8", "surrogatepass")
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Add texts at the end."""
         for text in texts:
             self._bytes += text.encode("utf-8", "surrogatepass")
             self._ends.append(len(self._bytes))
 
     def snapshot(self) -> Callable[[], list[bytes]]:
-        """A function that gives the texts there are now, as bytes; for another thread."""
+        """A function that returns the current texts as bytes; for another thread."""
         data, ends = bytes(self._bytes), np.array(self._ends, dtype=np.int64)
         return lambda: [data[start:end] for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
@@ -84,7 +81,7 @@ def _text_order(texts: list[bytes]) -> Int64s:
 
 
 class NameColumn:
-    """Texts of which many are alike: topics, tags."""
+    """Texts with many repetitions: topics, tags."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -95,7 +92,6 @@ class NameColumn:
         return self.names[self._rows[row]]
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Add texts at the end."""
         self._rows.extend([self._code(text) for text in texts])
 
     def _code(self, text: str) -> int:
@@ -106,14 +102,14 @@ class NameColumn:
         return code
 
     def ranks(self) -> Int64s:
-        """For each row the place of its text among all texts in order."""
+        """For each row the rank of its text."""
         places = np.empty(len(self.names), dtype=np.int64)
         places[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
         return places[self._rows.values]
 
 
 class HitColumns:
-    """All hits of one search, in the order in which they came."""
+    """All hits of one search, in the order of arrival."""
 
     def __init__(self) -> None:
         self.numbers = {
@@ -123,7 +119,7 @@ class HitColumns:
         self.topic, self.tag = NameColumn(), NameColumn()
         self.keys, self.unique_key = TextColumn(), TextColumn()
         self._is_ascending = True
-        """Places in the log so far: a scan finds them in its order, which makes a place quick to find again."""
+        """Whether the log places rise so far, as those of a scan do; then a place is found by bisection."""
         self._stored = StoredOrder()
 
     def __len__(self) -> int:
@@ -131,17 +127,15 @@ class HitColumns:
 
     @property
     def places(self) -> Int64s:
-        """Physical offsets."""
         return self.numbers["physical_offset"].values
 
     @property
     def stored_order(self) -> Int64s | None:
-        """Numbers of the hits as they were stored (`StoredOrder`); None: as they came."""
+        """Numbers of the hits in store order (`StoredOrder`); None: as they arrived."""
         self._stored.take_in(self.numbers["store_ms"].values, self.places)
         return self._stored.numbers
 
     def append(self, hits: SearchHits) -> None:
-        """Add what a turn of a search found."""
         last = int(self.places[-1]) if len(self) else -1
         for name, column in self.numbers.items():
             column.extend(getattr(hits, name))
@@ -153,7 +147,6 @@ class HitColumns:
         self.unique_key.extend(hits.unique_key)
 
     def row(self, number: int, body_start: str) -> MessageRow:
-        """One hit as other lists have it."""
         numbers = {name: column[number] for name, column in self.numbers.items()}
         return MessageRow(
             topic=self.topic[number],
@@ -174,12 +167,9 @@ class HitColumns:
         return int(found[0]) if len(found) else -1
 
     def order(self, column: str) -> Callable[[], Int64s]:
-        """A function that gives the numbers of all hits there are now, sorted by a column; for another thread.
+        """A function that sorts the numbers of all current hits by a column, equal ones in store order; for another thread.
 
-        What is alike stands as it was stored.
-
-        Args:
-            column: Name of a number, ``topic``, ``tag``, ``keys`` or ``unique_key``.
+        ``column`` is the name of a number, ``topic``, ``tag``, ``keys`` or ``unique_key``.
         """
         stored = self.stored_order
         if column in ("keys", "unique_key"):
@@ -199,16 +189,14 @@ class HitColumns:
 def field_order(texts: TextColumn, stored: Int64s | None) -> Callable[[], Int64s]:
     """A function that sorts the values of a field, for another thread: as numbers where all are numbers or missing.
 
-    Args:
-        texts: A value for each hit.
-        stored: Numbers of the hits as they were stored, for values that are alike; None: as they came.
+    ``stored`` has the hits in store order, for equal values; None: as they arrived.
     """
     taken = texts.snapshot()
     return lambda: _of_stored(stored, taken(), _value_order)
 
 
 def _of_stored(stored: Int64s | None, texts: list[bytes], order: Callable[[list[bytes]], Int64s]) -> Int64s:
-    """Texts in an order in which those that are alike stand as they were stored."""
+    """Sort texts, equal ones in store order."""
     return order(texts) if stored is None else stored[order([texts[number] for number in stored.tolist()])]
 
 
@@ -220,10 +208,10 @@ def _value_order(values: list[bytes]) -> Int64s:
 
 
 def _number_order(values: list[bytes]) -> Int64s:
-    """Missing ones go last. Whole numbers are compared as such: identifiers have more digits than a float.
+    """Missing values sort last. Whole numbers stay whole, because identifiers have more digits than a float.
 
     Raises:
-        ValueError: One is no number.
+        ValueError: A value is not a number.
     """
     try:
         numbers: npt.NDArray[Any] = np.array([int(value) if value else _INT64_MAX for value in values], dtype=np.int64)

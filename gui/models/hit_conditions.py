@@ -1,4 +1,4 @@
-"""What the cells of a list of hits say, as conditions of the filter language. Pure."""
+"""Cells of a list of hits as conditions of the filter language. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from monitoring.payload.judging import MASK
 
 
 def cell_conditions(hit: MessageRow, column: str, field_value: str | None) -> list[tuple[str, str]]:
-    """Menu title and condition for and against what a cell shows; none where something of it is hidden.
+    """Menu title and condition for and against the value of a cell; none where part of it is masked.
 
-    Args:
-        hit: Row of the cell.
-        column: Its key.
-        field_value: What it shows if it is a field of the language; None: it is not.
+    ``field_value`` is the value of a field of the language; None: the column is none.
     """
     value = (column, "=", quoted(field_value)) if field_value is not None else _value(hit, column)
     if value is None:

@@ -1,4 +1,4 @@
-"""`HitHistogram`: hits of a search by the time at which they were stored, in bars of a round width. Pure."""
+"""`HitHistogram`: hits of a search by store time, in bars of a round width. Pure."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def bar_width_ms(span_ms: int) -> int:
 
 
 class HitHistogram:
-    """Counts what came since it was asked last; all is counted anew only when the bars become wider.
+    """Counts new hits; recounts all only when the bars become wider.
 
     Attributes:
         width_ms: Of each bar.
-        start_ms: Where the first bar begins; a multiple of the width.
+        start_ms: Begin of the first bar; a multiple of the width.
         counts: Hits in each bar.
     """
 
@@ -39,7 +39,6 @@ class HitHistogram:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, for another search."""
         self.width_ms = WIDTHS_MS[0]
         self.start_ms = 0
         self.counts: Int64s = np.zeros(0, dtype=np.int64)
@@ -47,11 +46,7 @@ class HitHistogram:
         self._low_ms = self._high_ms = 0
 
     def update(self, times_ms: Int64s) -> None:
-        """Count further hits.
-
-        Args:
-            times_ms: Store times of all hits, those of the last time first.
-        """
+        """Count new hits; ``times_ms`` are the store times of all hits, those of the last call first."""
         fresh = times_ms[self._taken :]
         if not len(fresh):
             return
@@ -67,7 +62,7 @@ class HitHistogram:
         self._add(fresh, low, high)
 
     def span_ms(self, first: int, last: int) -> tuple[int, int]:
-        """From when until when some bars reach; the end is no part of it."""
+        """Begin and end of some bars; the end is exclusive."""
         return self.start_ms + first * self.width_ms, self.start_ms + (last + 1) * self.width_ms
 
     def _add(self, times_ms: Int64s, low_ms: int, high_ms: int) -> None:

@@ -1,8 +1,8 @@
-"""`HitTableModel`: the hits of a search as rows, of which only those that are seen become objects.
+"""`HitTableModel`: the hits of a search as rows; only visible ones become objects.
 
-Rows stand as their messages were stored, in whatever order they come, or by a column; what comes is put in its place.
+Rows are in store order, whatever the order of arrival, or sorted by a column.
 
-Bodies and fields that hits do not have are asked for when their rows are painted: `wanted` tells of it.
+Bodies and fields that hits do not have are requested when their rows are painted: see `wanted`.
 """
 
 from __future__ import annotations
@@ -30,46 +30,38 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     """See the module. The key of a row is its place in the log.
 
     Signals:
-        wanted: A row is shown whose body and fields are not known; `take_wanted` gives them.
-        order_wanted: Another order is asked for; carries the key of the column, empty for the order in which they were stored.
+        wanted: A visible row lacks its body and fields; `take_wanted` returns such rows.
+        order_wanted: Another order is requested; carries the key of the column, empty for store order.
     """
 
     wanted = Signal()
     order_wanted = Signal(str)
 
     def __init__(self, columns: Sequence[Column[MessageRow]], mask_of: MaskOf, parent: QObject | None = None) -> None:
-        """Create it.
-
-        Args:
-            columns: To begin with.
-            mask_of: What may be shown of the messages of a topic.
-            parent: Qt's owner.
-        """
         super().__init__(columns, lambda row: row.physical_offset, parent=parent)
         self._mask_of = mask_of
         self.hits = HitColumns()
         self._order: Int64s | None = None
-        """Numbers of the hits in the order of the view; those that came since follow. None: as they came."""
+        """Numbers of the hits in view order; later ones follow. None: as they arrived."""
         self._is_sorted = False
-        """Whether the order is that of a column."""
+        """Whether the rows are sorted by a column."""
         self._positions: Int64s | None = None
-        """The other way round, made when it is first wanted."""
+        """Inverse of `_order`, made at its first use."""
         self._descending = False
         self._count = 0
         self._known: OrderedDict[int, tuple[str, dict[str, str]]] = OrderedDict()
         """Place → start of the body, fields."""
         self._asked: dict[int, None] = {}
         self._unread: set[int] = set()
-        """Places whose broker did not give the message in time."""
+        """Places whose broker did not return the message in time."""
         self._last: tuple[int, MessageRow] | None = None
-        """The row that was made last, with the number of its hit."""
+        """The row made last, with the number of its hit."""
         self.fields: list[str] = []
-        """Fields of the language that have columns of their own."""
+        """Fields of the language with columns of their own."""
 
     # ---- hits ------------------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Forget all hits, for another search."""
         if self._count:
             self.beginRemoveRows(NO_INDEX, 0, self._count - 1)
             self._start_anew()
@@ -87,7 +79,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self._unread.clear()
 
     def append(self, *turns: SearchHits) -> None:
-        """Show more hits: where they belong, or behind the others while these are sorted by a column or held still."""
+        """Show more hits in their places; at the end while the rows are sorted by a column or frozen."""
         count = sum(len(hits.topic) for hits in turns)
         if not count:
             return
@@ -101,7 +93,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self.shown_changed.emit()
 
     def set_order(self, order: Int64s | None) -> None:
-        """Show the rows in another order, None: as they were stored; those that came since it was made follow."""
+        """Show the rows in another order, None: store order; hits that arrived since it was made follow."""
         self._is_sorted = order is not None
         if order is None:
             order = self.hits.stored_order
@@ -138,13 +130,13 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     # ---- bodies and fields -----------------------------------------------------------------------------------------
 
     def take_wanted(self, most: int) -> list[int]:
-        """Places whose body and fields are to be read, those asked for last first; they are not named again."""
+        """Places whose body and fields are to be read, the last requested first; each is returned once."""
         taken = list(self._asked)[::-1][:most]
         self._asked.clear()
         return taken
 
     def show_values(self, places: Sequence[int], fields: Sequence[str], values: FieldValues) -> None:
-        """Show what was read of some rows."""
+        """Show bodies and fields that were read."""
         self._last = None
         unread = {places[number] for number in values.unread}
         self._unread = (self._unread - set(places)) | unread
@@ -163,11 +155,11 @@ class HitTableModel(ColumnTableModel[MessageRow]):
 
     @property
     def lacks_some(self) -> bool:
-        """Whether anything that was asked for was not given in time."""
+        """Whether some values were not returned in time."""
         return bool(self._unread)
 
     def ask_unread_again(self) -> None:
-        """Have what was not read be asked for once more, where it is seen."""
+        """Request the missing values again, where they are visible."""
         unread, self._unread, self._last = self._unread, set(), None
         self._places_changed(unread)
 
@@ -177,7 +169,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
             self.dataChanged.emit(self.index(min(rows), 0), self.index(max(rows), self.columnCount() - 1))
 
     def masks_changed(self) -> None:
-        """Show all rows by other rules of masking; bodies and fields are read again."""
+        """Apply other masking rules to all rows; bodies and fields are read again."""
         self._known.clear()
         self._last = None
         self.all_texts_changed()
@@ -220,7 +212,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         return self._last[1]
 
     def shown_at(self, position: int) -> MessageRow | Section:
-        """The row at a position, to be painted: what is not known of it is read."""
+        """The row at a position, to be painted; its missing values are requested."""
         row = self.row_at(position)
         assert row is not None
         self._want(row.physical_offset)
@@ -237,7 +229,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         return self._shown_at(number) if 0 <= number < self._count else -1
 
     def set_order_frozen(self, frozen: bool) -> None:
-        """What comes goes last while True, so that no row moves away from under the mouse."""
+        """Append new hits at the end while True, so that no row moves under the mouse."""
         self._frozen = frozen
         if not frozen and not self._is_sorted:
             self._arrange(self.hits.stored_order)
@@ -267,7 +259,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         return column.text(row)
 
     def _want(self, place: int) -> None:
-        """A row is painted: have its body and fields read unless they are known."""
+        """Request body and fields of a painted row unless they are known."""
         if place not in self._known and place not in self._asked and place not in self._unread:
             self._asked[place] = None
             if len(self._asked) == 1:
@@ -280,7 +272,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
 
     @property
     def sort_key(self) -> str:
-        """Key of the column that is sorted by, empty for none."""
+        """Key of the sorted column, empty for none."""
         return self._columns[self._sort_column].key if 0 <= self._sort_column < len(self._columns) else ""
 
     def all_texts_changed(self) -> None:

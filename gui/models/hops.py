@@ -1,4 +1,4 @@
-"""Hops on the way to a cluster, as the connection doctor shows them."""
+"""Steps of the way to a cluster, as the connection doctor shows them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ConnectionHop:
 
     Attributes:
         name: English; shown through `tr`.
-        address: Where it is; words are English and shown through `tr`.
+        address: Its address; words are English and shown through `tr`.
         took_ms: Until its answer; -1 while there is none.
-        fault: What is wrong; empty for nothing.
+        fault: Its fault; empty for none.
         is_tried: Whether it was tried.
         note: What was found there.
         advice: What to do about the fault.
@@ -35,14 +35,12 @@ class ConnectionHop:
 
     @property
     def what_is_wrong(self) -> str:
-        """The fault, and what to do about it."""
         fault, advice = broker_text(self.fault), child_text(self.advice)
         ends = fault.endswith((".", "!", "?", "。", "！", "？"))
         return (" " if ends else tr(". ")).join(filter(None, (fault, advice)))
 
 
 def hop_columns() -> list[Column[ConnectionHop]]:
-    """Columns of the table of hops."""
     return [
         Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=130),
         Column("address", "Address", _address, kind=CellKind.MONO, dim=True, tip=_tip),
@@ -52,7 +50,7 @@ def hop_columns() -> list[Column[ConnectionHop]]:
 
 
 def _address(hop: ConnectionHop) -> str:
-    # What was found comes first: what is too long is shortened in its middle.
+    # The note is first, because long texts are shortened in the middle.
     return "  ".join(filter(None, (child_text(hop.note), tr(hop.address)))) or UNKNOWN
 
 
@@ -61,7 +59,6 @@ def _tip(hop: ConnectionHop) -> str:
 
 
 def result_text(hop: ConnectionHop) -> str:
-    """How a hop went."""
     if not hop.is_tried:
         return tr("Not tried")
     return tr("Failed") if hop.fault else tr("OK")

@@ -1,4 +1,4 @@
-"""The life of a message as the window shows it: events in words, and how it stands. Pure but for the language."""
+"""The life of a message: its events in words, and its state. Pure but for the language."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ MISSING = KnownTexts(
     "The brokers were asked {count} times for this life line; what more would tell is missing.",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
 )
-"""Sentences of the worker about what was not found."""
+"""Sentences of the worker about missing facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,10 @@ class LifeEvent:
     outcome: str
     host: str
     branch: int = 0
-    """Which life of the line it is of; the first is 0."""
+    """Number of the life in this line; the first is 0."""
 
     @property
     def title(self) -> str:
-        """What happened."""
         title = (
             _ATTEMPTS[self.outcome] if self.kind == ATTEMPT and self.outcome in _ATTEMPTS else _TITLES.get(self.kind, self.kind)
         )
@@ -117,12 +116,11 @@ class LifeEvent:
 
     @property
     def is_other_life(self) -> bool:
-        """Whether its record is another message whose life is not told in this line."""
+        """Whether its record is another message whose life is not in this line."""
         return self.kind in ("resent", "resent from") and self.physical_offset >= 0 and self.number < 0
 
     @property
     def state(self) -> State:
-        """Its colour."""
         return _OUTCOMES.get(self.outcome, State.PLAIN) if self.kind == ATTEMPT else _STATES.get(self.kind, State.PLAIN)
 
     @property
@@ -162,7 +160,7 @@ class LifeEvent:
 
     @property
     def evidence_words(self) -> str:
-        """What says so and where it lies, for the tip."""
+        """Evidence and place of the record, for the tip."""
         words = f"{tr(self.evidence)}: {tr(self.source)}"
         if self.is_other_life:
             words += "\n" + tr("Enter opens the life line of that message, with its own retries")
@@ -172,7 +170,6 @@ class LifeEvent:
 
 
 def life_events(line: Lifeline) -> list[LifeEvent]:
-    """Events in order."""
     branches = line.branch or [0] * len(line.at_ms)
     columns = zip(
         line.at_ms, line.kind, line.evidence, line.source, line.until_ms, line.group, line.number, line.topic, line.queue_id,
@@ -182,7 +179,7 @@ def life_events(line: Lifeline) -> list[LifeEvent]:
 
 
 def life_chips(events: Sequence[LifeEvent]) -> list[tuple[str, State]]:
-    """In a word or two: the transaction, and for each group how far it came."""
+    """Short labels: the outcome of the transaction, and the state in each group."""
     chips: list[tuple[str, State]] = []
     kinds = {event.kind for event in events}
     decided = next((kind for kind in ("committed", "rolled back", "given up") if kind in kinds), "")

@@ -1,4 +1,4 @@
-"""Where in a text the matches of a filter are, within bounds that keep the window alive. Pure."""
+"""Places of filter matches in a text, bounded so that the window stays responsive. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ EXPRESSION_LINE_MAX = 1_000
 
 
 def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[tuple[int, int]]:
-    """Start and length of the matches, in characters; of a long text only those at its beginning.
-
-    Args:
-        text: What is shown.
-        pattern: What is looked for.
-        is_literal: Whether the pattern is made of plain texts.
-    """
+    """Start and length of the matches, in characters; of a long text only those at its beginning."""
     if is_literal:
         found = pattern.finditer(text, 0, LITERAL_CHARACTERS_MAX)
         return [(match.start(), len(match[0])) for match in islice(found, SPANS_MAX) if match[0]]

@@ -30,7 +30,6 @@ class Matrix:
 
     @property
     def top(self) -> float:
-        """The largest value; 0 when none is known."""
         known = self.values[~np.isnan(self.values)]
         return float(known.max()) if len(known) else 0.0
 
@@ -39,9 +38,9 @@ NO_MATRIX = Matrix(0, 1_000, np.zeros((0, 0)))
 
 
 def matrix_of(lines: HistoryLines, from_ms: int, to_ms: int) -> Matrix:
-    """Put lines on one grid; a cell is the newest value of its stretch."""
+    """Put lines on one grid; a cell is the newest value of its interval."""
     step_ms = max(1, lines.step_ms)
-    # Stretches stand still while the window moves: they begin at multiples of the step.
+    # Intervals begin at multiples of the step, so that they stay fixed while the window moves.
     first_ms = from_ms // step_ms * step_ms
     columns = max(1, -(-(to_ms + 1 - first_ms) // step_ms))
     values = np.full((len(lines.times_ms), columns), np.nan)

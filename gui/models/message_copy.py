@@ -13,7 +13,7 @@ from monitoring.payload.shown import ShownBody
 
 
 def message_json(detail: MessageDetail, body: ShownBody) -> str:
-    """A message as JSON; a body that is no text in hexadecimal. What a rule masks is masked."""
+    """A message as JSON, masked; a body that is no text in hexadecimal."""
     fields: dict[str, object] = {
         "topic": detail.topic,
         "queueId": detail.queue_id,
@@ -48,12 +48,10 @@ def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str
 
 
 def message_tsv(detail: MessageDetail, body: ShownBody) -> str:
-    """Two rows, names and values."""
     return tsv_text(zip(*message_pairs(detail, body), strict=True))
 
 
 def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
-    """A table of names and values, and the body as a block of code."""
     *pairs, _body = message_pairs(detail, body)
     table = as_markdown([("Name", "Value"), *pairs])
     text = body.content.text or body.copied_text()

@@ -1,7 +1,7 @@
 """IDs and keys of messages as people paste them, and the filters that find their messages. Pure.
 
-An offset message ID names a place in a broker's log, a unique ID was given by the client that sent the message. Both are 32 hex
-digits (56 with IPv6 addresses), so a text alone does not say which it is (Source: docs/spec/store.md §3.1, §3.2).
+An offset message ID names a place in a broker's log; a client sets the unique ID of a message it sends. Both are 32 hex digits
+(56 with IPv6 addresses), so a text alone does not say which it is (Source: docs/spec/store.md §3.1, §3.2).
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def is_message_id(text: str) -> bool:
 
 
 def pasted_ids(text: str) -> tuple[str, ...]:
-    """The IDs that a pasted text holds: alone, within quotes, or after their name as logs, JSON and clients write them.
+    """The IDs in a pasted text: alone, within quotes, or after their name as logs, JSON and clients write them.
 
-    An ID that is a part of another word is none: keys may have such parts.
+    Part of another word is no ID: keys may have such parts.
     """
     alone = _QUOTED_ID.fullmatch(text.strip().rstrip(",;"))
     return (alone[1],) if alone else tuple(dict.fromkeys(_NAMED_ID.findall(text)))
 
 
 def id_filter(message_id: str) -> str:
-    """The filter for messages of an ID of either form. Clients write unique IDs in upper case, but for a few."""
+    """The filter for messages of an ID of either form. Most clients write unique IDs in upper case."""
     written = dict.fromkeys((message_id.upper(), message_id))
     if len(written) == 1:
         return f"id = {quoted(message_id)}"
@@ -43,10 +43,9 @@ def id_filter(message_id: str) -> str:
 
 
 def is_key(text: str) -> bool:
-    """Whether a text may be the key of a message: keys stand apart by spaces, so none is in one."""
+    """Whether a text may be the key of a message: keys are separated by spaces, so none contains one."""
     return bool(text) and len(text) <= KEY_CHARACTERS_MAX and not any(character.isspace() for character in text)
 
 
 def key_filter(key: str) -> str:
-    """The filter for messages with a key."""
     return f"key = {quoted(key)}"

@@ -47,13 +47,11 @@ PROPERTY_MEANINGS: Mapping[str, str] = {
     "REPLY_TO_CLIENT": "Client that waits for the reply",
     "INNER_MULTI_DISPATCH": "Further queues that the message is in",
 }
-"""What system properties mean, in English; shown through `gui.words.text.tr`."""
+"""Meanings of system properties, in English; shown through `gui.words.text.tr`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
-    """One property of a message."""
-
     name: str
     value: str
 

@@ -1,4 +1,4 @@
-"""What the numbers and properties of a stored message say, in words. Pure but for the language."""
+"""Numbers and properties of a stored message in words. Pure but for the language."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _COUNTS = {
 
 
 def sys_flag_words(sys_flag: int) -> list[str]:
-    """What the bits of a system flag say (docs/spec/store.md §2.4)."""
+    """Meaning of the bits of a system flag (docs/spec/store.md §2.4)."""
     words = []
     if sys_flag & COMPRESSED:
         number = (sys_flag & _COMPRESSION_MASK) >> _COMPRESSION_SHIFT
@@ -60,12 +60,7 @@ def sys_flag_words(sys_flag: int) -> list[str]:
 
 
 class PropertyWords:
-    """Says what a property means for this message.
-
-    Args:
-        times: How moments are shown.
-        delay_ms: Delay of a level by its number; None where it is not known.
-    """
+    """Describes the properties of a message; ``delay_ms`` returns the delay of a level, or None where it is not known."""
 
     def __init__(self, times: TimeZoneChoice, delay_ms: Callable[[int], int | None]) -> None:
         self._times = times
@@ -92,7 +87,7 @@ class PropertyWords:
 
 
 def crc_words(detail: MessageDetail) -> str:
-    """The checksum of the body, and whether it fits; of compressed bodies it is that of what is stored."""
+    """The checksum of the body, and whether it matches; of compressed bodies it is that of the stored bytes."""
     shown = f"{detail.body_crc & 0xFFFFFFFF:08x}"
     if detail.sys_flag & COMPRESSED:
         return shown
@@ -101,7 +96,6 @@ def crc_words(detail: MessageDetail) -> str:
 
 
 def record_facts(detail: MessageDetail, times: TimeZoneChoice) -> list[tuple[str, str]]:
-    """What the record of a message says, name and value."""
     flags = sys_flag_words(detail.sys_flag)
     facts = [
         (tr("Offset message ID"), detail.offset_message_id),
@@ -130,7 +124,7 @@ def _moment(at_ms: int, times: TimeZoneChoice) -> str:
 
 
 def level_delay_ms(state: ClusterState | None, level: int) -> int | None:
-    """Delay of a level as the broker has it; None where it is not known."""
+    """Delay of a level at the broker; None where it is not known."""
     if state is None:
         return None
     found = np.flatnonzero(state.delays.level == level)

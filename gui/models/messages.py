@@ -1,6 +1,6 @@
-"""Rows of the message pages, what is entered there, and drafts. Pure: no widget, no I/O.
+"""Rows of the message pages, input of people there, and drafts. Pure: no widget, no I/O.
 
-Nothing here changes a message; bodies are read by `monitoring.payload`.
+Nothing here changes a message; `monitoring.payload` reads bodies.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ KEYS = "KEYS"
 UNIQUE_KEY = "UNIQ_KEY"
 
 _CLIENTS_OWN = frozenset({UNIQUE_KEY, "MSG_REGION", "TRACE_ON", "INNER_MULTI_DISPATCH"})
-"""Set by clients for one send; a copy of them would tell consumers a history that the new message does not have."""
+"""Set by clients for one send; a copy of them would give the new message a history that it does not have."""
 
 
 def first_key(keys: str) -> str:
-    """The first of keys with spaces between them; where something is hidden they cannot be told apart."""
+    """The first of keys separated by spaces; all of them where a mask hides the separators."""
     return keys if MASK in keys else keys.split(" ", maxsplit=1)[0]
 
 
@@ -58,22 +58,21 @@ class MessageRow:
 
     @property
     def key(self) -> tuple[int, int]:
-        """What identifies the message within its topic: queue and offset."""
         return self.queue_id, self.queue_offset
 
     @property
     def name(self) -> str:
-        """What a person calls the message: its first key, else its unique key, else its offset."""
+        """Its first key, else its unique key, else its offset."""
         return first_key(self.keys) or self.unique_key or str(self.queue_offset)
 
 
 def masked_row(row: MessageRow, mask: ListMask) -> MessageRow:
-    """The row as it may be shown, but for its body, which is masked when it is read."""
+    """The masked row; its body is masked when it is read."""
     return replace(row, tag=mask.text(row.tag), keys=mask.text(row.keys)) if mask else row
 
 
 def message_rows(page: MessagePage, mask: ListMask) -> list[MessageRow]:
-    """Rows of a page as they may be shown, newest first."""
+    """Masked rows of a page, newest first."""
     rows = [
         MessageRow(
             topic=page.topic,
@@ -94,7 +93,7 @@ def message_rows(page: MessagePage, mask: ListMask) -> list[MessageRow]:
 
 
 def message_name(detail: MessageDetail, mask: ListMask) -> str:
-    """What a person calls a message: its first key, as it may be shown, else its unique ID, else its offset message ID."""
+    """Name of a message: its first key, masked, else its unique ID, else its offset message ID."""
     key = first_key(mask.text(detail.properties.get(KEYS, "")))
     return key or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
@@ -110,7 +109,6 @@ def topic_names(state: ClusterState) -> list[str]:
 
 
 def writable_topics(state: ClusterState) -> list[str]:
-    """The user's topics that can be written."""
     catalog = state.catalog
     return sorted(
         name
@@ -120,7 +118,7 @@ def writable_topics(state: ClusterState) -> list[str]:
 
 
 def busiest_topic(state: ClusterState) -> str:
-    """The user's topic that is written most, else the one that keeps most; empty when there is none."""
+    """The user's topic with the highest write rate, else with most messages; empty when there is none."""
     catalog = state.catalog
     own = [row for row, is_system in enumerate(catalog.topic_is_system) if not is_system]
     if not own:
@@ -138,15 +136,15 @@ _UNIT_MS = {"s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_
 
 
 def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
-    """A moment as a person enters it, in ms since the epoch; None when it is none.
+    """A moment as a person enters it, in ms since the epoch; None when it is not valid.
 
-    Read are ``10:15``, ``10:15:02.640`` (of today), ``yesterday 10:15``, ``2026-11-21 10:15``, ``-2h``, ``-90 s``, ``+10m``
-    and epoch milliseconds.
+    Forms: ``10:15``, ``10:15:02.640`` (of today), ``yesterday 10:15``, ``2026-11-21 10:15``, ``-2h``, ``-90 s``, ``+10m`` and
+    epoch milliseconds.
 
     Args:
-        text: What was entered.
+        text: As entered.
         now_ms: The present, for relative times.
-        zone: In which times of day are meant; None is local time.
+        zone: Zone of times of day; None: local.
     """
     text = text.strip().lower()
     if text.isdecimal() and 12 <= len(text) <= 18:
@@ -188,7 +186,7 @@ def json_fault(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageDraft:
-    """What a person enters to send a message. ``queue_id`` -1 leaves the choice to the broker."""
+    """Input of a person for a message to send. ``queue_id`` -1 leaves the choice to the broker."""
 
     topic: str
     queue_id: int
@@ -200,7 +198,7 @@ class MessageDraft:
 
 
 def masked_draft(draft: MessageDraft, mask: ListMask) -> MessageDraft:
-    """A draft as it may be shown; the same where nothing is hidden."""
+    """A draft as it may be shown; unchanged where nothing is masked."""
     properties = tuple((name, mask.text(value)) for name, value in draft.properties)
     tag, keys, body = mask.text(draft.tag), mask.text(draft.keys), mask.without_hidden(draft.body)
     return replace(draft, tag=tag, keys=keys, properties=properties, body=body)
@@ -218,7 +216,7 @@ class DraftFault(Enum):
 
 
 def draft_fault(draft: MessageDraft) -> DraftFault | None:
-    """The first thing that is wrong with a draft, None when it can be sent."""
+    """The first fault of a draft, None when it can be sent."""
     if not draft.topic:
         return DraftFault.TOPIC
     names = [name for name, _ in draft.properties]
@@ -237,7 +235,6 @@ def _has_separator(texts: Sequence[str]) -> bool:
 
 
 def message_to_send(draft: MessageDraft) -> SendMessage:
-    """The command that sends a draft without fault."""
     properties = dict(draft.properties)
     properties |= {name: text for name, text in ((KEYS, draft.keys), (TAGS, draft.tag)) if text}
     return SendMessage(draft.topic, draft.queue_id, draft.body, properties, draft.flag)
@@ -261,6 +258,5 @@ def resend_draft(detail: MessageDetail) -> MessageDraft:
 
 
 def dropped_properties(detail: MessageDetail) -> list[str]:
-    """Names of properties that `resend_draft` leaves out."""
     kept = resent_properties(detail.properties, "", without_delay=True)
     return sorted(name for name, value in detail.properties.items() if name not in kept or name in _CLIENTS_OWN or not value)

@@ -15,14 +15,14 @@ from monitoring.state import ClusterState
 
 @dataclass(frozen=True, slots=True)
 class MoveSums:
-    """What a reset does to all queues together. -1 is unknown: a queue is among them whose position is not known."""
+    """Effect of a reset on all queues together. -1 is unknown: the position in some queue is not known."""
 
     queues: int
     repeated: int
     skipped: int
     lag_after: int
     unknown: int
-    """Queues that stay because it is not known where they would go."""
+    """Queues that stay because their target is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SnapshotRow:
 
 
 def queue_stands(state: ClusterState, topic: str, positions: Sequence[PositionRow]) -> list[QueueStand]:
-    """The queues of a topic as they are, with a group's positions among ``positions``."""
+    """The current queues of a topic, with a group's positions of ``positions``."""
     offsets = {row.queue_id: row.group_offset for row in positions if row.topic == topic}
     return [
         QueueStand(queue.queue_id, queue.min_offset, queue.max_offset, offsets.get(queue.queue_id, -1))
@@ -43,12 +43,12 @@ def queue_stands(state: ClusterState, topic: str, positions: Sequence[PositionRo
 
 
 SCALE_PARTS = 3
-"""What a move passes over takes at least a third of the line that shows it."""
+"""The range of a move takes at least a third of its line."""
 SCALE_MESSAGES_MIN = 60
 
 
 def scale_low(move: QueueMove) -> int:
-    """Where the line that shows a move begins; it ends with the queue. A whole queue would hide a small move."""
+    """Begin of the line that shows a move; it ends with the queue. A whole queue would hide a small move."""
     known = [offset for offset in (move.now, move.after) if offset >= 0]
     reach = max([move.max_offset - offset for offset in known], default=0)
     return max(0, move.min_offset, move.max_offset - SCALE_PARTS * max(reach, SCALE_MESSAGES_MIN))
@@ -70,7 +70,7 @@ def offset_at(move: QueueMove, low: int, share: float) -> int:
 
 
 def sums_of(moves: Sequence[QueueMove]) -> MoveSums:
-    """What the moves do together; queues that stay where they are add nothing but their lag."""
+    """Sum of the moves; queues that stay where they are add only their lag."""
     moving = [move for move in moves if move.moves]
     known = all(move.now >= 0 for move in moving)
     lags = [move.lag_after if move.after >= 0 else _lag_now(move) for move in moves]
@@ -89,7 +89,7 @@ def _lag_now(move: QueueMove) -> int:
 
 
 def undo_moves(snapshot: OffsetSnapshot, stands: Sequence[QueueStand]) -> list[QueueMove]:
-    """The moves that put a group back to where it stood; as far as the queues still have those messages."""
+    """The moves that restore a snapshot, as far as the queues still hold those messages."""
     before = dict(snapshot.offsets)
     return [
         QueueMove(
@@ -101,5 +101,4 @@ def undo_moves(snapshot: OffsetSnapshot, stands: Sequence[QueueStand]) -> list[Q
 
 
 def snapshot_rows(snapshots: Sequence[OffsetSnapshot]) -> list[SnapshotRow]:
-    """One row a snapshot, newest first."""
     return [SnapshotRow(number, snapshot) for number, snapshot in enumerate(snapshots)][::-1]

@@ -1,7 +1,7 @@
-"""`PackedRows`: rows of bytes in the order of their arrival, compressed but for the newest.
+"""`PackedRows`: rows of bytes in order of arrival, compressed except for the newest.
 
-A hundred thousand rows of a tail take 36 MiB as bytes, and a fourth of it so. A row that is asked for brings its block back,
-and those beside it are then at hand.
+A hundred thousand rows of a tail take 36 MiB as bytes, compressed a fourth of it. Reading a row decompresses its block, which
+stays in a cache.
 """
 
 from __future__ import annotations
@@ -17,28 +17,24 @@ from typing import overload
 
 BLOCK_ROWS = 500
 NEW_ROWS = 2 * BLOCK_ROWS
-"""Of so many new rows the older half is compressed."""
+"""At this number of new rows the older half is compressed."""
 BLOCKS_AT_HAND = 4
 _LEVEL = 1
 
 
 @dataclass(slots=True)
 class _Block:
-    """Rows up to ``end`` (exclusive), counted from the first one that there ever was."""
+    """Rows up to ``end`` (exclusive), counted from the first row ever added."""
 
     end: int
     count: int
     marked: int
-    """Of those that are still there."""
+    """Marked rows among those still there."""
     data: bytes
 
 
 class PackedRows(Sequence[bytes]):
-    """Rows come at the end and go at the front.
-
-    Args:
-        is_marked: Which rows are counted.
-    """
+    """Rows are added at the end and removed at the front; ``is_marked`` says which ones `marked` counts."""
 
     def __init__(self, is_marked: Callable[[bytes], bool]) -> None:
         self._is_marked = is_marked
@@ -48,13 +44,11 @@ class PackedRows(Sequence[bytes]):
         """Number of the first row, and of the first new one."""
         self._at_hand: OrderedDict[int, list[bytes]] = OrderedDict()
         self.marked = 0
-        """How many rows are marked."""
 
     def __len__(self) -> int:
         return self._new_begin + len(self._new) - self._begin
 
     def extend(self, rows: Iterable[bytes]) -> None:
-        """Add rows at the end."""
         before = len(self._new)
         self._new.extend(rows)
         self.marked += sum(self._is_marked(self._new[place]) for place in range(before, len(self._new)))
@@ -62,7 +56,7 @@ class PackedRows(Sequence[bytes]):
             self._close(BLOCK_ROWS)
 
     def take(self, others: PackedRows) -> None:
-        """Add all rows of ``others`` at the end; they are theirs no longer."""
+        """Move all rows of ``others`` to the end."""
         if others._blocks:
             self._close(len(self._new))
             others._close(len(others._new))
@@ -76,7 +70,6 @@ class PackedRows(Sequence[bytes]):
         others.drop_first(len(others))
 
     def drop_first(self, count: int) -> None:
-        """Let the oldest rows go."""
         end = self._begin + min(count, len(self))
         while self._blocks and self._blocks[0].end <= end:
             block = self._blocks.pop(0)
@@ -94,7 +87,6 @@ class PackedRows(Sequence[bytes]):
         self._begin = end
 
     def clear(self) -> None:
-        """Let all rows go."""
         self.drop_first(len(self))
 
     @overload
@@ -119,14 +111,13 @@ class PackedRows(Sequence[bytes]):
         return rows[number - block.end]
 
     def _close(self, count: int) -> None:
-        """Compress the oldest new rows."""
         if count:
             rows = [self._new.popleft() for _ in range(count)]
             self._new_begin += count
             self._blocks.append(_Block(self._new_begin, count, sum(map(self._is_marked, rows)), _packed(rows)))
 
     def _trim(self) -> None:
-        """Take rows that have gone out of the oldest block."""
+        """Remove dropped rows from the oldest block."""
         block = self._blocks[0]
         left = block.end - self._begin
         if left < block.count:

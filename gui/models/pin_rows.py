@@ -1,4 +1,4 @@
-"""What the side bar says of each favourite: its figure and its state. Pure."""
+"""Figures and states of the favourites in the side bar. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PinRow:
 
 
 class PinBook:
-    """Finds favourites in one state after another."""
+    """Finds favourites in successive states."""
 
     def __init__(self, pins: Pins) -> None:
         self._pins = pins
@@ -40,7 +40,7 @@ class PinBook:
         self._groups: dict[str, int] = {}
 
     def rows(self, state: ClusterState, limits: LagLimits, count: int) -> list[PinRow]:
-        """The first ``count`` favourites that the cluster has: topics, then groups, in the order of the user."""
+        """The first ``count`` favourites that the cluster has: topics, then groups, in the user's order."""
         catalog = state.catalog
         if catalog is not self._catalog:
             self._catalog = catalog

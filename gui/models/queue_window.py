@@ -1,4 +1,4 @@
-"""Which part of a queue is shown, and how far a queue reaches. Pure: no widget, no I/O."""
+"""Which part of a queue is shown, and the bounds of queues. Pure: no widget, no I/O."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from broker_core.api import QUEUES_OF_BROKER
 from gui.models.messages import ALL_QUEUES
+from gui.models.topics import queue_places
 from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
@@ -15,7 +16,7 @@ PAGE_MESSAGES = 200
 
 @dataclass(frozen=True, slots=True)
 class QueueWindow:
-    """The part of a queue that is shown: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
+    """The shown part of a queue: offsets ``start`` to ``start + count``, within ``min_offset`` … ``max_offset``."""
 
     min_offset: int
     max_offset: int
@@ -24,7 +25,6 @@ class QueueWindow:
 
     @property
     def end(self) -> int:
-        """First offset after the window."""
         return min(self.start + self.count, self.max_offset)
 
     @property
@@ -59,16 +59,13 @@ class QueueWindow:
 
 def queue_ids(state: ClusterState, topic: str) -> list[int]:
     """Queues of a topic that hold or held messages."""
-    if topic not in state.catalog.topics:
-        return []
-    wanted = state.catalog.topics.index(topic)
-    return [state.catalog.queue_id[row] for row, owner in enumerate(state.catalog.queue_topic) if owner == wanted]
+    return [state.catalog.queue_id[row] for row in queue_places(state, topic)]
 
 
 def write_queues(state: ClusterState | None, topic: str) -> list[int]:
-    """Numbers of the queues of a topic that take messages, as they are shown; none where the topic is not known.
+    """Writable queues of a topic as shown numbers; none where the topic is not known.
 
-    Over several brokers it is not known which queues are only read: brokers take messages to those, too.
+    With several brokers all queues are returned, because it is not known which are read-only.
     """
     if state is None or topic not in state.catalog.topics:
         return []
@@ -87,7 +84,7 @@ def own_queue(state: ClusterState | None, shown: int, broker_name: str) -> tuple
 
 
 def shown_queue(state: ClusterState | None, broker_name: str, queue_id: int) -> int:
-    """Number of a broker's queue in the window; the opposite of `own_queue`."""
+    """Shown number of a broker's queue; the inverse of `own_queue`."""
     brokers = state.catalog.brokers if state is not None else []
     is_one_of_several = len(brokers) > 1 and broker_name in brokers
     return brokers.index(broker_name) * QUEUES_OF_BROKER + queue_id if is_one_of_several else queue_id
@@ -95,24 +92,15 @@ def shown_queue(state: ClusterState | None, broker_name: str, queue_id: int) -> 
 
 def queue_bounds(state: ClusterState, topic: str, queue_id: int) -> tuple[int, int] | None:
     """Smallest offset and end of a queue; None when not known."""
-    if topic not in state.catalog.topics:
-        return None
-    wanted = state.catalog.topics.index(topic)
-    for row, (owner, one) in enumerate(zip(state.catalog.queue_topic, state.catalog.queue_id, strict=True)):
-        if owner == wanted and one == queue_id:
+    for row in queue_places(state, topic):
+        if state.catalog.queue_id[row] == queue_id:
             low, high = int(state.queue_min_offset[row]), int(state.queue_max_offset[row])
             return (low, high) if low >= 0 and high >= 0 else None
     return None
 
 
 def end_of_topic(state: ClusterState, topic: str, queue_id: int) -> int:
-    """Sum of the ends of a topic's queues, or the end of one; what it grows by is what is new. -1 when not known."""
-    if topic not in state.catalog.topics:
-        return -1
-    wanted = state.catalog.topics.index(topic)
-    rows = [
-        row
-        for row, owner in enumerate(state.catalog.queue_topic)
-        if owner == wanted and queue_id in (ALL_QUEUES, state.catalog.queue_id[row])
-    ]
+    """Sum of the ends of a topic's queues, or the end of one; its growth counts new messages. -1 when not known."""
+    ids = state.catalog.queue_id
+    rows = [row for row in queue_places(state, topic) if queue_id in (ALL_QUEUES, ids[row])]
     return int(np.maximum(state.queue_max_offset[rows], 0).sum()) if rows else -1

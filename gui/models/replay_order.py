@@ -1,4 +1,4 @@
-"""What a person asks of a replay, and the command line that does it. Pure."""
+"""A replay as entered, and its command line. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from enum import Enum
 
 
 class Goal(Enum):
-    """Where messages go."""
-
     TOPIC = "topic"
     GROUP = "group"
     ORIGIN = "origin"
 
 
 class Speed(Enum):
-    """How fast they go."""
-
     UNLIMITED = "unlimited"
     RATE = "rate"
     ORIGINAL = "original"
@@ -29,18 +25,18 @@ class ReplayOrder:
 
     Attributes:
         place: Arguments that say where the messages are found.
-        details: Arguments that make the command read how the cluster is reached.
+        details: Arguments that make the command read connection details.
         saved: Whether ``name_server`` names a saved connection, by its name or its name servers.
-        filter: Which of them; not with a file.
-        now_ms: What times like -2h of the filter count from; 0: when it begins.
+        filter: Which messages; not with a file.
+        now_ms: Reference of relative times of the filter such as -2h; 0: the start of the replay.
         file: Exported file in place of a search.
-        goal, name: Where they go: to a topic, to one group, or each to its topic of origin.
-        name_server: Of the cluster that they go to.
+        goal, name: Destination: a topic, one group, or the topic of origin of each.
+        name_server: Of the target cluster.
         production: Its name, typed as a confirmation; empty where it is no production cluster.
-        speed, pace: Messages a second, or how many times faster than the originals came.
-        new_ids, born_now, without_delay, partial, any_queue, one_by_one: As `orbit replay` calls them; ``partial``: also what
-            was found of a search that could not look everywhere.
-        failures_max: Failures that end it; 0: as many as the command has by itself.
+        speed, pace: Messages a second, or a factor of the original speed.
+        new_ids, born_now, without_delay, partial, any_queue, one_by_one: As `orbit replay` calls them; ``partial``: also the
+            results of a search that could not look everywhere.
+        failures_max: Failures that end it; 0: the default of the command.
         journal: Folder of the journal; empty: one that the command makes.
     """
 
@@ -77,7 +73,7 @@ class ReplayOrder:
         return ""
 
     def arguments(self, *, dry_run: bool) -> list[str]:
-        """The command line; a run that is none takes commands on its input."""
+        """The command line; a real run reads commands from its input."""
         where = ["--from-file", self.file] if self.file else list(self.place)
         goal = {Goal.TOPIC: ["--to", self.name], Goal.GROUP: ["--to-group", self.name], Goal.ORIGIN: ["--to-origin"]}
         pace = {Speed.UNLIMITED: [], Speed.RATE: ["--rate", f"{self.pace:g}"], Speed.ORIGINAL: ["--speed", f"{self.pace:g}"]}
@@ -96,10 +92,9 @@ class ReplayOrder:
 
 
 def resume_arguments(folder: str, production: str) -> list[str]:
-    """The command line that goes on with a replay; ``production`` as for `ReplayOrder`."""
+    """The command line that resumes a replay; ``production`` as of `ReplayOrder`."""
     return ["replay", "--resume", folder, *confirmed(production), "--control"]
 
 
 def confirmed(production: str) -> list[str]:
-    """The argument that confirms a production cluster."""
     return ["--production", production] if production else []

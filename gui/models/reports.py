@@ -1,6 +1,6 @@
-"""Report runs as the page shows them: what is asked for, how far a run is, what earlier runs left. Pure: no widget, no I/O.
+"""Report runs: the order, the progress of a run, and the results of earlier runs. Pure: no widget, no I/O.
 
-The lines of a run and its manifest are those of `spark_reports.progress` and `spark_reports.output`; a field that is missing is
+The lines of a run and its manifest are those of `spark_reports.progress` and `spark_reports.output`; a missing field is
 unknown, a line that is no progress is ignored.
 """
 
@@ -25,41 +25,40 @@ from spark_reports.vocabulary import unit_of
 
 @dataclass(frozen=True, slots=True)
 class ReportOrder:
-    """What a person asks for."""
+    """A report that a person orders."""
 
     spec: ReportSpec
     stores: tuple[str, ...]
     """Store directories, or one cluster (`spark_reports.catalog.CLUSTER` and its name servers)."""
     out_directory: str
     parameters: tuple[tuple[str, str], ...] = ()
-    """Option name and value; a repeated option stands several times."""
+    """Option name and value; a repeated option appears several times."""
     commit_log: str = ""
-    """Directories of the only store's commit log, apart by commas; empty: its own."""
+    """Directories of the only store's commit log, separated by commas; empty: its own."""
     also: tuple[str, ...] = ()
     """Further forms of the tables: jsonl, xlsx, pdf."""
     language: str = "en"
     """Of the page."""
     originals: bool = False
-    """Whether a person wants to have what masking rules hide."""
+    """Whether the result contains originals of masked values."""
     rules: str = ""
     """File of the masking rules; empty while nothing is masked."""
 
     @property
     def name_servers(self) -> str:
-        """Of the cluster that is read; empty for stores."""
+        """Of the cluster; empty for stores."""
         return name_servers_of(self.stores)
 
     def arguments(self, details: str | None = "") -> list[str]:
-        """Command line behind ``main.py``; the run ends when the window's end of its input is closed.
+        """Arguments of ``main.py``; the run ends when the window closes its input.
 
-        Args:
-            details: How the cluster is reached, which its input is told; empty: a plain one; None: a saved connection says.
+        ``details`` are sent to its input; empty: none; None: a saved connection has them.
         """
         announced = ["--connection-details"] if details else []
         return [*self.command(is_saved=details is None), *announced, "--progress", "json", "--parent-pipe"]
 
     def command(self, *, is_saved: bool = False) -> list[str]:
-        """Command line without what only programs need; ``is_saved``: a cluster is named as a saved connection."""
+        """Arguments without those for programs; ``is_saved``: a cluster is named as a saved connection."""
         options = source_options(self.stores, is_saved=is_saved)
         options += [("commit-log", self.commit_log)] if self.commit_log else []
         options += [("out", self.out_directory), *self.parameters, *(("also", form) for form in self.also)]
@@ -74,12 +73,12 @@ class ReportOrder:
 
 
 def name_servers_of(stores: Sequence[str]) -> str:
-    """Name servers of the cluster among what is read; empty if it is stores."""
+    """Name servers of the cluster among the sources; empty if they are stores."""
     return next((one.removeprefix(CLUSTER) for one in stores if one.startswith(CLUSTER)), "")
 
 
 def source_options(stores: Sequence[str], *, is_saved: bool) -> list[tuple[str, str]]:
-    """Options that name what is read; ``is_saved``: a cluster is named as a saved connection."""
+    """Options that name the sources; ``is_saved``: a cluster is named as a saved connection."""
     name_servers = name_servers_of(stores)
     if name_servers:
         return [("connection" if is_saved else "ns", name_servers)]
@@ -87,7 +86,7 @@ def source_options(stores: Sequence[str], *, is_saved: bool) -> list[tuple[str, 
 
 
 def _option(name: str, value: str) -> tuple[str, ...]:
-    """An option as words; a value that begins with a dash is joined to its name, or it would pass for an option."""
+    """An option as words; a value that begins with a dash is joined to its name, or it would be read as an option."""
     is_time = name in ("from", "to")  # the command line knows that -2h is one
     return (f"--{name}={value}",) if value.startswith("-") and not is_time else (f"--{name}", value)
 
@@ -97,16 +96,16 @@ def _quoted(part: str) -> str:
 
 
 def parameter_values(parameter: Parameter, text: str) -> list[str]:
-    """Values of a parameter as entered: topics apart by commas, spaces or lines; others as they are. Empty: none."""
+    """Values of a parameter as entered: topics separated by commas, spaces or lines; others unchanged. Empty: none."""
     if parameter.kind is ParameterKind.TOPICS:
         return [name for name in re.split(r"[\s,，]+", text) if name]
     return [text.strip()] if text.strip() else []
 
 
 def parameter_fault(parameter: Parameter, text: str) -> bool:
-    """Whether a report would surely refuse a parameter as entered; it decides about the rest itself."""
+    """Whether a report would surely refuse a parameter as entered; it checks the rest itself."""
     if not text:
-        # A form loads saved queries into the field itself, so that an empty one is no query at all.
+        # A form loads saved queries into the field itself, so an empty one is no query at all.
         return (parameter.required or parameter.kind is ParameterKind.QUERY) and not parameter.default
     if parameter.kind is ParameterKind.NUMBER:
         number = whole_of(text)
@@ -127,8 +126,6 @@ def time_fault(text: str) -> str:
 
 
 class StageState(Enum):
-    """Where a stage of a run stands."""
-
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
@@ -137,8 +134,6 @@ class StageState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunStage:
-    """One stage of a run."""
-
     key: str
     title: str
     state: StageState = StageState.WAITING
@@ -158,8 +153,6 @@ class RunStage:
 
 
 class RunState(Enum):
-    """Outcome of a run."""
-
     RUNNING = "running"
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -169,7 +162,7 @@ class RunState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """One run of a report since it was started here. Times are in ms on a clock that only rises."""
+    """One run of a report since its start here. Times are in ms on a clock that only rises."""
 
     order: ReportOrder
     stages: tuple[RunStage, ...]
@@ -183,14 +176,14 @@ class StartedRun:
     error_kind: str = ""
     cancelling: bool = False
     first: ResultTable | None = None
-    """Its first table, which is there before the rest."""
+    """Its first table, which arrives before the rest."""
 
     @property
     def running_stage(self) -> RunStage | None:
         return next((stage for stage in self.stages if stage.state is StageState.RUNNING), None)
 
     def stage_ms(self, stage: RunStage, now_ms: float) -> float:
-        """How long a stage took, or has taken so far."""
+        """Time of a stage so far."""
         return now_ms - self.stage_began_ms if stage.state is StageState.RUNNING else stage.took_ms
 
     @property
@@ -201,13 +194,11 @@ class StartedRun:
 
 
 def new_run(order: ReportOrder, now_ms: float) -> StartedRun:
-    """A run that has just been started."""
     stages = tuple(RunStage(key, title) for key, title in order.spec.stages)
     return StartedRun(order, stages, started_ms=now_ms, stage_began_ms=now_ms)
 
 
 def after_line(run: StartedRun, line: str, now_ms: float) -> StartedRun:
-    """The run after one line of its progress."""
     fields = _fields(line)
     key = _text(fields, "stage")
     if key == "done":
@@ -257,13 +248,11 @@ def _after_step(run: StartedRun, key: str, fields: Mapping[str, object], now_ms:
 
 
 def failed_run(run: StartedRun, message: str, now_ms: float, *, kind: str = "") -> StartedRun:
-    """The run after it failed."""
     closed = _close_stage(run, StageState.FAILED, now_ms)
     return replace(closed, state=RunState.FAILED, error=message, error_kind=kind, took_ms=now_ms - run.started_ms)
 
 
 def cancelled_run(run: StartedRun, now_ms: float) -> StartedRun:
-    """The run after it was cancelled."""
     closed = _close_stage(run, StageState.WAITING, now_ms)
     return replace(closed, state=RunState.CANCELLED, cancelling=False, took_ms=now_ms - run.started_ms)
 
@@ -295,7 +284,7 @@ def _count(fields: Mapping[str, object], name: str, otherwise: int = 0) -> int:
 
 
 def run_folder(folder: Path, report: str, at: datetime, taken: Collection[str] = ()) -> Path:
-    """Where the output of a run goes: ``throughput-20261121-101502``, with a number behind if that is ``taken``."""
+    """Folder of a run's output: ``throughput-20261121-101502``, with a number appended if that is ``taken``."""
     name = f"{report}-{at:%Y%m%d-%H%M%S}"
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return folder / next(one for one in names if str(folder / one) not in taken)
@@ -308,7 +297,7 @@ TABLE_ROWS_MAX = 1_000
 
 
 class ReportUnit(Enum):
-    """How a figure of a result is written."""
+    """Format of a figure of a result."""
 
     COUNT = "count"
     BYTES = "bytes"
@@ -322,8 +311,6 @@ class ReportUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResultHeadline:
-    """One large figure of a result."""
-
     value: float
     unit: ReportUnit
     label: str
@@ -332,7 +319,7 @@ class ResultHeadline:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """What a finished run left, as its manifest says. Times in ms since the epoch, -1 unknown."""
+    """The result of a finished run, from its manifest. Times in ms since the epoch, -1 unknown."""
 
     folder: Path
     report: str
@@ -346,7 +333,7 @@ class PastRun:
     rows_read: int
     rows_skipped: int
     skipped: tuple[tuple[str, int], ...]
-    """Reason and how many rows."""
+    """Reason and number of rows."""
     headlines: tuple[ResultHeadline, ...]
     findings: tuple[str, ...]
     page: str
@@ -356,17 +343,17 @@ class PastRun:
     stores: tuple[str, ...]
     seconds: float
     commit_log: str = ""
-    """Directories of the commit log, apart by commas, where the store has not only its own."""
+    """Directories of the commit log, separated by commas, where the store has more than its own."""
     asked: tuple[tuple[str, str], ...] = ()
-    """Options that ask for the same again."""
+    """Options that order the same report again."""
     also: tuple[str, ...] = ()
     byte_count: int = -1
     charts: str = ""
-    """File with the figures of the charts; empty for results made before there was one."""
+    """File with the figures of the charts; empty for old results without one."""
     notes: tuple[str, ...] = ()
     is_sampled: bool = False
     hidden_parameters: tuple[str, ...] = ()
-    """Names of what was asked for that the result shows masked: it cannot be asked for again."""
+    """Masked parameters, which prevent another run with the same order."""
 
     @property
     def page_path(self) -> Path:
@@ -428,7 +415,7 @@ def _asked(fields: Mapping[str, object], asked: Mapping[str, object]) -> tuple[t
 
 
 def _commit_log(source: Mapping[str, object]) -> str:
-    """Directories that the log files of a single store were in; empty if it is the usual one alone."""
+    """Directories of the log files of a single store; empty if it is only the usual one."""
     stores, files = _texts(source.get("stores")), [*_texts(source.get("files")), *_texts(source.get("passed_over"))]
     folders = list(dict.fromkeys(str(Path(file).parent) for file in files if Path(file).suffix != ".db"))
     usual = len(stores) != 1 or folders in ([], [str(Path(stores[0]) / "commitlog")])
@@ -510,7 +497,7 @@ def read_result_table(title: str, lines: Iterable[str]) -> ResultTable:
     """The table in lines of CSV.
 
     Raises:
-        CodecError: They are none.
+        CodecError: The lines are not CSV.
     """
     cells = (tuple(row) for _line, row in read_csv(lines))
     columns = next(cells, ())
@@ -519,12 +506,12 @@ def read_result_table(title: str, lines: Iterable[str]) -> ResultTable:
 
 
 def column_unit(name: str) -> ReportUnit:
-    """How the cells of a result column are written, by the column's name."""
+    """Format of the cells of a result column, by the column's name."""
     return ReportUnit(unit_of(name).value)
 
 
 def cell_number(text: str) -> float:
-    """A figure of a result cell; NaN when it is none."""
+    """Number of a result cell; NaN when it is none."""
     try:
         return float(text)
     except ValueError:
@@ -536,7 +523,7 @@ def cell_number(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ResultSeries:
-    """One series of a chart: epoch milliseconds or names, and float values of the same number; NaN is not known."""
+    """One series of a chart: epoch milliseconds or names, and as many float values; NaN is not known."""
 
     name: str
     x: tuple[int | str, ...]
@@ -558,7 +545,7 @@ class ResultChart:
 
 
 def result_charts(text: str) -> tuple[ResultChart, ...]:
-    """Read the charts file of a result; what is no chart is left out."""
+    """Read the charts file of a result; invalid charts are left out."""
     charts = [_chart(one) for one in _objects(_fields(text), "charts")]
     return tuple(chart for chart in charts if chart.series)
 
@@ -584,7 +571,7 @@ def _series(fields: Mapping[str, object]) -> ResultSeries:
 
 
 def _float(value: object) -> float:
-    """A figure of a file; NaN where it is none, or larger than a float can be."""
+    """Number of a file; NaN where it is none, or larger than a float can be."""
     try:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     except OverflowError:

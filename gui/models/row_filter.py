@@ -1,9 +1,9 @@
 """A filter of a list as words: ``type:FIFO lag>1000 group:settle -name:test orders``. Pure: no widget, no text of the window.
 
-Words that must all hold stand apart by spaces. A word is a text that a row must have somewhere, or a field, an operator and a
-value. ``:`` asks for a part of a text or for the very number, ``=`` for the whole text, ``!= > >= < <=`` as usual; ``:>`` is
-``>``. Texts apart by commas are alternatives, one with spaces stands in quotes, ``-`` before a word turns it round. What is
-not known of a row passes no condition, nor its opposite.
+Words are separated by spaces, and all must hold. A word is a text that a row must contain somewhere, or a field, an operator
+and a value. ``:`` tests for a part of a text or for the exact number, ``=`` for the whole text, ``!= > >= < <=`` as usual;
+``:>`` is ``>``. Texts separated by commas are alternatives, one with spaces stands in quotes, ``-`` before a word negates it.
+A missing value makes both a condition and its negation false (as in SQL).
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ _UNITS = {WordKind.COUNT: _COUNTS, WordKind.SIZE: _SIZES, WordKind.TIME: _TIMES}
 
 
 class FaultKind(Enum):
-    """Why a word cannot be read."""
-
     FIELD = "there is no such field"
     VALUE = "its value cannot be read"
     OPERATOR = "texts are not compared by size"
@@ -49,15 +47,15 @@ class FaultKind(Enum):
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make a RowField[Row](…)
 class RowField(Generic[R]):
-    """Something that can be asked of a row.
+    """A field of the filter.
 
     Attributes:
-        name: As it is typed.
-        title: English; what it is.
+        name: As typed.
+        title: English.
         kind: What it is compared with.
-        of: Of a row: texts, one of which must do, for `WordKind.TEXT`; else a number in units of one, bytes or ms, NaN or
+        of: Of a row: texts, one of which must match, for `WordKind.TEXT`; else a number in units of one, bytes or ms, NaN or
             negative where it is not known.
-        offered: Values to choose from, as they are now.
+        offered: Values to choose from now.
     """
 
     name: str
@@ -68,13 +66,13 @@ class RowField(Generic[R]):
 
     @property
     def sign(self) -> str:
-        """The operator that is meant where none was typed."""
+        """The operator where none was typed."""
         return ":" if self.kind is WordKind.TEXT else ">"
 
 
 @dataclass(frozen=True, slots=True)
 class FilterFault:
-    """A word that cannot be read, from ``start`` up to ``end`` of the text."""
+    """An unreadable word, from ``start`` up to ``end`` of the text."""
 
     kind: FaultKind
     field: str
@@ -85,8 +83,6 @@ class FilterFault:
 
 @dataclass(frozen=True)  # as `RowField`
 class RowTerm(Generic[R]):
-    """A word that was read."""
-
     text: str
     is_condition: bool
     accepts: Callable[[R], bool]
@@ -94,23 +90,19 @@ class RowTerm(Generic[R]):
 
 @dataclass(frozen=True)  # as `RowField`
 class RowFilter(Generic[R]):
-    """What was read of a text. Words with faults ask for nothing."""
+    """A parsed text. Words with faults are ignored."""
 
     terms: tuple[RowTerm[R], ...] = ()
     faults: tuple[FilterFault, ...] = ()
 
     def accepts(self, row: R) -> bool:
-        """Whether a row has all that is asked for."""
         return all(term.accepts(row) for term in self.terms)
 
 
 def read_row_filter(text: str, fields: Sequence[RowField[R]], text_of: Callable[[R], str]) -> RowFilter[R]:
-    """Read what a person entered. The last word may be unfinished: ``lag>`` asks for nothing yet, and is no fault.
+    """Parse a filter. The last word may be unfinished: ``lag>`` is ignored without a fault.
 
-    Args:
-        text: As entered.
-        fields: What can be asked for.
-        text_of: Where words without a field are looked for, whatever their case.
+    ``text_of`` is the text of a row in which words without a field are found, ignoring case.
     """
     known = {field.name: field for field in fields}
     terms: list[RowTerm[R]] = []
@@ -126,22 +118,20 @@ def read_row_filter(text: str, fields: Sequence[RowField[R]], text_of: Callable[
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, quotes kept."""
     return _WORD.findall(text)
 
 
 def condition_text(field: str, value: str, *, wanted: bool = True) -> str:
-    """The word that asks for one value of a field, or for any other one."""
+    """The word that matches one value of a field, or any other one."""
     return f"{'' if wanted else '-'}{field}:{quoted_word(value)}"
 
 
 def quoted_word(value: str) -> str:
-    """A value as it stands in a word."""
     return f'"{value}"' if any(mark.isspace() or mark == "," for mark in value) else value
 
 
 def offers(typed: str, fields: Sequence[RowField[R]]) -> list[str]:
-    """Words that may be meant by what was typed of one: fields, then their values."""
+    """Completions of a word: fields, then their values."""
     sign = "-" if typed.startswith("-") else ""
     begun = typed.removeprefix("-")
     found = _CONDITION.fullmatch(typed)
@@ -191,7 +181,7 @@ def _text_term(word: str, text_of: Callable[[R], str]) -> RowTerm[R] | None:
 
 
 Test = Callable[[object], bool | None]
-"""Whether a condition holds; None: that is not known."""
+"""Whether a condition holds; None: not known."""
 
 
 def _text_test(operator: str, values: Sequence[str]) -> Test | FaultKind:

@@ -1,4 +1,4 @@
-"""Runtime figures of the brokers of a cluster as rows: a figure, and what each broker says of it. Pure."""
+"""Runtime figures of the brokers of a cluster as rows: a figure with each broker's value. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class FigureRow:
 
     Attributes:
         figure: Which one.
-        values: Of each broker, in the order of their names; None where it does not tell.
-        apart: Places of the brokers whose value is far from that of the others.
+        values: Of each broker, in the order of their names; None where it does not report one.
+        apart: Places of the brokers whose value is far from the others.
     """
 
     figure: RuntimeFigure
@@ -27,17 +27,12 @@ class FigureRow:
 
 
 def tables_of(runtime: BrokerRuntime, brokers: Sequence[str]) -> Mapping[str, Table]:
-    """The table of each broker that told one; with one broker there is one table."""
+    """The table of each broker that reported one; with one broker there is one table."""
     return runtime.by_broker or dict.fromkeys(brokers[:1], runtime.table)
 
 
 def figure_rows(tables: Mapping[str, Table], brokers: Sequence[str]) -> list[FigureRow]:
-    """All figures that some broker speaks of.
-
-    Args:
-        tables: Broker → what it told.
-        brokers: All of them, also those that told nothing.
-    """
+    """All figures that some broker reports; ``brokers`` has also those without a table."""
     told = [tables.get(broker, NO_TABLE) for broker in brokers]
     return [_row(figure, told) for figure in FIGURES if any(map(figure.is_told, told))]
 

@@ -1,4 +1,4 @@
-"""Schedules of reports: what runs every day or week at which time. Pure: no widget, no I/O, the time is passed in."""
+"""Schedules of reports: which run every day or week at what time. Pure: no widget, no I/O, the caller passes the time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAYS = {DAILY: "Every day", **dict(enumerate(_DAY_NAMES))}
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One report that is run again and again.
+    """One report that runs regularly.
 
     Attributes:
         report: Its name.
@@ -41,7 +41,7 @@ class Schedule:
     minute: int = 0
 
     def last_before(self, now: datetime) -> datetime:
-        """The newest time at or before ``now`` when it is to run; ``now`` carries its zone."""
+        """The newest scheduled time at or before ``now``, which carries its zone."""
         at = now.replace(hour=self.minute // 60, minute=self.minute % 60, second=0, microsecond=0)
         days = 0 if self.weekday == DAILY else (now.weekday() - self.weekday) % 7
         at -= timedelta(days=days)
@@ -49,17 +49,16 @@ class Schedule:
 
 
 def due(schedules: Sequence[Schedule], since: datetime, now: datetime) -> list[Schedule]:
-    """Those with a time after ``since`` and up to ``now``; each once, however many of its times passed."""
+    """Schedules with a time after ``since`` and up to ``now``; each once, however many of its times passed."""
     return [one for one in schedules if since < one.last_before(now)]
 
 
 def schedules_text(schedules: Sequence[Schedule]) -> str:
-    """Schedules as text, to be kept."""
     return json.dumps([asdict(one) for one in schedules], ensure_ascii=False)
 
 
 def read_schedules(text: str) -> list[Schedule]:
-    """Inverse of `schedules_text`; what is no schedule is left out."""
+    """Inverse of `schedules_text`; invalid schedules are left out."""
     try:
         found = read_json(text or "[]")
     except ValueError:

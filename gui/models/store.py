@@ -14,8 +14,8 @@ class LogFileShape:
     Attributes:
         base: Its first offset, which is its name.
         first_ms: Store time of its first record, -1 while there is none.
-        written: How far it is filled.
-        flushed: How far it is on the disk.
+        written: Share that is filled.
+        flushed: Share that is on the disk.
     """
 
     base: int
@@ -37,8 +37,6 @@ class QueueTopicRow:
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """An index file."""
-
     name: str
     entries: int
     capacity: int
@@ -48,13 +46,12 @@ class IndexRow:
 
     @property
     def share(self) -> float:
-        """How full it is, 0 to 1."""
         return self.entries / self.capacity if self.capacity > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningRow:
-    """A run of cleaning; ``number`` tells runs of the same moment apart."""
+    """A run of cleaning; ``number`` distinguishes runs of the same moment."""
 
     number: int
     at_ms: int
@@ -67,7 +64,6 @@ class CleaningRow:
 
 
 def log_shapes(picture: StorePicture) -> list[LogFileShape]:
-    """Files of the log, oldest first."""
 
     def share(end: int, base: int) -> float:
         return min(1.0, max(0.0, (end - base) / picture.log_file_bytes)) if picture.log_file_bytes > 0 else 0.0
@@ -79,13 +75,11 @@ def log_shapes(picture: StorePicture) -> list[LogFileShape]:
 
 
 def queue_rows(picture: StorePicture) -> list[QueueTopicRow]:
-    """Topics with consume queues."""
     columns = (picture.queue_topic, picture.queue_count, picture.queue_entries, picture.queue_behind, picture.queue_bytes)
     return [QueueTopicRow(*row) for row in zip(*columns, strict=True)]
 
 
 def index_rows(picture: StorePicture) -> list[IndexRow]:
-    """Index files, the newest first."""
     columns = (
         picture.index_name, picture.index_entries, picture.index_capacity, picture.index_begin_ms, picture.index_end_ms,
         picture.index_bytes,
@@ -94,7 +88,6 @@ def index_rows(picture: StorePicture) -> list[IndexRow]:
 
 
 def cleaning_rows(picture: StorePicture) -> list[CleaningRow]:
-    """Runs of cleaning, the newest first."""
     columns = (
         picture.clean_ms, picture.clean_trigger, picture.clean_log_files, picture.clean_queue_files,
         picture.clean_index_files, picture.clean_log_bytes, picture.clean_error,

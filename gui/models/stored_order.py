@@ -1,4 +1,4 @@
-"""`StoredOrder`: in which order hits stand that come from many queues at once. Pure: no widget, no I/O."""
+"""`StoredOrder`: store order of hits that arrive from many queues at once. Pure: no widget, no I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Int64s = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.bytes_]
 
 _KEY = "S16"
-"""Two numbers of 8 bytes, the highest byte first: bytes in this order are in the order of the numbers."""
+"""Two big-endian numbers of 8 bytes, which sort as bytes."""
 
 
 def _keys(store_ms: Int64s, places: Int64s) -> Keys:
@@ -17,26 +17,26 @@ def _keys(store_ms: Int64s, places: Int64s) -> Keys:
 
 
 class StoredOrder:
-    """Numbers of hits by the time at which they were stored; those of one millisecond by their place in the log.
+    """Numbers of hits by store time; those of one millisecond by their place in the log.
 
-    A store is searched along its log, so its hits come in this order, and nothing is kept for them. Queues of a cluster answer
-    as they can: their hits are put between those that came before, 24 bytes each. A million of them take some hundredths of a
-    second for what came at one time.
+    A search of a store runs along its log, so its hits arrive in this order and nothing is stored. Queues of a cluster answer
+    in any order: their hits are inserted between earlier ones, 24 bytes each. With a million hits an insertion takes some
+    hundredths of a second.
     """
 
     def __init__(self) -> None:
         self.numbers: Int64s | None = None
-        """Of the hits that were taken in, first to last; None: as they came."""
+        """Numbers of the hits, first to last; None: as they arrived."""
         self._keys: Keys = np.empty(0, dtype=_KEY)
-        """Of ``numbers``, in their order."""
+        """Keys of ``numbers``, in their order."""
         self._count = 0
         self._last = b""
 
     def take_in(self, store_ms: Int64s, places: Int64s) -> None:
-        """Put what came since the last time where it belongs.
+        """Insert the hits that arrived since the last call.
 
         Args:
-            store_ms: Of all hits, also those of earlier times; ms since the epoch, not below 0.
+            store_ms: Of all hits, also those of earlier calls; ms since the epoch, not below 0.
             places: Of the same hits, not below 0.
         """
         before, self._count = self._count, len(places)

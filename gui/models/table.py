@@ -1,8 +1,8 @@
 """`ColumnTableModel`: rows of plain values shown through columns, with sort, filter, sections and exact row signals.
 
 The model adapts a list of immutable rows; it does no I/O. Rows are compared with ``==``, so they hold plain values and no
-arrays. `set_rows` compares the new list with what is shown, by key, and tells the view exactly which rows went, came, moved or
-changed, so that selection and scroll position stay.
+arrays. `set_rows` compares the new list with the shown one, by key, and reports exactly which rows were removed, added, moved
+or changed, so that selection and scroll position stay.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ ROW_ROLE = Qt.ItemDataRole.UserRole + 1
 
 
 class CellKind(Enum):
-    """How a cell is painted."""
-
     TEXT = "text"
     STRONG = "strong"
     MONO = "mono"
@@ -46,20 +44,20 @@ class CellKind(Enum):
     SPARKLINE = "sparkline"
     BAR = "bar"
     LANE = "lane"
-    """Messages on their way to a moment: a `WaitingLane`."""
+    """Pending messages before a moment: a `WaitingLane`."""
     PIPS = "pips"
     """Steps taken of those allowed, e.g. 3 of 15."""
     MOVE = "move"
-    """A place on a line that moves to another: a `Move`."""
+    """A place on a line and its target: a `Move`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingLane:
-    """Where waiting messages are, as shares of the way: 0 due now, 1 just stored.
+    """Places of pending messages, as shares of the way: 0 due now, 1 just stored.
 
     Attributes:
-        dots: One for each message; empty where there are too many to tell apart.
-        density: Messages in equal parts of the way, from due to stored; empty where dots say it.
+        dots: One for each message; empty where there are too many for single dots.
+        density: Messages in equal parts of the way, from due to stored; empty where there are dots.
     """
 
     dots: tuple[float, ...] = ()
@@ -68,7 +66,7 @@ class WaitingLane:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Where a thing on a line stands and where it will stand, as shares of the line; NaN where not known."""
+    """A place on a line and its target, as shares of the line; NaN where not known."""
 
     now: float
     after: float
@@ -76,19 +74,18 @@ class Move:
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make a Column[Row](…)
 class Column(Generic[R]):
-    """A column over rows of type R."""
-
     key: str
     title: str
     """English; shown through `tr`."""
     text: Callable[[R], str]
-    """What the cell says, also in copies."""
+    """Text of the cell, also in copies."""
     sort: Callable[[R], Any] | None = None
-    """What the column sorts by; None: by the text. NaN, None and unknown sort last."""
+    """Sort value; None: the text. NaN, None and unknown sort last."""
     kind: CellKind = CellKind.TEXT
     value: Callable[[R], object] | None = None
-    """What is painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1, lane → a `WaitingLane`,
-    pips → (steps, most), move → a `Move`."""
+    """Value painted beside or instead of the text: sparkline → sequence of floats, bar → share 0…1, lane → a `WaitingLane`,
+    pips → (steps, most), move → a `Move`.
+    """
     state: Callable[[R], State | None] | None = None
     """Colour of text, chip, sparkline or bar; None: plain."""
     dot: Callable[[R], State | None] | None = None
@@ -97,23 +94,23 @@ class Column(Generic[R]):
     right: bool = False
     """Right-aligned, as numbers are."""
     width: int = 0
-    """In px; 0: takes the space that is left."""
+    """In px; 0: takes the remaining space."""
     wants: int = 0
-    """Of a column that takes what is left, px: so much before columns that give way are shown; 0: as most."""
+    """Preferred px of a column that takes the remaining space, before columns that give way are shown; 0: the default."""
     least: int = 0
-    """Of a column that takes what is left, px: never less, the table is scrolled instead; 0: some letters."""
+    """Minimum px of a column that takes the remaining space, below which the table is scrolled; 0: some letters."""
     dim: bool = False
     """In the secondary text colour."""
     marks: Callable[[], MarkPattern | None] | None = None
-    """What is marked in its text now, e.g. what a search looks for; the answer None: nothing."""
+    """Pattern marked in its text now, e.g. of a search; None: nothing."""
     term: str = ""
-    """Under which key `gui.views.explanation` knows what it is, where its title does not say it."""
+    """Its key in `gui.views.explanation`, where its title does not say it."""
     term_of: Callable[[R], str] | None = None
-    """Title under which `gui.views.explanation` knows what a cell is, where rows are different things; None: the column's."""
+    """Title of a cell's explanation, where rows are different things; None: the column's."""
     whole: bool = False
-    """Its texts may not be shortened, as moments may not: the column grows to what was painted, as those of numbers do."""
+    """Its texts may not be shortened (moments): the column grows to the painted width, as columns of numbers do."""
     gives_way: int = 0
-    """Where there is no room for all columns, those with the largest number are left out first; 0: never."""
+    """Columns with the largest number are hidden first where there is no room for all; 0: never."""
 
 
 def number_column(
@@ -158,15 +155,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading between rows."""
-
     title: str
     count: int
     folded: bool
 
 
 class ColumnTableModel(QAbstractTableModel, Generic[R]):
-    """See the module. ``key`` gives what identifies a row for as long as it lives.
+    """See the module. ``key`` returns the identity of a row.
 
     Signals:
         shown_changed: An update is complete; only then `position_of` and the rows agree.
@@ -186,9 +181,9 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         """Create an empty model.
 
         Args:
-            columns: What is shown, left to right.
+            columns: Left to right.
             key: Identity of a row, unique within the rows.
-            section: English title of the section a row belongs to; None: no sections.
+            section: English title of the section of a row; None: no sections.
             sections: All section titles in order; a section without rows is not shown.
             parent: Qt's owner.
         """
@@ -215,60 +210,58 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
 
     @property
     def rows(self) -> list[R]:
-        """All rows, filtered or not, in the order they were given."""
+        """All rows, filtered or not, in the order of `set_rows`."""
         return self._rows
 
     @property
     def shown_rows(self) -> list[R]:
-        """Rows in the order of the view, without section headings."""
+        """Rows in view order, without section headings."""
         return [row for row in self._shown if not isinstance(row, Section)]
 
     def set_rows(self, rows: Iterable[R]) -> None:
-        """Show other rows; the view hears only of the differences."""
+        """Show other rows; the view is notified of the differences only."""
         self._rows = list(rows)
         self._update()
 
     def set_filter(self, accepts: Callable[[R], bool] | None) -> None:
-        """Show only rows that ``accepts`` says yes to."""
+        """Show only rows that ``accepts`` returns True for."""
         self._filter = accepts
         self._update(thaw=True)
 
     def set_order_frozen(self, frozen: bool) -> None:
-        """Keep known rows where they are while True, e.g. under the mouse; new rows go last."""
+        """Keep known rows in their places while True, e.g. under the mouse; new rows are last."""
         self._frozen = frozen
         if not frozen:
             self._update()
 
     def toggle_section(self, title: str) -> None:
-        """Fold or unfold a section."""
         self._folded.symmetric_difference_update({title})
         self._update(thaw=True)
 
     def shown_at(self, position: int) -> R | Section:
-        """The row or section heading shown at a position of the view."""
+        """The row or section heading at a position of the view."""
         return self._shown[position]
 
     def row_at(self, position: int) -> R | None:
-        """The row shown at a position; None for a section heading or outside."""
+        """The row at a position; None for a section heading or outside."""
         if not 0 <= position < len(self._shown):
             return None
         row = self._shown[position]
         return None if isinstance(row, Section) else row
 
     def section_at(self, position: int) -> str | None:
-        """Title of the section heading shown at a position, if it is one."""
+        """Title of the section heading at a position, if it is one."""
         if not 0 <= position < len(self._shown):
             return None
         row = self._shown[position]
         return row.title if isinstance(row, Section) else None
 
     def key_at(self, position: int) -> Hashable | None:
-        """Key of the row shown at a position."""
         row = self.row_at(position)
         return None if row is None else self._key(row)
 
     def position_of(self, key: Hashable) -> int:
-        """Where the row of a key is shown, -1 if it is not."""
+        """Position of the row of a key, -1 if it is not shown."""
         return self._position.get(key, -1)
 
     # ---- Qt's interface --------------------------------------------------------------------------------------------
@@ -327,11 +320,10 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
 
     @staticmethod
     def tip(row: R, column: Column[R]) -> str | None:
-        """What the tool tip of a cell says; None for nothing."""
+        """Tool tip of a cell; None for none."""
         return tip_text(column.tip(row) if column.tip else column.text(row)) or None
 
     def cell(self, row: R, column: Column[R]) -> Cell:
-        """What is painted of a row in a column."""
         return Cell(
             kind=column.kind,
             text=column.text(row),
@@ -343,7 +335,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         )
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; -1 returns to the order in which the rows are given."""
+        """Sort by a column; -1 restores the order of `set_rows`."""
         self._sort_column, self._sort_order = column, order
         self._update(thaw=True)
 
@@ -446,7 +438,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
             self.dataChanged.emit(self.index(first, 0), self.index(last, len(self._columns) - 1))
 
     def all_texts_changed(self) -> None:
-        """Headers and cells read differently now, e.g. in another language or time zone."""
+        """Repaint headers and cells, e.g. in another language or time zone."""
         if self._columns:
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, len(self._columns) - 1)
         if self._shown:

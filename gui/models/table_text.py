@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 Row = Sequence[str]
 
 _SPECIAL = re.compile(r"([\\|`*<])")
-"""What Markdown would take for its own within a cell."""
+"""Special characters of Markdown within a cell."""
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 
 

@@ -1,7 +1,7 @@
-"""Messages in by tag over time, from looks at the beginning of each part of it. Pure: no widget, no I/O.
+"""Messages in by tag over time, from samples at the beginning of each part of it. Pure: no widget, no I/O.
 
-No broker counts tags. How much came in at a time is known from the record of the topic; which tags that had is told by the
-messages that stand at the beginning of each part, so shares are estimates where a part has more of them than are looked at.
+Brokers do not count tags. The rate is known from the record of the topic; the tags are those of the messages at the beginning
+of each part, so shares are estimates where a part has more messages than are read.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from monitoring.series import Floats
 
 PARTS_MAX = 24
 TAGS_SHOWN = 4
-"""By themselves; the others are one."""
+"""Tags shown by themselves; the others are one."""
 NO_TAG, OTHERS = "", "\0"
-"""Keys of messages without a tag, and of all tags that are not shown by themselves."""
+"""Keys of messages without a tag, and of all tags not shown by themselves."""
 _S, _MIN, _H, _D = 1_000, 60_000, 3_600_000, 86_400_000
 STEPS_MS = (
     *(n * _S for n in (1, 2, 5, 10, 15, 30)),
@@ -32,12 +32,12 @@ STEPS_MS = (
 
 @dataclass(frozen=True, slots=True)
 class TagLook:
-    """What was seen of one queue in one part of the time.
+    """Sample of one queue in one part of the time.
 
     Attributes:
         tags: Messages by tag.
-        is_whole: Whether these are all that the queue got in that part.
-        is_lost: Whether older messages than those that are kept may have been there.
+        is_whole: Whether these are all messages of the queue in that part.
+        is_lost: Whether messages of that part may have been deleted.
     """
 
     tags: Mapping[str, int]
@@ -54,24 +54,19 @@ class TagLayer:
 
 
 def part_length_ms(from_ms: int, to_ms: int) -> int:
-    """Length of the parts of a time: the smallest of `STEPS_MS` that makes no more than `PARTS_MAX`."""
+    """Length of the parts of a time: the smallest of `STEPS_MS` that makes at most `PARTS_MAX`."""
     length = max(1, to_ms - from_ms)
     return next((step for step in STEPS_MS if length <= step * PARTS_MAX), STEPS_MS[-1])
 
 
 def part_starts(from_ms: int, to_ms: int) -> list[int]:
-    """Where the parts begin, ms since the epoch: multiples of their length, so that a part stays the same as time goes on."""
+    """Start of the parts, ms since the epoch: multiples of their length, so that a part stays the same as time goes on."""
     step = part_length_ms(from_ms, to_ms)
     return list(range(from_ms // step * step, to_ms, step))
 
 
 def look_at(page: MessagePage, end_ms: int) -> TagLook:
-    """What a page says, read from where a part begins in a queue.
-
-    Args:
-        page: Heads in order of offset, from the first that was stored in the part.
-        end_ms: Where the part ends.
-    """
+    """Sample of a page whose heads begin with the first message of a part that ends at ``end_ms``."""
     inside = [tag for tag, stored in zip(page.tag, page.store_ms, strict=True) if stored < end_ms]
     is_whole = len(inside) < len(page.tag) or page.next_offset >= page.max_offset
     starts_at_oldest = bool(page.queue_offset) and page.queue_offset[0] == page.min_offset > 0
@@ -79,7 +74,7 @@ def look_at(page: MessagePage, end_ms: int) -> TagLook:
 
 
 def shares(looks: Sequence[TagLook]) -> dict[str, float] | None:
-    """Share of each tag in a part, None where nothing can be told; empty where nothing came."""
+    """Share of each tag in a part, None where it is not known; empty where there was no message."""
     if not looks or any(look.is_lost for look in looks):
         return None
     counts: Counter[str] = Counter()
@@ -90,12 +85,12 @@ def shares(looks: Sequence[TagLook]) -> dict[str, float] | None:
 
 
 def tag_layers(looks: Mapping[int, Sequence[TagLook]], starts: Sequence[int], rates: Sequence[float]) -> list[TagLayer]:
-    """Layers of a chart, the tag with most messages first, all that are not shown by themselves last.
+    """Layers of a chart, the tag with most messages first, the other tags last.
 
     Args:
-        looks: By where a part begins; parts that were not looked at are missing.
-        starts: Where the parts begin.
-        rates: What came in in each part, messages/s; NaN unknown.
+        looks: By start of a part; parts that were not read are missing.
+        starts: Start of the parts.
+        rates: Of each part, messages/s; NaN unknown.
     """
     each = [shares(looks.get(start, ())) for start in starts]
     weights: dict[str, float] = {}
@@ -116,7 +111,7 @@ def mean_rates(seconds: Floats, values: Floats, starts: Sequence[int], step_ms: 
     Args:
         seconds: float64 [n], s since the epoch, rising.
         values: float64 [n], NaN for gaps.
-        starts: Where the parts begin, ms.
+        starts: Start of the parts, ms.
         step_ms: Their length.
     """
     known = np.isfinite(values)

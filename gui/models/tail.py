@@ -1,6 +1,6 @@
-"""Rows of a live tail: what arrived, newest first, in a ring; what waits during a pause; how much arrived when.
+"""Rows of a live tail: a ring of messages, newest first, those held during a pause, and counts by second.
 
-Pure but for `TailModel`, which shows the ring. Nothing here asks the broker.
+Pure but for `TailModel`, which shows the ring. Nothing here sends requests.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class ColourRule:
 
 
 class Arrivals:
-    """Messages by the second in which they were stored, for the last `SECONDS_SHOWN`."""
+    """Messages by the second of their store time, for the last `SECONDS_SHOWN`."""
 
     def __init__(self) -> None:
         self._seconds: dict[int, list[int]] = {}
 
     def add(self, second: int, count: int, *, paused: bool) -> None:
-        """Count messages of a second since the epoch; apart what came during a pause."""
+        """Count messages of a second since the epoch, separately during a pause."""
         if second not in self._seconds:
             self._seconds[second] = [0, 0]
             for old in [known for known in self._seconds if known <= second - 2 * SECONDS_SHOWN]:
@@ -48,20 +48,20 @@ class Arrivals:
         self._seconds[second][paused] += count
 
     def window(self, now_s: int) -> tuple[list[int], list[int]]:
-        """Counts of the seconds up to ``now_s``, oldest first: those shown at once, those that came during a pause."""
+        """Counts of the seconds up to ``now_s``, oldest first: shown at once, and held during a pause."""
         found = [self._seconds.get(second, (0, 0)) for second in range(now_s - SECONDS_SHOWN + 1, now_s + 1)]
         return [shown for shown, _ in found], [held for _, held in found]
 
     def rate(self, now_s: int) -> float:
-        """Messages/s over the last `RATE_SECONDS` that are over."""
+        """Messages/s over the last `RATE_SECONDS` complete seconds."""
         counts = (self._seconds.get(second, (0, 0)) for second in range(now_s - RATE_SECONDS, now_s))
         return sum(map(sum, counts)) / RATE_SECONDS
 
 
 class TailBuffer:
-    """What a tail has brought and is not shown yet.
+    """Messages of a tail that are not shown yet.
 
-    While it is held rows wait, at most `ROWS_MAX`: as many as the ring has room for, so that a pause loses what a running tail
+    While it is held, at most `ROWS_MAX` rows are pending, as many as the ring holds: a pause loses only what a running tail
     would have lost too.
     """
 
@@ -70,27 +70,27 @@ class TailBuffer:
         self.waiting = PackedRows(is_marked)
         self.is_held = False
         self.held_new = 0
-        """Rows that came since it is held."""
+        """Rows that arrived since it is held."""
         self.left_out = 0
         """Messages that the broker process left out."""
         self.skipped_bytes = 0
         self.left_out_at_s = -1
-        """Second in which that happened last; -1: never."""
+        """Second of the last loss; -1: never."""
         self._numbers = 0
 
     def hold(self, *, held: bool) -> None:
-        """Let rows wait, or give them out again."""
+        """Hold rows back, or release them."""
         self.is_held = held
         self.held_new = 0
 
     def clear(self) -> None:
-        """Forget what waits and begin to count anew."""
+        """Drop pending rows and reset the counts."""
         self.waiting.clear()
         self.held_new = self.left_out = self.skipped_bytes = 0
         self.left_out_at_s = -1
 
     def take_in(self, followed: Followed, rules: Sequence[ColourRule], now_s: int) -> None:
-        """Add what arrived; ``now_s`` is the second in which something was left out."""
+        """Add messages; ``now_s`` is the second of a loss without rows."""
         rows = packed_rows(followed, self._numbers, [rule.mark for rule in rules])
         self._numbers += len(rows)
         self.waiting.extend(rows)
@@ -105,7 +105,7 @@ class TailBuffer:
             self.arrivals.add(self.left_out_at_s, followed.left_out, paused=self.is_held)
 
     def take_out(self) -> PackedRows:
-        """Rows to be shown now, oldest first; none while it is held."""
+        """Rows to show now, oldest first; none while it is held."""
         rows = PackedRows(is_marked)
         if not self.is_held:
             rows, self.waiting = self.waiting, rows
@@ -113,9 +113,9 @@ class TailBuffer:
 
 
 class TailModel(ColumnTableModel[TailRow]):
-    """The ring, newest row first. Its order is that of arrival; it is neither sorted nor filtered here.
+    """The ring, newest row first, in order of arrival; it is neither sorted nor filtered here.
 
-    A row is found by its number, so nothing is compared when thousands come; the base class does that for rows that change.
+    A row is found by its number, so thousands of new rows are added without comparisons as in the base class.
     """
 
     def __init__(
@@ -134,11 +134,10 @@ class TailModel(ColumnTableModel[TailRow]):
 
     @property
     def marked(self) -> int:
-        """Rows that a rule marks."""
         return self._ring.marked
 
     def add(self, rows: PackedRows) -> None:
-        """Put rows, oldest first, before the others, taking them over; the oldest go where there is no more room."""
+        """Move rows, oldest first, to the front; the oldest of the ring are dropped where there is no more room."""
         rows.drop_first(max(0, len(rows) - self._rows_max))
         if not rows:
             return
@@ -153,7 +152,6 @@ class TailModel(ColumnTableModel[TailRow]):
         self.shown_changed.emit()
 
     def clear(self) -> None:
-        """Forget all rows."""
         self.beginResetModel()
         self._ring.clear()
         self.endResetModel()
@@ -171,10 +169,10 @@ class TailModel(ColumnTableModel[TailRow]):
         return len(self._ring) - 1 - age if age < len(self._ring) and number_of(self._ring[age]) == key else -1
 
     def set_order_frozen(self, frozen: bool) -> None:
-        """Rows stay in their order in any case."""
+        """Does nothing: rows never change their order."""
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """The order is that of arrival."""
+        """Does nothing: the order is that of arrival."""
 
     def mark_of(self, row: TailRow) -> State | None:
         return row.mark

@@ -23,7 +23,6 @@ from monitoring.payload.listed import NO_MASK, ListMask, MaskOf
 PackedRow = bytes
 
 MARKS = (State.WARNING, State.CRITICAL, State.HEALTHY, State.INFO)
-"""Colours of rules."""
 _NO_MARK = -1
 _HEAD = struct.Struct("<qiqqqqib4I")
 assert _HEAD.size == 65
@@ -54,12 +53,12 @@ class TailRow:
 
     @property
     def body_text(self) -> str:
-        """One line of the body; made when it is shown, as most rows never are."""
+        """One line of the body; computed when it is shown, because most rows never are."""
         return self.mask.preview(self.body_start, self.body_bytes)
 
 
 def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[PackedRow]:
-    """What arrived, oldest first; the number of the first row is ``first``, ``marks`` are the colours of the rules."""
+    """New rows, oldest first; the number of the first is ``first``, ``marks`` are the colours of the rules."""
     rows = []
     for i in range(len(followed.topic)):
         texts = [text[i].encode(*_TEXTS) for text in (followed.topic, followed.tag, followed.keys, followed.unique_key)]
@@ -73,7 +72,7 @@ def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[
 
 
 def unpacked(row: PackedRow, mask_of: MaskOf) -> TailRow:
-    """A row to be shown, as far as it may be."""
+    """A row to be shown, masked."""
     number, queue_id, queue_offset, physical, store_ms, born_ms, body_bytes, mark, *lengths = _HEAD.unpack_from(row)
     texts, place = [], _HEAD.size
     for length in lengths:
@@ -88,18 +87,17 @@ def unpacked(row: PackedRow, mask_of: MaskOf) -> TailRow:
 
 
 def number_of(row: PackedRow) -> int:
-    """Its number, without the rest."""
+    """Its number, without unpacking the rest."""
     number: int = _NUMBER.unpack_from(row)[0]
     return number
 
 
 def is_marked(row: PackedRow) -> bool:
-    """Whether a rule marks it."""
     return row[_MARK_AT] != _NO_MARK & 0xFF
 
 
 class Unpacked(Sequence[TailRow]):
-    """Packed rows as rows, the newest first: one is made when it is asked for."""
+    """Packed rows as rows, the newest first; each is made when it is read."""
 
     def __init__(self, packed: Sequence[PackedRow], mask_of: MaskOf) -> None:
         self._packed = packed

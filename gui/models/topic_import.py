@@ -1,4 +1,4 @@
-"""What an import of topics would do, row by row, and what it did. Pure: no widget, no I/O."""
+"""The plan of an import of topics, row by row, and its outcome. Pure: no widget, no I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECEIPT_HEAD = ("topic", "action", "changes", "outcome", "reason")
 
 
 class ImportKind(Enum):
-    """What an entry of a file comes to."""
+    """Result of comparing an entry with the cluster."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -26,8 +26,6 @@ class ImportKind(Enum):
 
 
 class ImportOutcome(Enum):
-    """What became of it."""
-
     NONE = ""
     DONE = "done"
     FAILED = "failed"
@@ -36,7 +34,7 @@ class ImportOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TopicImport:
-    """One entry of a file beside what the cluster has."""
+    """One entry of a file beside the cluster's topic."""
 
     number: int
     """Of the entry in the file, from 1."""
@@ -45,16 +43,15 @@ class TopicImport:
     before: TopicSettings
     after: TopicSettings
     name_fault: str = ""
-    """Which name rule it breaks, as `topic_name_fault` says it."""
+    """The name rule it breaks, as `topic_name_fault` returns it."""
     is_taken: bool = False
-    """Whether it is to be done."""
+    """Whether it is to be applied."""
     outcome: ImportOutcome = ImportOutcome.NONE
     reason: str = ""
     """Why it failed."""
 
     @property
     def can_be_taken(self) -> bool:
-        """Whether there is anything to do."""
         return self.kind in (ImportKind.NEW, ImportKind.CHANGED)
 
 
@@ -65,14 +62,7 @@ def planned_imports(
     *,
     changes: bool,
 ) -> list[TopicImport]:
-    """What each entry comes to.
-
-    Args:
-        entries: Of the file.
-        existing: Settings of the topics that there are.
-        is_own: Whether a topic is the broker's own.
-        changes: Whether settings of topics that there are become those of the file.
-    """
+    """The plan of each entry; ``changes``: existing topics get the settings of the file."""
     return [_planned(number, one, existing, is_own, changes=changes) for number, one in enumerate(entries, 1)]
 
 
@@ -94,12 +84,7 @@ def _planned(
 
 
 def receipt_csv(rows: Sequence[TopicImport], differences: Callable[[TopicImport], str]) -> bytes:
-    """A CSV file: one line for each entry of the imported file.
-
-    Args:
-        rows: With their outcomes.
-        differences: What changes of a topic, in words.
-    """
+    """A CSV file: one line for each entry of the imported file; ``differences`` writes the changes of a topic."""
     lines = [RECEIPT_HEAD]
     for one in rows:
         fault = one.entry.fault.value if isinstance(one.entry.fault, EntryFault) else one.name_fault

@@ -1,4 +1,4 @@
-"""Rows of the Topic detail page, made from a `ClusterState` and what was measured. Pure: no widget, no text, no I/O."""
+"""Rows of the Topic detail page, from a `ClusterState` and measurements. Pure: no widget, no text, no I/O."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RouteRow:
 def topic_queue_rows(
     state: ClusterState, topic: str, measured: Mapping[int, QueueMeasure], group: str = ""
 ) -> list[TopicQueueRow]:
-    """One row a queue of ``topic``; with the positions of ``group`` where it has them."""
+    """One row a queue of ``topic``, with the positions of ``group`` where it has them."""
     positions = _positions(state, topic, group)
     rows = []
     for queue in queue_rows(state, topic):

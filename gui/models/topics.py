@@ -1,4 +1,4 @@
-"""Rows of the topic and queue tables, made from a `ClusterState`. Pure: no widget, no text, no I/O."""
+"""Rows of the topic and queue tables, from a `ClusterState`. Pure: no widget, no text, no I/O."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from monitoring.state import ClusterState, Floats, Ints
 
 IDLE_AFTER_MS = 60_000
 SKEW_MESSAGES_MIN = 1_000
-"""With fewer, queues differ by chance."""
+"""With fewer messages, queues differ by chance."""
 NAME_LENGTH_MAX = 127
 SERVICE_PREFIXES = (reserved.RETRY_PREFIX, reserved.DLQ_PREFIX)
 
 
 class TopicHealth(Enum):
-    """What the dot before a topic's name says."""
+    """State of a topic, for the dot before its name."""
 
     ACTIVE = "active"
     IDLE = "idle"
@@ -90,7 +90,7 @@ class _GroupsOnTopics:
 
 
 def is_system_topic(catalog: Catalog, row: int) -> bool:
-    """Whether a topic is the broker's own: it says so, or it holds what a group failed on."""
+    """Whether a topic is the broker's own: by its flag, or as a retry or dead letter topic."""
     return catalog.topic_is_system[row] or catalog.topics[row].startswith(SERVICE_PREFIXES)
 
 
@@ -98,7 +98,7 @@ def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: L
     """One row a topic, in the catalog's order, or of the topics at the places ``only``, in that order."""
     catalog = state.catalog
     slowest_group, slowest_lag = (column.tolist() for column in _slowest(state))
-    # Whole columns become lists at once: that takes a fifth of the time of an item of an array each.
+    # Whole columns become lists at once, in a fifth of the time of reading array items one by one.
     rates, last_ms = state.topic_put_rate.tolist(), state.topic_last_store_ms.tolist()
     kept, average = state.topic_kept_messages.tolist(), _average_bytes(state).tolist()
     over = [
@@ -126,15 +126,18 @@ def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: L
     ]
 
 
-def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
-    """One row a queue of ``topic``, empty if the topic is not known."""
+def queue_places(state: ClusterState, topic: str) -> range:
+    """Places of a topic's queues in the catalog, which are contiguous; empty if the topic is not known."""
     if topic not in state.catalog.topics:
-        return []
-    owners = state.catalog.queue_topic
-    wanted = state.catalog.topics.index(topic)
-    # Queues of a topic stand together.
+        return range(0)
+    owners, wanted = state.catalog.queue_topic, state.catalog.topics.index(topic)
     count = owners.count(wanted)
     first = owners.index(wanted) if count else 0
+    return range(first, first + count)
+
+
+def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
+    """One row a queue of ``topic``, empty if the topic is not known."""
     return [
         QueueRow(
             queue_id=state.catalog.queue_id[row],
@@ -143,7 +146,7 @@ def queue_rows(state: ClusterState, topic: str) -> list[QueueRow]:
             put_rate=float(state.queue_put_rate[row]),
             last_store_ms=int(state.queue_last_store_ms[row]),
         )
-        for row in range(first, first + count)
+        for row in queue_places(state, topic)
     ]
 
 
@@ -179,8 +182,8 @@ def groups_by_topic(state: ClusterState) -> dict[str, list[tuple[str, float]]]:
 def skew(queues: Sequence[QueueRow]) -> float:
     """Largest share of the kept messages in one queue, divided by an even share.
 
-    Messages kept, not the rates of the moment: those differ by chance. NaN with fewer than two queues that are known, or
-    before `SKEW_MESSAGES_MIN` messages.
+    Kept messages, because current rates differ by chance. NaN with fewer than two known queues, or before `SKEW_MESSAGES_MIN`
+    messages.
     """
     known = [queue.messages for queue in queues if queue.messages >= 0]
     if len(known) < 2 or sum(known) < SKEW_MESSAGES_MIN:
@@ -189,7 +192,7 @@ def skew(queues: Sequence[QueueRow]) -> float:
 
 
 def topic_name_fault(name: str, existing: list[str]) -> str:
-    """Which rule a new topic's name breaks: '', 'empty', 'long', 'character', 'reserved' or 'exists'.
+    """The rule that a new topic's name breaks: '', 'empty', 'long', 'character', 'reserved' or 'exists'.
 
     Source: docs/spec/broker.md §2.5 item 1 (letters, digits, ``_ - % |``, at most 127) and §2.8 step 4.
     """
@@ -239,18 +242,15 @@ def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
 
 
 def _known_in_part(state: ClusterState, place: Ints, topic: Ints) -> NDArray[np.bool_]:
-    """Where a part of a sum is not known, as in `Collector`: only an attached cluster has such positions.
+    """Which sums miss a part, as in `Collector`: only an attached cluster has such positions.
 
-    Args:
-        state: The state.
-        place: Of each position, its sum.
-        topic: Of each sum.
+    ``place`` is the sum of each position, ``topic`` the topic of each sum.
     """
     catalog, count = state.catalog, len(topic)
     if not catalog.brokers:
         return np.zeros(count, bool)
     if set(catalog.brokers_without_offsets) - set(catalog.brokers_untold):
-        # Their topics are known, and none of the offsets there.
+        # Topics of these brokers are known, and none of their offsets.
         return np.ones(count, bool)
     unread = np.bincount(place[np.isnan(state.position_lag_messages)], minlength=count) > 0
     in_part: NDArray[np.bool_] = unread | np.array(catalog.topic_in_part or [False] * len(catalog.topics), bool)[topic]

@@ -21,7 +21,7 @@ HALF_STEPS = frozenset({"prepared", "checked", "postponed", "resumed"})
 
 @dataclass(frozen=True, slots=True)
 class TransactionRow:
-    """One transaction. -1 is unknown or not there."""
+    """One transaction. -1 is unknown or missing."""
 
     origin: int
     half_offset: int
@@ -46,7 +46,7 @@ class TransactionRow:
 
     @property
     def name(self) -> str:
-        """What a person calls it: its key, else its unique id."""
+        """Its key, else its unique id."""
         return self.keys or self.unique_key
 
     @property
@@ -54,12 +54,12 @@ class TransactionRow:
         return self.ended_ms < 0
 
     def age_ms(self, now_ms: int) -> int:
-        """Since its birth; of an ended one, until its end."""
+        """Time since its birth; of an ended one, until its end."""
         return max(0, (now_ms if self.is_undecided else self.ended_ms) - self.born_ms)
 
 
 def transaction_rows(page: TransactionPage, mask_of: MaskOf) -> list[TransactionRow]:
-    """Rows of a page, as they may be shown."""
+    """Rows of a page, masked."""
     tags, keys = ([mask_of(topic).text(text) for topic, text in zip(page.topic, texts, strict=True)]
                   for texts in (page.tag, page.keys))  # fmt: skip
     columns = zip(
@@ -76,8 +76,8 @@ class BoardFigures:
     """Counts by state; rates in messages/s. NaN is unknown.
 
     Attributes:
-        op_lag: Op records that are not done with.
-        unread: Records that a start has still to read before all that is undecided is known.
+        op_lag: Op records that are not processed yet.
+        unread: Records that a start has still to read before all undecided transactions are known.
     """
 
     prepared: float
@@ -100,7 +100,6 @@ class BoardFigures:
 
 
 def board_figures(totals: Mapping[str, float]) -> BoardFigures:
-    """From the totals of a state."""
 
     def total(name: str) -> float:
         return totals.get(name, math.nan)
@@ -137,8 +136,6 @@ def decision_times(rows: Sequence[TransactionRow]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class TransactionStep:
-    """One record in the life of a transaction."""
-
     kind: str
     at_ms: int
     queue_offset: int
@@ -147,7 +144,7 @@ class TransactionStep:
 
 @dataclass(frozen=True, slots=True)
 class TransactionLife:
-    """A transaction as the store tells it."""
+    """A transaction as the store records it."""
 
     origin: int
     state: str
@@ -172,7 +169,7 @@ def lives(history: TransactionHistory) -> list[TransactionLife]:
 
 
 def past_rows(history: TransactionHistory, mask_of: MaskOf) -> list[TransactionRow]:
-    """Transactions of the store as rows; what only the running broker knows of them is unknown."""
+    """Transactions of the store as rows; facts that only the running broker knows are unknown."""
     return [_past_row(history, i, life, mask_of(history.topic[i])) for i, life in enumerate(lives(history))]
 
 
@@ -223,7 +220,7 @@ class HalfOpPicture:
     Attributes:
         halves: Rising by offset.
         ops: Rising by offset.
-        half_progress: First half record that is not done with; -1 unknown.
+        half_progress: First half record that is not processed; -1 unknown.
         op_progress: First op record that is not read; -1 unknown.
         is_end: Whether these are the newest records.
     """
@@ -243,14 +240,14 @@ class HalfOpPicture:
 def half_op_picture(
     found: Sequence[TransactionLife], half_lag: float, op_lag: float, count: int, *, before: int = -1
 ) -> HalfOpPicture:
-    """The last ``count`` records of each queue, as far as the lives tell of them.
+    """The last ``count`` records of each queue, as far as the lives have them.
 
     Args:
         found: Lives.
-        half_lag: Records behind the progress of the half queue, up to its end.
+        half_lag: Records between the progress of the half queue and its end.
         op_lag: The same of the op queue.
         count: Cells of each queue at most.
-        before: The half records end before this offset; -1 at the end of the queue. Progress is told at the end only.
+        before: Exclusive end of the half records; -1: the end of the queue. Only then is the progress known.
     """
     halves: dict[int, QueueRecord] = {}
     ops: dict[int, QueueRecord] = {}
@@ -306,12 +303,11 @@ class AtomicRow:
 
     @property
     def held_back(self) -> int:
-        """Messages that readers do not get yet."""
+        """Messages that readers do not receive yet."""
         return sum(queue.held_back for queue in self.queues)
 
 
 def atomic_rows(page: AtomicPage) -> list[AtomicRow]:
-    """Rows of a page."""
     held: dict[int, list[WaitingQueue]] = {}
     columns = zip(page.queue_row, page.queue_topic, page.queue_id, page.queue_first_offset, page.queue_held_back, strict=True)
     for row, topic, queue_id, first_offset, held_back in columns:

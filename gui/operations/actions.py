@@ -1,4 +1,4 @@
-"""The action registry: each action of the window once, read by menus, palette and shortcut sheet alike."""
+"""The action registry: each action of the window once, shared by menus, palette and shortcut sheet."""
 
 from __future__ import annotations
 
@@ -10,24 +10,18 @@ from PySide6.QtCore import QObject, Signal
 from gui.words.text import tr
 
 
-def _never_blocked() -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something the user can do."""
-
     action_id: str
     title: str
     """English, verb first; shown through `tr`."""
     run: Callable[[], None]
     section: str = "Window"
-    """English name of the menu it stands in."""
+    """English name of its menu."""
     icon: str = ""
     shortcut: str = ""
     """As `QKeySequence` reads it; empty: none."""
-    blocked: Callable[[], str] = _never_blocked
+    blocked: Callable[[], str] = str
     """Why it cannot run now, in words; empty when it can."""
     dangerous: bool = False
     """Marked in lists; it asks before it acts."""
@@ -36,7 +30,6 @@ class Action:
 
     @property
     def text(self) -> str:
-        """The title in the language of the window."""
         return tr(self.title, subject=tr(self.subject)) if self.subject else tr(self.title)
 
 
@@ -56,7 +49,7 @@ class ActionRegistry(QObject):
         self._keys: dict[str, str] = {}
 
     def add(self, *actions: Action) -> None:
-        """Make actions known, of which it is told once. An id can be taken once."""
+        """Add actions with new ids, with one signal for all."""
         for action in actions:
             assert action.action_id not in self._actions, f"action {action.action_id} is registered twice"
             self._shipped[action.action_id] = action
@@ -64,13 +57,13 @@ class ActionRegistry(QObject):
         self.changed.emit()
 
     def remove(self, action_id: str) -> None:
-        """Forget an action, e.g. when the page that offers it is closed."""
+        """Remove an action, e.g. when its page is closed."""
         if self._actions.pop(action_id, None) is not None:
             del self._shipped[action_id]
             self.changed.emit()
 
     def use_keys(self, keys: Mapping[str, str]) -> None:
-        """Take the keys that the user chose, by action; an empty text: none. All others have the keys they came with."""
+        """Use the keys that the user chose, by action; an empty text: none. All others keep their shipped keys."""
         if keys == self._keys:
             return
         self._keys = dict(keys)
@@ -81,7 +74,7 @@ class ActionRegistry(QObject):
         self.changed.emit()
 
     def shipped_key(self, action_id: str) -> str:
-        """The key that an action came with."""
+        """The key that an action ships with."""
         return self._shipped[action_id].shortcut
 
     def _with_key(self, action: Action) -> Action:

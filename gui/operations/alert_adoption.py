@@ -1,4 +1,4 @@
-"""`AlertAdoption`: hands the alert rules that windows of an earlier Orbit kept to the worker, once for each cluster."""
+"""`AlertAdoption`: sends the alert rules of an earlier Orbit's settings to the worker, once for each cluster."""
 
 from __future__ import annotations
 
@@ -26,14 +26,12 @@ WEBHOOK_KEY = "alerts/webhook"
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a file held."""
-
     rules: str
     is_damaged: bool = False
 
 
 class AlertAdoption(QObject):
-    """The file stays where it is: each cluster that this window connects to takes it over once.
+    """The file stays: each cluster that this window connects to adopts it once.
 
     Signals:
         ended: The worker has the rules, or refused; `problem` says why.
@@ -50,11 +48,11 @@ class AlertAdoption(QObject):
         self.problem: Words = ""
 
     def forget(self) -> None:
-        """The worker is gone: the next one may ask for the rules again."""
+        """Reset for the next worker, which may ask for the rules again."""
         self._has_begun = False
 
     def begin(self) -> None:
-        """Read the file, off the GUI thread, and hand it over; done once for a worker, also where it refuses."""
+        """Read the file off the GUI thread and send it; once for a worker, also if it refuses."""
         if self._has_begun:
             return
         self._has_begun = True
@@ -86,7 +84,7 @@ class AlertAdoption(QObject):
 
 
 def _read(path: Path) -> _Kept:
-    """The rules of a file; one that cannot be read is set aside and said."""
+    """The rules of a file; an unreadable one is renamed and reported."""
     try:
         text = path.read_text(encoding="utf-8")
         rules_from_json(text)

@@ -1,7 +1,7 @@
-"""`AlertCenter`: what the alert rules of the shown cluster say, asked once a second, and the window's way to change them.
+"""`AlertCenter`: the alerts of the shown cluster, read once a second, and the window's commands for the rules.
 
-The rules are kept and judged where the history is (`monitoring.alert_keeper`), also while no window is open. The window tells
-of what fired or ceased, through its toasts and the desktop; what did so before it opened, it tells once.
+The worker keeps and judges the rules (`monitoring.alert_keeper`), also while no window is open. The window reports alerts that
+fired or ended, through its toasts and the desktop; those of before its start it reports once.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 LOOK_MS = 1_000
-"""Least time between two questions; states come ten times a second."""
+"""Least time between two requests; states arrive ten times a second."""
 STALE_MS = 30_000
-"""Rules that were judged longer ago are said to be: another process may record this cluster, and have ended."""
+"""Older judgements are reported as such: another process may record this cluster, and have ended."""
 TOLD_SINGLY = 4
-"""Changes of one look that are told one by one; more would bury the window."""
+"""Changes of one answer that are reported singly; more would flood the window."""
 SEVERITY_STATES = {Severity.CRITICAL: State.CRITICAL, Severity.WARNING: State.WARNING, Severity.NOTICE: State.INFO}
 
 
@@ -67,8 +67,8 @@ class AlertCenter(QObject):
     """Listens to a source (`monitoring.sources.base.ClusterListener`). Belongs to the GUI thread.
 
     Signals:
-        changed: Rules or what they found changed, or could not be read.
-        posted: Attempts to reach the web hook are over.
+        changed: Rules or findings changed, or could not be read.
+        posted: Attempts to reach the web hook ended.
     """
 
     changed = Signal()
@@ -83,15 +83,7 @@ class AlertCenter(QObject):
         *,
         show: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin to listen.
-
-        Args:
-            source: Whose alerts.
-            settings: Of the window; windows of an earlier Orbit kept rules beside them.
-            notify: Tells the user.
-            parent: Owner.
-            show: Opens the page of the alerts.
-        """
+        """Begin to listen; ``show`` opens the Alerts page. An earlier Orbit kept rules beside ``settings``."""
         super().__init__(parent)
         self._source = source
         self._notify = notify
@@ -101,12 +93,12 @@ class AlertCenter(QObject):
         self._adoption.ended.connect(self._adopted)
         self.rules: tuple[AlertRule, ...] = ()
         self.lag_limits = SHIPPED
-        """From which lag on groups take a colour."""
+        """Limits above which the lag of groups is coloured."""
         self.is_read = False
         """Whether the rules are known."""
         self._problem: Words = ""
         self.judged_here = True
-        """Whether the worker of this window judges; otherwise another process does that records the same cluster."""
+        """Whether the worker of this window judges; otherwise another process that records the same cluster does."""
         self.webhook = ""
         self.last_post: WebhookResult | None = None
         self.now_ms = 0
@@ -120,7 +112,7 @@ class AlertCenter(QObject):
         source.add_listener(self)
 
     def close(self) -> None:
-        """Listen no more, e.g. because the window shows another cluster."""
+        """Stop listening, e.g. because the window shows another cluster."""
         self._query.cancel()
         self._source.remove_listener(self)
         self.deleteLater()
@@ -129,24 +121,23 @@ class AlertCenter(QObject):
 
     @property
     def firing(self) -> int:
-        """Rules that fire and are not muted."""
+        """Number of rules that fire and are not muted."""
         return sum(self.state_of(rule) is AlertState.FIRING for rule in self.rules)
 
     def state_of(self, rule: AlertRule) -> AlertState:
-        """Where a rule stands."""
         resolved_ms, lacks = self._resolved.get(rule.rule_id, 0), rule.rule_id in self._lacks
         return state_of(rule, self.findings(rule.rule_id), self.now_ms, resolved_ms, is_judged=not lacks)
 
     def lack(self, rule_id: str) -> KeptLack | None:
-        """Why a rule cannot be judged, or not of all that it is about."""
+        """Why a rule cannot be judged, in whole or in part."""
         return self._lacks.get(rule_id)
 
     def findings(self, rule_id: str) -> Sequence[AlertFinding]:
-        """Subjects for which the condition of a rule holds, those that fire first."""
+        """Subjects that meet the condition of a rule, firing ones first."""
         return self._findings.get(rule_id, ())
 
     def open_alerts(self) -> list[OpenAlert]:
-        """All that fires and is not muted: worst first, then what has lasted longest."""
+        """All firing alerts that are not muted: worst first, then longest."""
         found = [
             OpenAlert(rule, one)
             for rule in self.rules
@@ -158,18 +149,18 @@ class AlertCenter(QObject):
 
     @property
     def has_dead_letters(self) -> bool:
-        """Whether something that fires and is not muted is about dead letters."""
+        """Whether an open alert is about dead letters."""
         return any(one.finding.subject.startswith(reserved.DLQ_PREFIX) for one in self.open_alerts())
 
     @property
     def worst_state(self) -> State:
-        """Colour of the worst that fires and is not muted; healthy where nothing does."""
+        """Colour of the worst open alert; healthy without one."""
         alerts = self.open_alerts()
         return SEVERITY_STATES[alerts[0].rule.severity] if alerts else State.HEALTHY
 
     @property
     def muted(self) -> int:
-        """Subjects that fire and are muted."""
+        """Number of subjects that fire and are muted."""
         return sum(
             one.is_firing and rule.is_muted(self.now_ms, one.subject)
             for rule in self.rules
@@ -180,29 +171,29 @@ class AlertCenter(QObject):
     # ---- commands ------------------------------------------------------------------------------------------------------
 
     def put(self, rule: AlertRule) -> None:
-        """Add a rule, or replace the one of its id.
+        """Add a rule, or replace the one with its id.
 
         Raises:
-            UsageError: It makes no sense.
+            UsageError: The rule is not valid.
         """
         check_rule(rule)
         self._order(PutAlertRules(rules_to_json([rule])))
 
     def remove(self, rule_id: str) -> Pending[Done]:
-        """Drop a rule; the answer comes when it is gone."""
+        """Remove a rule; the answer arrives when it is gone."""
         return _Followed(self._source.ask(RemoveAlertRule(rule_id)), self.ask)
 
     def mute(self, rule_id: str, length_ms: int, subject: str = "") -> None:
-        """Have a rule tell nobody for a time, of all subjects or of one; 0 ends that, `FOREVER`."""
+        """Mute a rule for a time, for all subjects or one; 0 ends the mute, or `FOREVER`."""
         until_ms = length_ms if length_ms in (0, FOREVER) else self.now_ms + length_ms
         self._order(MuteAlert(rule_id, until_ms, subject))
 
     def set_webhook(self, url: str) -> None:
-        """Tell another address; empty for none."""
+        """Set the address of the web hook; empty for none."""
         self._order(SetAlertWebhook(url.strip()))
 
     def try_webhook(self) -> None:
-        """Send a made-up alert, to see whether the address answers."""
+        """Send a made-up alert to test the address."""
         self._order(TryAlertWebhook())
 
     def _order(self, command: AlertCommand) -> None:
@@ -215,7 +206,7 @@ class AlertCenter(QObject):
     # ---- what the source says ------------------------------------------------------------------------------------------
 
     def state_changed(self, state: ClusterState) -> None:
-        """Ask what the rules say of new figures, at most once a second."""
+        """Read the alerts for new figures, at most once a second."""
         self.now_ms = state.taken_ms
         if self._since_ms < 0:
             self._since_ms = state.taken_ms
@@ -223,7 +214,7 @@ class AlertCenter(QObject):
             self.ask()
 
     def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:  # noqa: ARG002  as `ClusterListener`
-        """While the broker is away, what was known stays; a new worker is asked for all of it."""
+        """Keep the known alerts while the broker is away; a new worker is asked for all of them."""
         if status is not SourceStatus.READY:
             self._query.cancel()
             self._adoption.forget()
@@ -231,20 +222,19 @@ class AlertCenter(QObject):
             self._asked_ms = -LOOK_MS
 
     def stage_changed(self, text: str, done: int, total: int) -> None:
-        """Of no interest here."""
+        """Ignored."""
 
     def occurred(self, event: Occurred) -> None:
-        """Of no interest here: what fires is in the answers."""
+        """Ignored: the answers contain the alerts."""
 
     # ---- answers -------------------------------------------------------------------------------------------------------
 
     @property
     def problem(self) -> str:
-        """Why nothing is judged, or not told; empty where all is well."""
+        """Why the rules are not judged or read; empty for no problem."""
         return said(self._problem)
 
     def ask(self) -> None:
-        """Ask now."""
         if self._source.status is SourceStatus.READY:
             self._asked_ms = self.now_ms
             self._query.ask(self._source.ask(ReadAlerts(self._revision, self._after)), self._take, self._not_read)
@@ -344,7 +334,7 @@ _URGENCY = [State.CRITICAL, State.WARNING, State.INFO, State.HEALTHY]
 
 
 class _Followed:
-    """A `Pending` after which something more is done."""
+    """A `Pending` that calls something more after its answer."""
 
     def __init__(self, pending: Pending[Done], more: Callable[[], None]) -> None:
         self._pending = pending
@@ -370,34 +360,34 @@ def _changes(page: AlertPage) -> list[AlertChange]:
 
 
 def _shown_of(page: AlertPage) -> tuple[object, ...]:
-    """What a person sees of a page; values move all the time and are painted at the live cadence."""
+    """The visible part of a page; values change all the time and are painted at the live cadence."""
     judged = (page.revision, page.judged_here, page.webhook)
     lacks = (page.unjudged_rule, page.unjudged_cause, page.unjudged_parts)
     return (*judged, page.found_rule, page.found_subject, page.found_firing, page.resolved_ms, page.posts, *lacks)
 
 
 def _state(change: AlertChange) -> State:
-    """How a change is told; what alarms is told by the desktop too, while nobody looks (`gui.main_window.notices`)."""
+    """State of a change's notice; the desktop shows alarming ones too (`gui.main_window.notices`)."""
     if not change.is_firing:
         return State.HEALTHY
     return SEVERITY_STATES[change.rule.severity] if change.rule.desktop else State.INFO
 
 
 def post_text(result: WebhookResult) -> str:
-    """How an attempt went, in words."""
+    """Outcome of an attempt, in words."""
     if result.status < 0:
         return result.reason
     return tr("{status} {reason} in {time} ms", status=result.status, reason=result.reason, time=f"{result.took_ms:.0f}")
 
 
 def subject_text(rule: AlertRule, subject: str) -> str:
-    """What a finding is about: topics and groups have names, a delay level is a number and needs a word."""
+    """Subject of a finding in words: a delay level is a number and needs a word, topics and groups have names."""
     is_level = bool(subject) and split_series(rule.series)[0] == "level"
     return tr("level {level}", level=subject) if is_level else subject
 
 
 def change_words(change: AlertChange) -> str:
-    """What happened, in the language of the window."""
+    """A change of an alert, in the language of the window."""
     subject = subject_text(change.rule, change.subject)
     name = f"{tr(change.rule.name)}: {subject}" if subject else tr(change.rule.name)
     series = change.rule.series

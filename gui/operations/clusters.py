@@ -1,4 +1,4 @@
-"""What the cluster switcher needs, and the colours of connections; the connections themselves are `gui.connections.cluster`."""
+"""Services of the cluster switcher, and the colours of connections; `gui.connections.cluster` has the connections."""
 
 from __future__ import annotations
 
@@ -27,63 +27,47 @@ def colour_icon(colour: str) -> QIcon:
     return QIcon(square)
 
 
-def _nothing_known() -> Sequence[Cluster]:
-    return ()
-
-
-def _cannot_switch(_cluster: Cluster) -> None:
-    """A window that has one cluster only."""
-
-
-def _cannot_open(_cluster: Cluster, _link: str) -> None:
-    """As above."""
-
-
-def _cannot_change(_before: Cluster, _cluster: Cluster) -> None:
-    """As above."""
-
-
 def _cannot_forget(_cluster: Cluster) -> Pending[None]:
     raise AssertionError("a window that has one cluster only has none to forget")
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """What the switcher needs: what is known, and how to go there. Made by `gui.app.console`."""
+    """Known clusters and how to show them. Made by `gui.app.console`."""
 
     title: str = "Embedded"
-    """English; how the current one is called in the tool bar."""
-    known: Callable[[], Sequence[Cluster]] = field(default=_nothing_known)
-    """The current one first, then as they were last used."""
-    switch: Callable[[Cluster], None] = field(default=_cannot_switch)
-    open_beside: Callable[[Cluster, str], None] = field(default=_cannot_open)
-    """Shows one in a window of its own, at a link unless that is empty; the window that shows it already comes to the front."""
+    """English name of the current one in the tool bar."""
+    known: Callable[[], Sequence[Cluster]] = field(default=tuple)
+    """The current one first, then the others, last used first."""
+    switch: Callable[[Cluster], None] = field(default=lambda _cluster: None)
+    open_beside: Callable[[Cluster, str], None] = field(default=lambda _cluster, _link: None)
+    """Shows one in a window of its own, at a link unless that is empty; a window that shows it already comes to the front."""
     forget: Callable[[Cluster], Pending[None]] = field(default=_cannot_forget)
-    """Takes one that is not shown off the list, of an attached one once its secrets are gone."""
-    keep: Callable[[Cluster, Cluster], None] = field(default=_cannot_change)
-    """Changes a connection that is not shown: as it was, as it is to be."""
+    """Removes one that is not shown from the list, an attached one after its secrets."""
+    keep: Callable[[Cluster, Cluster], None] = field(default=lambda _before, _cluster: None)
+    """Changes a connection that is not shown: (old, new)."""
     secrets: SecretDesk | None = None
-    """Where secrets of connections are kept; None where there are no connections."""
+    """Secrets of connections; None where there are no connections."""
 
     @property
     def attached(self) -> Cluster | None:
-        """The cluster that is shown, if it runs elsewhere."""
+        """The shown cluster, if it is attached."""
         shown = next(iter(self.known()), None)
         return shown if shown is not None and shown.kind == ATTACHED else None
 
     @property
     def settings_group(self) -> str:
-        """Where the settings keep what belongs to the shown cluster alone; empty for embedded ones."""
+        """Settings group of the shown cluster; empty for embedded ones."""
         shown = self.attached
         return "" if shown is None else own_group(shown.kept_under)
 
     @property
     def connections(self) -> list[Cluster]:
-        """Known clusters that run elsewhere."""
+        """Known attached clusters."""
         return [one for one in self.known() if one.kind == ATTACHED]
 
     def at(self, name_servers: str) -> Cluster | None:
-        """The known connection to some name servers, or the one that had them when a link was made."""
+        """The known connection to these name servers, or the one that had them when a link was made."""
         found = (one for one in self.connections if one.address == name_servers)
         return next(found, None) or next((one for one in self.connections if one.kept_under == name_servers), None)
 

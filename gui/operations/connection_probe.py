@@ -1,4 +1,4 @@
-"""`ConnectionProbe`: the hops to a cluster, tried by a process of its own (`orbit doctor`), which can be given up."""
+"""`ConnectionProbe`: tries the steps to a cluster in a process of its own (`orbit doctor`), which can be cancelled."""
 
 from __future__ import annotations
 
@@ -17,15 +17,11 @@ HOPS_MAX = 500
 
 
 class ConnectionProbe(QObject):
-    """One examination after the other; a new one gives the one before up. GUI thread only.
-
-    Args:
-        parent: Qt's owner; its end gives up what runs.
-        make_process: Makes the child; given by tests.
+    """One examination at a time; a new one, and the end of the owner, cancel the previous one. GUI thread only.
 
     Signals:
-        changed: `hops` are others.
-        ended: The last hop was tried, or it could not go on (`fault`). Not after a cancel.
+        changed: `hops` changed.
+        ended: The last step was tried, or it could not go on (`fault`). Not after a cancel.
     """
 
     changed = Signal()
@@ -37,24 +33,18 @@ class ConnectionProbe(QObject):
         self._process: ChildProcess | None = None
         self.hops: list[ConnectionHop] = []
         self.fault = ""
-        """Why it could not begin or go on; empty where the hops say all."""
+        """Why it could not begin or continue; empty where the steps say everything."""
         call_at_end(parent, self.cancel)
 
     @property
     def is_running(self) -> bool:
-        """Whether hops are being tried."""
         return self._process is not None
 
     def start(self, name_servers: str, details: str) -> None:
-        """Try the way to a cluster.
-
-        Args:
-            name_servers: ``HOST:PORT``, several with ``;`` between them.
-            details: A line of details, secrets included; goes to the child's input.
-        """
+        """Try the way to a cluster; ``details``, secrets included, go to the child's input."""
         self.cancel()
         self.hops, self.fault = [], ""
-        # Not a child of this object: a process that is given up takes a moment to end.
+        # Not a child of this object: a cancelled process takes a moment to end.
         process = self._process = self._make_process(QCoreApplication.instance())
         process.line_read.connect(lambda line: self._read(process, line))
         process.ended.connect(lambda end: self._ended(process, end))
@@ -63,7 +53,7 @@ class ConnectionProbe(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Give up what runs; what was found stays."""
+        """Cancel the examination; its steps stay."""
         process, self._process = self._process, None
         if process is not None:
             process.cancel()
@@ -98,7 +88,7 @@ def _is_same(one: ConnectionHop, other: ConnectionHop) -> bool:
 
 
 def _hop(line: str) -> ConnectionHop | None:
-    """The hop of a line; None where it is something else that the child printed."""
+    """The step of a line; None where the child printed something else."""
     try:
         parts = read_json(line)
         return ConnectionHop(**parts)

@@ -1,4 +1,4 @@
-"""Decoder rules in the settings folder, and bodies read by them: small ones at once, others on a thread."""
+"""Decoder rules in the settings folder, and reading bodies by them: small ones at once, others on a thread."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
 RULES_FILE = "decoder-rules.json"
 UNKNOWN_RULE = DecoderRule("*", mask=HIDE_ALL)
-"""For every topic while the rules cannot be read, or are not read yet: one of them may hide something."""
+"""For every topic while the rules are unreadable or not read yet, because one of them may hide something."""
 SMALL_BYTES = 16 * 1024
-"""Up to here a body is read at once, if nothing in it is to be undone or looked for and no schema is needed."""
+"""A body up to this size is read at once, unless it is compressed or needs an expression or a schema."""
 JUDGED_SECONDS = 0.3
-"""Lists are shown anew after so much judging of what they did not show yet."""
+"""Longest judging of values before lists are shown again."""
 
 Stamp = tuple[int, int] | None
 """Time and size of a file; None where there is none."""
 
 
 def settings_folder(settings: QSettings) -> Path:
-    """Where files beside the settings of the window are kept."""
+    """Folder of the files beside the settings of the window."""
     return Path(settings.fileName()).parent
 
 
 def patient(rule: DecoderRule | None) -> DecoderRule | None:
-    """A rule for one message on a thread that takes its time."""
+    """A rule without time limit, for one message on a thread."""
     return rule if rule is None else replace(rule, mask=rule.mask.judged_by(Patience()))
 
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """What the file of the rules says; ``fault`` is why it cannot be used."""
+    """Content of the file of rules; ``fault`` is why it cannot be used."""
 
     stamp: Stamp
     rules: tuple[DecoderRule, ...] = ()
@@ -52,7 +52,7 @@ class FileRules:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """What changes when a file does."""
+    """Changes when the file changes."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -63,7 +63,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def rules_of_file(path: Path, known: FileRules | None) -> FileRules:
-    """The rules of now; what is known already is not read again unless it could not be used."""
+    """The current rules; a known file is not read again unless it was unusable."""
     stamp = stamp_of(path)
     if known is not None and known.stamp == stamp and not known.fault:
         return known
@@ -74,19 +74,14 @@ def rules_of_file(path: Path, known: FileRules | None) -> FileRules:
 
 
 class DecoderBook(QObject):
-    """The rules of one settings folder, for one window. The file is read and written by a thread.
+    """The rules of one settings folder, for one window. A thread reads and writes the file.
 
-    Until it was read all bodies are hidden. It is looked at again whenever something is read (`refresh`), so that all pages and
-    windows agree.
-
-    Args:
-        folder: Of the settings of the window.
-        parent: Qt's owner.
+    All bodies are hidden until the first read. Each `refresh` checks the file, so that all pages and windows agree.
 
     Signals:
-        changed: Other rules count: what is shown must follow.
-        judged: More of what was not checked yet is known.
-        saved: The rules were written and count.
+        changed: The rules changed: shown data must follow.
+        judged: More values were checked.
+        saved: The rules were written and are in use.
         refused: The rules were not written; carries the error.
     """
 
@@ -100,7 +95,7 @@ class DecoderBook(QObject):
         self._path = folder / RULES_FILE
         self._known: FileRules | None = None
         self._is_looking = self._look_again = self._is_judging = False
-        # Without parents: they must outlive a window that is closed while they work.
+        # Without parents: they must outlive a window that is closed during their work.
         self._look, self._write, self._judging = BackgroundCall(), BackgroundCall(), BackgroundCall()
         self._look.done.connect(self._looked)
         self._write.done.connect(self._written)
@@ -117,12 +112,10 @@ class DecoderBook(QObject):
 
     @property
     def is_read(self) -> bool:
-        """Whether the file was read once."""
         return self._known is not None
 
     @property
     def rules(self) -> tuple[DecoderRule, ...]:
-        """All rules in order."""
         return () if self._known is None else self._known.rules
 
     @property
@@ -132,18 +125,17 @@ class DecoderBook(QObject):
 
     @property
     def masks(self) -> bool:
-        """Whether there is something that is masked."""
         return not self.is_read or bool(self.fault) or any(rule.mask for rule in self.rules)
 
     @property
     def path(self) -> Path:
-        """The file of the rules; it need not be there."""
+        """The file of the rules; it may be missing."""
         return self._path
 
     def rule(self, topic: str, properties: Mapping[str, str] = MappingProxyType({})) -> DecoderRule | None:
         """The rule for a message, or for the messages of a topic; one that hides everything while the rules are not known.
 
-        Its mask takes little time on the thread of the window; `patient` makes one for other threads.
+        Its mask takes little time on the GUI thread; `patient` makes one for other threads.
         """
         if not self.is_read or self.fault:
             return UNKNOWN_RULE
@@ -151,11 +143,10 @@ class DecoderBook(QObject):
         return found if found is None else replace(found, mask=found.mask.judged_by(self._judge))
 
     def mask_of(self, detail: MessageDetail) -> ListMask:
-        """What may be shown of a message."""
         return ListMask(self.rule(detail.topic, detail.properties))
 
     def refresh(self) -> None:
-        """Look whether the file has changed, and tell so a moment later. To be called when something is read."""
+        """Check the file for changes, which are reported a moment later. Call it at each read."""
         if self._is_looking:
             self._look_again = True
             return
@@ -164,7 +155,7 @@ class DecoderBook(QObject):
         self._look.start(lambda: rules_of_file(path, known))
 
     def save(self, rules: Sequence[DecoderRule]) -> None:
-        """Replace all rules, unless somebody else has changed the file meanwhile: `saved` or `refused` tells how it ended."""
+        """Replace all rules unless another window changed the file meanwhile; emits `saved` or `refused`."""
         path, known, wanted = self._path, self._known, tuple(rules)
 
         def write() -> FileRules:
@@ -212,14 +203,10 @@ class DecoderBook(QObject):
 
 
 class ListMasks(QObject):
-    """What lists may show of messages, by topic; worked out once for each.
-
-    Args:
-        book: The rules.
-        parent: Qt's owner.
+    """What lists may show of messages, by topic; computed once for each.
 
     Signals:
-        changed: Other rules count, or more was judged: what is shown must follow.
+        changed: The rules changed, or more was judged: shown data must follow.
     """
 
     changed = Signal()
@@ -232,18 +219,17 @@ class ListMasks(QObject):
         book.judged.connect(self._judged)
 
     def refresh(self) -> None:
-        """Look whether the rules have changed. To be called when something is read."""
+        """Check the rules for changes. Call it at each read."""
         self._book.refresh()
 
     def of(self, topic: str) -> ListMask:
-        """What may be shown of the messages of a topic."""
         found = self._known.get(topic)
         if found is None:
             found = self._known[topic] = ListMask(self._book.rule(topic))
         return found
 
     def plain(self, topics: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
-        """Of some texts of messages those that nothing is masked in, as far as they differ."""
+        """The distinct texts in which nothing is masked."""
         for topic, text in dict.fromkeys(zip(topics, texts, strict=True)):
             if self.of(topic).text(text) == text:
                 yield text
@@ -253,13 +239,13 @@ class ListMasks(QObject):
         self.changed.emit()
 
     def _judged(self) -> None:
-        # Other lists of the window may have asked: who masks nothing is not concerned.
+        # Another list may have requested it: this one is not concerned if it masks nothing.
         if any(self._known.values()):
             self.changed.emit()
 
 
 class BodyReader(QObject):
-    """Reads one body at a time; a body that is asked for later makes the one before void.
+    """Reads one body at a time; a later request voids the previous one.
 
     Signals:
         read: A body was read; carries its `ShownBody`. Emitted within `read_body` for small ones.
@@ -276,7 +262,7 @@ class BodyReader(QObject):
         self._call.done.connect(self._done)
 
     def read_body(self, body: bytes, rule: DecoderRule | None, encoding: str = "") -> None:
-        """Read a body; ``encoding`` counts more than that of the rule."""
+        """Read a body; ``encoding`` overrides that of the rule."""
         if encoding:
             rule = replace(rule or DecoderRule("*"), encoding=encoding)
         self._number += 1
@@ -286,7 +272,7 @@ class BodyReader(QObject):
             self.read.emit(read_shown(body, rule, schemas))
             return
         mask = MaskRules() if rule is None else rule.mask
-        # Whoever masks more of the message by this mask does so on the thread of the window.
+        # The caller masks more of the message with this mask on the GUI thread.
         self._call.start(lambda: (number, replace(read_shown(body, patient(rule), schemas), mask=mask)))
 
     def _done(self, result: tuple[int, ShownBody]) -> None:

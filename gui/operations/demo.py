@@ -1,4 +1,4 @@
-"""Playing the demo as a task of the window: progress and failure show where those of all tasks do."""
+"""Plays the demo as a task of the window, with progress and failure as of other tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROGRESS = re.compile(
 
 
 def demo_progress_text(line: str) -> str:
-    """A progress line of the demo in the language of the window; a line of another kind stays as it is."""
+    """A progress line of the demo in the language of the window; other lines are unchanged."""
     found = _PROGRESS.fullmatch(line)
     if found is None:
         return line
@@ -40,12 +40,12 @@ def demo_refusal(source: ClusterSource) -> str:
 
 
 def may_offer_demo(source: ClusterSource) -> bool:
-    """Whether the demo can be played on a cluster once it runs: it is embedded, and more than looked at."""
+    """Whether the demo can be played on a cluster once it runs: it is embedded and writable."""
     return source.name == EMBEDDED_NAME and not source.read_only
 
 
 def play_demo(demo: DemoController, tasks: TaskList, source: ClusterSource, pace: DemoPace) -> None:
-    """Play on a cluster; nothing happens when the demo already plays, or may not."""
+    """Play on a cluster; does nothing when the demo already plays, or may not."""
     ready = source.ready
     if demo.is_running or ready is None or demo_refusal(source):
         return
@@ -56,7 +56,7 @@ def play_demo(demo: DemoController, tasks: TaskList, source: ClusterSource, pace
 
 
 class _DemoTask(QObject):
-    """Tells one task how one run of the demo goes; lives until that run ends."""
+    """Reports one run of the demo to its task; lives until the run ends."""
 
     def __init__(self, demo: DemoController, task: Task) -> None:
         super().__init__(task)

@@ -1,4 +1,4 @@
-"""Writing a file that a person asked for: off the GUI thread, in place at once, told when it is done."""
+"""Writes a file off the GUI thread and replaces the old one atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gui.operations.queries import BackgroundCall
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put ``data`` in place of a file, or leave it as it was.
+    """Replace a file by ``data``, or leave it unchanged.
 
     Raises:
         OSError: It cannot be written.
@@ -33,7 +33,7 @@ def replace_file(path: Path, data: bytes) -> None:
 def write_file(
     owner: QObject, path: Path, make: Callable[[], bytes], done: Callable[[int], None], failed: Callable[[Exception], None]
 ) -> None:
-    """Write what ``make`` returns on a thread; then ``done`` gets the bytes written, or ``failed`` the error."""
+    """Write the result of ``make`` on a thread; then ``done`` receives the number of bytes, or ``failed`` the error."""
 
     def work() -> int:
         data = make()

@@ -1,7 +1,4 @@
-"""`FilterMemory`: filters that were used, and those that were saved under a name; kept in the window's settings.
-
-`SavedCuts` does the same for parts of the dead letters.
-"""
+"""`FilterMemory`: the last filters and named ones, in the window's settings; `SavedCuts`: named parts of the dead letters."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class FilterMemory(QObject):
     """See the module.
 
     Signals:
-        changed: A filter was used, saved or forgotten.
+        changed: A filter was used, saved or removed.
     """
 
     changed = Signal()
@@ -34,7 +31,6 @@ class FilterMemory(QObject):
 
     @property
     def history(self) -> list[str]:
-        """Filters that were used, the latest first."""
         found = _read(self._settings, _HISTORY)
         return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
@@ -47,16 +43,14 @@ class FilterMemory(QObject):
         return {name: found[name] for name in sorted(found, key=str.casefold) if isinstance(found[name], str)}
 
     def used(self, text: str) -> None:
-        """Remember a filter as the latest."""
         history = [text, *(one for one in self.history if one != text)][:HISTORY_MAX]
         self._write(_HISTORY, history)
 
     def clear_history(self) -> None:
-        """Forget the filters that were used."""
         self._write(_HISTORY, [])
 
     def save(self, name: str, text: str) -> bool:
-        """Keep a filter under a name, in place of the one that had it; False if there are too many."""
+        """Save a filter under a name, which may exist; False if there are too many."""
         saved = self.saved
         if name not in saved and len(saved) >= SAVED_MAX:
             return False
@@ -64,7 +58,6 @@ class FilterMemory(QObject):
         return True
 
     def forget(self, name: str) -> None:
-        """Drop a saved filter."""
         self._write(_SAVED, {kept: text for kept, text in self.saved.items() if kept != name})
 
     def _write(self, key: str, value: object) -> None:
@@ -74,14 +67,14 @@ class FilterMemory(QObject):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Part of the dead letters: those of a group that have all the words."""
+    """Part of the dead letters: those of a group that contain all the words."""
 
     group: str
     words: str
 
 
 class SavedCuts:
-    """Cuts by name, kept in the window's settings; what was edited into something else there is none."""
+    """Cuts by name in the window's settings; invalid entries are ignored."""
 
     def __init__(self, settings: QSettings) -> None:
         self._settings = settings
@@ -96,7 +89,7 @@ class SavedCuts:
         return {name: cut for name, cut in sorted(cuts.items(), key=lambda item: item[0].casefold()) if cut is not None}
 
     def save(self, name: str, cut: Cut) -> bool:
-        """Keep a cut in place of the one of that name; False if there are too many."""
+        """Save a cut under a name, which may exist; False if there are too many."""
         cuts = self.all
         if name not in cuts and len(cuts) >= SAVED_MAX:
             return False
@@ -104,7 +97,6 @@ class SavedCuts:
         return True
 
     def forget(self, name: str) -> None:
-        """Drop a cut."""
         self._write({kept: cut for kept, cut in self.all.items() if kept != name})
 
     def _write(self, cuts: dict[str, Cut]) -> None:
@@ -120,7 +112,7 @@ def _cut(values: object) -> Cut | None:
 
 
 def _read(settings: QSettings, key: str) -> object:
-    """What was kept; None where it is not there or was edited into something else."""
+    """A value of the settings; None where it is missing or invalid."""
     try:
         found: object = read_json(str(settings.value(key, "null")))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What pages and operations call of the frame: `Navigate` and `Notify`."""
+"""Calls of pages and operations to the frame: `Navigate` and `Notify`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Navigate(Protocol):
 class Notify(Protocol):
     """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does.
 
-    Words that are a function are written anew in another language; what they know stays for as long as the notice is kept.
+    Words that are a function are written again in another language; they keep their references as long as the notice.
     """
 
     def __call__(

@@ -1,4 +1,4 @@
-"""What of groups does not come with the figures: versions of their clients, and what clients tell when they are asked."""
+"""Facts of groups that states lack: versions of their clients, and the clients' own reports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from monitoring.admin.clients import ask_running_info
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 CLIENTS_MAX = 64
-"""Clients of a group that are asked; each answers for itself, and may take seconds."""
+"""Most clients of a group that are asked; each answers for itself, and may take seconds."""
 ASKED_FOR_MS = 30_000
 
 
 class GroupVersions(QObject):
-    """Versions of the clients of groups that are looked at, one question at a time.
+    """Client versions of displayed groups, one request at a time.
 
     Signals:
         changed: The versions of a group are known now.
@@ -36,7 +36,7 @@ class GroupVersions(QObject):
         self._wanted: dict[str, int] = {}
 
     def of(self, group: GroupRow) -> tuple[str, ...]:
-        """Versions of a group's clients, as far as known; asking makes them be asked for."""
+        """Versions of a group's clients, as far as known; the call requests unknown ones."""
         if group.offline:
             return ()
         known = self._known.get(group.name)
@@ -45,7 +45,7 @@ class GroupVersions(QObject):
         return known[1] if known is not None else ()
 
     def tend(self) -> None:
-        """Ask for the next group that was looked at."""
+        """Send the request for the next wanted group."""
         if not self._wanted or self._query.waiting or self._source.status is not SourceStatus.READY:
             return
         name, members = self._wanted.popitem()
@@ -58,14 +58,14 @@ class GroupVersions(QObject):
         self._query.ask(self._source.ask(ListMembers(name)), take, self._ignore)
 
     def _ignore(self, _error: OrbitError) -> None:
-        """Leave it unknown; asked again when it is looked at next."""
+        """Leave the versions unknown; the next `of` requests them again."""
 
 
 class ClientInfos(QObject):
-    """What the clients of one group tell, asked one after another.
+    """Reports of the clients of one group, requested one after another.
 
     Signals:
-        arrived: Another client has told, or did not.
+        arrived: Another client answered or failed.
     """
 
     arrived = Signal()
@@ -83,26 +83,25 @@ class ClientInfos(QObject):
 
     @property
     def group(self) -> str:
-        """Whose clients were asked last."""
         return self._group
 
     @property
     def faults(self) -> dict[str, str]:
-        """Client → why it did not tell, in the language of the window."""
+        """Client → why it did not answer, in the language of the window."""
         return {client: error_line(error) for client, error in self._errors.items()}
 
     @property
     def is_complete(self) -> bool:
-        """Whether all clients that are asked have told, or refused."""
+        """Whether all clients have answered or failed."""
         return not self._left and not self._query.waiting
 
     @property
     def told(self) -> list[RunningInfo]:
-        """What is known, by client id."""
+        """Known reports, by client id."""
         return [self.infos[client] for client in sorted(self.infos)]
 
     def show(self, group: str, clients: Sequence[str], now_ms: int) -> None:
-        """Have what these clients tell; asked again when they are others, or what they told is old."""
+        """Request the reports of these clients, unless they are known and recent."""
         wanted = tuple(sorted(clients)[:CLIENTS_MAX])
         is_new = (group, wanted) != (self._group, self._clients)
         is_old = self.is_complete and abs(now_ms - self._asked_ms) >= ASKED_FOR_MS
@@ -118,7 +117,7 @@ class ClientInfos(QObject):
         self._next()
 
     def refresh(self) -> None:
-        """Ask again with the next `show`."""
+        """Request all again with the next `show`."""
         self._asked_ms = -ASKED_FOR_MS
 
     def _next(self) -> None:

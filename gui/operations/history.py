@@ -1,7 +1,7 @@
 """`ChartHistory`: lines for charts of any time range, from the window's own record and from the history of the worker.
 
-What the window recorded itself is exact to the second and at hand; what lies before it is asked for once, and again when the
-time range changes or the window's record has moved on so far that something between the two is missing.
+The window's own record is exact to the second. Older figures are requested once, and again when the time range changes or the
+window's record has moved on so far that a gap is left.
 """
 
 from __future__ import annotations
@@ -23,36 +23,31 @@ from monitoring.sources.base import ClusterSource, SourceStatus
 
 Line = tuple[Floats, Floats]
 POINTS_MAX = 1_200
-"""Of one line; a stretch of the history takes two, its smallest and its largest value."""
+"""Of one line; an interval of the history takes two, its smallest and its largest value."""
 EVENTS_MAX = 300
 EVENTS_STEP_MS = 10_000
 """How long a chart's events count as new."""
 SEAM_MS = 2_000
-"""The window's record begins that much later than the worker's at most without anything to ask for."""
+"""A gap up to this length before the window's record is not requested."""
 
 
 def goes_on(asked: tuple[int, int], from_ms: int, to_ms: int) -> bool:
-    """Whether a time range is one that was asked for, moved on: as long as it, or longer from the same begin on.
+    """Whether a time range continues the requested one: of the same length, or longer from the same start.
 
-    A record that is shorter than the chosen range begins where it began and gets longer with every figure: asked for again
-    each time, it would never be read where answers take longer than figures.
-
-    Args:
-        asked: From and to of the range that was asked for, ms since the epoch.
-        from_ms: Begin of the range that is wanted now.
-        to_ms: Its end.
+    A record shorter than the chosen range keeps its start and grows with every figure: requested each time, it would never
+    arrive where answers take longer than figures.
     """
     asked_from_ms, asked_to_ms = asked
     return to_ms - from_ms == asked_to_ms - asked_from_ms or (from_ms == asked_from_ms and to_ms > asked_to_ms)
 
 
 def not_read(error: OrbitError | None) -> str:
-    """What a chart says of figures that were refused, in the language of the window; nothing where they were not."""
+    """Text of a chart about refused figures, in the language of the window; empty for none."""
     return "" if error is None else tr("The history was not read: {reason}", reason=error_line(error))
 
 
 def _is_news(before: OrbitError | None, now: OrbitError) -> bool:
-    """Whether a refusal says something else than the one before; what is refused again and again is not drawn anew."""
+    """Whether an error differs from the previous one; a repeated one is not drawn again."""
     return before is None or before.message != now.message
 
 
@@ -71,17 +66,17 @@ class ChartHistory(QObject):
         self._history = history
         self._query: LatestQuery[Answer] = LatestQuery(self)
         self._asked: tuple[tuple[str, ...], int, int] | None = None
-        """The series, and the time in ms from when to when."""
+        """The series, and begin and end in ms."""
         self._older: dict[str, Line] = {}
         self._error: OrbitError | None = None
 
     @property
     def fault(self) -> str:
-        """What was not read, and why, in the language of the window; empty where all was."""
+        """Why figures are missing, in the language of the window; empty for none."""
         return not_read(self._error)
 
     def lines(self, names: Sequence[str], from_ms: int, to_ms: int) -> dict[str, Line]:
-        """Lines of series up to now, by name; what is not there yet comes with `arrived`.
+        """Lines of series up to now, by name; missing ones follow with `arrived`.
 
         Args:
             names: Of series, as `monitoring.series.History` has them.
@@ -119,7 +114,7 @@ class ChartHistory(QObject):
         self._query.ask(self._source.ask(query), self._take, self._failed)
 
     def _has(self, from_ms: int, to_ms: int, begin_ms: int) -> bool:
-        """Whether what was asked for begins early enough, reaches to the window's own record and is as fine as it must be."""
+        """Whether the requested lines begin early enough, reach the window's own record and are fine enough."""
         assert self._asked is not None
         _names, asked_from_ms, asked_to_ms = self._asked
         reaches = asked_from_ms <= from_ms and begin_ms <= asked_to_ms
@@ -133,7 +128,7 @@ class ChartHistory(QObject):
         self.arrived.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        """Leave the chart with what the window knows itself; asked again when it is drawn again."""
+        """Leave the chart with the window's own record; the next drawing requests the rest again."""
         self._asked = None
         before, self._error = self._error, error
         if _is_news(before, error):
@@ -141,12 +136,7 @@ class ChartHistory(QObject):
 
 
 class EventMarks(QObject):
-    """Events of the history to be drawn on a chart. Lives as long as its owner.
-
-    Args:
-        source: Where to ask.
-        kinds: Of events.
-        parent: The owner.
+    """Events of the history for a chart. Lives as long as its owner.
 
     Signals:
         arrived: The worker answered, or `fault` changed; draw again.
@@ -160,30 +150,30 @@ class EventMarks(QObject):
         self._kinds = list(kinds)
         self._query: LatestQuery[EventPage] = LatestQuery(self)
         self._asked: tuple[str, int, int] | None = None
-        """The subject, and the time in ms from when to when."""
+        """The subject, and begin and end in ms."""
         self._events: list[tuple[int, str, str]] = []
         self._error: OrbitError | None = None
         self._again_s = 0.0
-        """When what was refused is asked for again, seconds of the monotonic clock."""
+        """When a refused request is repeated, seconds of the monotonic clock."""
 
     @property
     def fault(self) -> str:
-        """What was not read, and why, in the language of the window; empty where all was."""
+        """Why events are missing, in the language of the window; empty for none."""
         return "" if self._error is None else tr("The events were not read: {reason}", reason=error_line(self._error))
 
     def events(self, from_ms: int, to_ms: int, subject: str = "") -> list[tuple[int, str, str]]:
-        """Time in ms, kind and text of the events of a range, oldest first; those not known yet come with `arrived`."""
+        """Time in ms, kind and text of the events of a range, oldest first; missing ones follow with `arrived`."""
         if self._asked is not None and self._asked[0] != subject:
             self._events, self._error = [], None
         if self._source.status is SourceStatus.READY and not self._are_known(subject, from_ms, to_ms):
             self._asked = (subject, from_ms, to_ms)
-            # A group's chart shows restarts too, which have no subject: the rest is left out here.
+            # A group's chart shows restarts too, which have no subject, so other subjects are filtered here.
             query = ReadEvents(from_ms, to_ms + 1, EVENTS_MAX, self._kinds)
             self._query.ask(self._source.ask(query), self._take, self._failed)
         return [event for event in self._events if from_ms <= event[0] <= to_ms]
 
     def _are_known(self, subject: str, from_ms: int, to_ms: int) -> bool:
-        """Whether they were asked for a short while ago at most; a later begin needs no other question."""
+        """Whether they were requested shortly before; a later begin needs no new request."""
         if self._asked is None or (self._error is not None and time.monotonic() >= self._again_s):
             return False
         asked_subject, asked_from_ms, asked_to_ms = self._asked
@@ -198,7 +188,7 @@ class EventMarks(QObject):
         self.arrived.emit()
 
     def _failed(self, error: OrbitError) -> None:
-        """Leave the chart without new marks; asked again after `EVENTS_STEP_MS`."""
+        """Leave the chart without new marks; requested again after `EVENTS_STEP_MS`."""
         self._again_s = time.monotonic() + EVENTS_STEP_MS / 1_000
         before, self._error = self._error, error
         if _is_news(before, error):
@@ -206,7 +196,7 @@ class EventMarks(QObject):
 
 
 class RecordBegin(QObject):
-    """Asks once since when there is a history.
+    """Asks once for the start of the history.
 
     Signals:
         found: ms since the epoch; not sent when there is none.
@@ -220,7 +210,7 @@ class RecordBegin(QObject):
         self._query: LatestQuery[Answer] = LatestQuery(self)
 
     def ask(self, now_ms: int) -> None:
-        """Ask; a source that cannot tell is one without a history."""
+        """Ask; a source that cannot answer has no history."""
         query = ReadHistory(["totals.put_rate"], now_ms - SEAM_MS, now_ms, 2)
         self._query.ask(self._source.ask(query), self._take, lambda _error: self.deleteLater())
 
@@ -231,7 +221,7 @@ class RecordBegin(QObject):
 
 
 def _envelope(times_ms: bytes, low: bytes, high: bytes, step_ms: int) -> Line:
-    """A line through the smallest and the largest value of each stretch."""
+    """A line through the smallest and the largest value of each interval."""
     at = np.frombuffer(times_ms, "<i8") / 1_000
     lows, highs = np.frombuffer(low, "<f8"), np.frombuffer(high, "<f8")
     if np.array_equal(lows, highs, equal_nan=True):

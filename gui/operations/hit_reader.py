@@ -1,4 +1,4 @@
-"""`HitReader`: reads what the columns of a hit list show beyond the hits themselves, for rows that are seen and for sorting."""
+"""`HitReader`: reads bodies and fields of a hit list, for visible rows and for sorting."""
 
 from __future__ import annotations
 
@@ -15,27 +15,22 @@ from gui.operations.queries import BackgroundCall, LatestQuery
 from monitoring.sources.base import ClusterSource
 
 SEEN_ROWS_MAX = 200
-"""Rows read in one go for the screen."""
+"""Rows read in one request for the screen."""
 COLUMN_ROWS = 1_000
-"""Rows read in one go for sorting by a field."""
+"""Rows read in one request for sorting by a field."""
 GATHER_MS = 15
 """Rows that are painted together are read together."""
 AGAIN_MS = 5_000
-"""Before what a broker did not give in time is asked for again."""
+"""Delay before a late broker is asked again."""
 
 
 class HitReader(QObject):
     """See the module. GUI thread only; sorting itself runs on another.
 
-    Args:
-        source: Where the messages are.
-        model: The hits; it says what it lacks.
-        parent: Qt's owner.
-
     Signals:
-        sorting: How far a sort by a field is: share from 0 to 1; below 0: it is over.
+        sorting: Progress of a sort by a field, from 0 to 1; below 0: it is over.
         failed: Something was not read; carries the `OrbitError`.
-        missing: What of the rows that are seen a broker did not give, and why; empty: nothing is missing any more.
+        missing: Which values of visible rows a broker did not return, and why; empty: none.
     """
 
     sorting = Signal(float)
@@ -53,21 +48,17 @@ class HitReader(QObject):
         self._column: tuple[str, TextColumn] | None = None
         """Field that is read of all hits, and its values so far."""
         self._order: BackgroundCall | None = None
-        self._gather = QTimer(self)
-        self._gather.setSingleShot(True)
-        self._gather.setInterval(GATHER_MS)
+        self._gather = QTimer(self, singleShot=True, interval=GATHER_MS)
         self._gather.timeout.connect(self._read_seen)
-        self._again = QTimer(self)
-        self._again.setSingleShot(True)
-        self._again.setInterval(AGAIN_MS)
+        self._again = QTimer(self, singleShot=True, interval=AGAIN_MS)
         self._again.timeout.connect(model.ask_unread_again)
         model.wanted.connect(self._gather.start)
         self.own_orders: dict[str, Callable[[HitColumns], Callable[[], Int64s]]] = {}
-        """Key of a column that hits do not have → what makes the function that sorts them by it."""
+        """Key of a column that hits do not have → factory of its sort function."""
         model.order_wanted.connect(self.sort)
 
     def stop(self) -> None:
-        """Give up what is under way, for another search."""
+        """Cancel everything, for another search."""
         self._seen.cancel()
         self._whole.cancel()
         self._gather.stop()
@@ -96,7 +87,7 @@ class HitReader(QObject):
     # ---- order ---------------------------------------------------------------------------------------------------------
 
     def sort(self, column: str) -> None:
-        """Show all hits there are by a column, empty: as they were stored. A field is read of all of them first."""
+        """Sort all hits by a column, empty: in store order. A field is read of all of them first."""
         self._whole.cancel()
         self._order = None
         if not column:
@@ -122,7 +113,7 @@ class HitReader(QObject):
         self._read_rest(field, places, {})
 
     def _read_rest(self, field: str, places: list[int], known: dict[int, str]) -> None:
-        """Read what is not known of some rows; again and again where a broker is slow, as long as anything comes."""
+        """Read the missing values of some rows; repeated for a slow broker as long as some arrive."""
         left = [place for place in places if place not in known]
         if not left:
             assert self._column is not None

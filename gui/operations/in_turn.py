@@ -1,4 +1,4 @@
-"""`InTurn`: several questions one after another, as one answer."""
+"""`InTurn`: several requests one after another, as one answer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ Ask = Callable[[], Pending[T]]
 
 
 class InTurn(Generic[T]):
-    """A `Pending` of all answers in their order. The first error ends it; what was answered before has been told.
-
-    Args:
-        asks: Each starts one question.
-        told: Called with the number and the value of each answer.
-    """
+    """A `Pending` of all answers in order. The first error ends it; ``told`` receives number and value of each answer."""
 
     def __init__(self, asks: Sequence[Ask[T]], told: Callable[[int, T], None] | None = None) -> None:
         self._asks = asks
@@ -29,7 +24,7 @@ class InTurn(Generic[T]):
         self._is_asking = False
 
     def then(self, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
-        """Begin; answers that are there at once do not deepen the stack."""
+        """Begin; immediate answers do not deepen the stack."""
         if self._is_asking:
             return
         self._is_asking = True
@@ -45,7 +40,7 @@ class InTurn(Generic[T]):
             done(self._answers)
 
     def cancel(self) -> None:
-        """Give up what was not answered."""
+        """Cancel the open request and send no more."""
         self._is_cancelled = True
         if self._open is not None:
             self._open.cancel()

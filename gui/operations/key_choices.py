@@ -1,6 +1,6 @@
-"""`KeyChoices`: the keys that the user gave to actions, kept in the settings, and what speaks against a key.
+"""`KeyChoices`: the user's keys for actions, stored in the settings, and why a key is refused.
 
-Only what differs from the keys that actions came with is kept, so that a later version may bring others.
+Only differences from the shipped keys are stored, so that a later version may ship others.
 """
 
 from __future__ import annotations
@@ -22,19 +22,12 @@ _MODIFIERS = ("Ctrl", "Shift", "Alt", "Meta", "AltGr")
 
 
 class KeyChoices:
-    """Acts on one registry.
-
-    Args:
-        registry: Of the window.
-        settings: Where choices are kept; shared by all windows.
-    """
-
     def __init__(self, registry: ActionRegistry, settings: QSettings) -> None:
         self._registry = registry
         self._settings = settings
 
     def load(self) -> None:
-        """Take the keys that were kept; of a file that somebody edited, what can be used."""
+        """Use the stored keys; invalid entries of an edited file are ignored."""
         self._registry.use_keys(self.kept())
 
     def kept(self) -> dict[str, str]:
@@ -48,17 +41,12 @@ class KeyChoices:
         return {action_id: key for action_id, (text, key) in read.items() if key or not text}
 
     def is_changed(self, action_id: str) -> bool:
-        """Whether an action has another key than it came with."""
+        """Whether an action has another key than its shipped one."""
         action = self._registry.get(action_id)
         return action is not None and standard(action.shortcut) != standard(self._registry.shipped_key(action_id))
 
     def refusal(self, action_id: str, key: str) -> str:
-        """Why an action cannot have a key, in words that say who has it; empty where it can.
-
-        Args:
-            action_id: Who is to have it.
-            key: As `QKeySequence` reads it; empty, none, is always possible.
-        """
+        """Why an action cannot have a key, with its current owner; empty where it can. No key is always possible."""
         wanted = standard(key)
         if not wanted:
             return tr("This is no key that the window can be told by.") if key else ""
@@ -70,7 +58,7 @@ class KeyChoices:
         return "" if wanted == standard(self._registry.shipped_key(action_id)) else _needed_elsewhere(wanted)
 
     def change(self, action_id: str, key: str) -> str:
-        """Give an action a key, or none; returns why it was not done."""
+        """Set or remove the key of an action; returns why it was refused."""
         refusal = self.refusal(action_id, key)
         if not refusal:
             wanted, place = standard(key), f"{KEYS_GROUP}/{action_id}"
@@ -82,11 +70,10 @@ class KeyChoices:
         return refusal
 
     def reset(self, action_id: str) -> str:
-        """Give an action the key it came with; returns why it was not done: another one may have it now."""
+        """Restore the shipped key of an action; returns why it was refused: another action may have it now."""
         return self.change(action_id, self._registry.shipped_key(action_id))
 
     def reset_all(self) -> None:
-        """Give all actions the keys they came with."""
         self._settings.remove(KEYS_GROUP)
         self._use()
 
@@ -108,7 +95,7 @@ def _needed_elsewhere(wanted: str) -> str:
 
 
 def standard(key: str) -> str:
-    """A key in the one way in which it is kept and compared; empty for none, for what is no key and for a sequence of keys."""
+    """The stored and compared form of a key; empty for none, an invalid key or a sequence of keys."""
     sequence = QKeySequence(key)
     text = sequence.toString(QKeySequence.SequenceFormat.PortableText) if sequence.count() == 1 else ""
     return "" if text in _MODIFIERS else text

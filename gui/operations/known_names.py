@@ -1,4 +1,4 @@
-"""`KnownNames`: names of the cluster that filters may be completed with, gathered as they are seen."""
+"""`KnownNames`: names of the cluster for completions of filters, collected from states and messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gui.models.messages import topic_names
 from monitoring.state import ClusterState
 
 SEEN_MAX = 500
-"""Tags, and names of properties, that are kept; a person completes no more of them."""
+"""Most tags and property names that are kept; a person completes no more of them."""
 
 
 class KnownNames(QObject):
-    """Topics and groups as they are now; tags and properties that messages were seen with.
+    """Topics and groups of the newest state; tags and properties of messages.
 
     Signals:
-        changed: `vocabulary` is another.
+        changed: `vocabulary` changed.
     """
 
     changed = Signal()
@@ -33,19 +33,16 @@ class KnownNames(QObject):
         self._properties: dict[str, None] = {}
 
     def take_state(self, state: ClusterState) -> None:
-        """Know the topics and groups that there are."""
         if state.catalog.revision != self._revision:
             self._revision = state.catalog.revision
             self._topics, self._groups = topic_names(state), list(state.catalog.groups)
             self._tell()
 
     def add_tags(self, tags: Iterable[str]) -> None:
-        """Know tags that messages were seen with."""
         if _add(self._tags, tags):
             self._tell()
 
     def add_properties(self, names: Iterable[str]) -> None:
-        """Know properties that a message was seen with."""
         if _add(self._properties, names):
             self._tell()
 
@@ -55,7 +52,7 @@ class KnownNames(QObject):
 
 
 def _add(known: dict[str, None], names: Iterable[str]) -> bool:
-    """Add what there is room for; whether anything was added."""
+    """Add names up to `SEEN_MAX`; returns whether any was added."""
     count = len(known)
     for name in names:
         if name and len(known) < SEEN_MAX:

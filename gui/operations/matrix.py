@@ -1,4 +1,4 @@
-"""`HistoryMatrix`: one figure of many subjects over time, as rows of a regular grid, from the history of the worker."""
+"""`HistoryMatrix`: one figure of many subjects over time, as rows of a regular grid, from the worker's history."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gui.words.error_words import error_text
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 NAMES_MAX = 200
-"""What one question of the history may name."""
+"""Most names of one history request."""
 COLUMNS_DEFAULT = 120
 REFRESH_PARTS = 60
-"""A grid is asked for again when the time has moved on by this part of its length."""
+"""A grid is requested again when the time has moved on by this part of its length."""
 REFRESH_MIN_MS = 2_000
 
 
 class HistoryMatrix(QObject):
-    """Asks for a grid when it is another one, or has grown old. Lives as long as its owner.
+    """Requests a grid when it changed or is too old. Lives as long as its owner.
 
     Signals:
         arrived: `matrix` or `fault` changed.
@@ -40,7 +40,7 @@ class HistoryMatrix(QObject):
         self._names: tuple[str, ...] = ()
         self.matrix = NO_MATRIX
         self.error: OrbitError | None = None
-        """Why it was not read, as it was told."""
+        """Why it was not read."""
 
     @property
     def fault(self) -> str:
@@ -49,11 +49,10 @@ class HistoryMatrix(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether an answer is on its way."""
         return self._query.waiting
 
     def show(self, names: Sequence[str], from_ms: int, to_ms: int) -> None:
-        """Have these series, at most `NAMES_MAX`, over this time."""
+        """Request these series, at most `NAMES_MAX`, over this time."""
         wanted = tuple(names[:NAMES_MAX])
         if wanted != self._names:
             self._names = wanted
@@ -71,7 +70,7 @@ class HistoryMatrix(QObject):
             return False
         _names, asked_from_ms, asked_to_ms = self._asked
         moved = abs(to_ms - asked_to_ms)
-        # A busy broker may take longer to answer than the grid stays fresh: asking again would never let it.
+        # A busy broker may answer later than the grid stays fresh: another request would always cancel the pending one.
         is_new = self._query.waiting or moved < max(REFRESH_MIN_MS, (to_ms - from_ms) // REFRESH_PARTS)
         return is_new and goes_on((asked_from_ms, asked_to_ms), from_ms, to_ms)
 

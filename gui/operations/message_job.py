@@ -1,7 +1,7 @@
-"""`MessageJob`: an export or a replay of messages as a child process: started, followed, paused, given up.
+"""`MessageJob`: an export or a replay of messages as a child process: started, followed, paused, cancelled.
 
-The command line does the work, in a process of its own: the broker process is not asked, and a window that ends takes its jobs
-with it. A replay that ended early goes on from its journal.
+The command line does the work in a process of its own: it does not use the broker process, and a window that ends takes its
+jobs with it. An unfinished replay resumes from its journal.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ _TO_SEND = re.compile(r"journal: (.*), ([\d,]+) of ([\d,]+) messages? to send")
 
 
 class JobState(Enum):
-    """Where a job stands."""
-
     IDLE = "idle"
     RUNNING = "running"
     PAUSED = "paused"
@@ -42,12 +40,12 @@ class JobState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which messages a job is about.
+    """The messages of a job.
 
     Attributes:
         filter: In the filter language.
-        count: How many they were when they were found; -1 not known.
-        now_ms: What times like -2h of the filter count from; 0: when the job begins.
+        count: Their number when they were found; -1 not known.
+        now_ms: Reference of relative times of the filter such as -2h; 0: the start of the job.
     """
 
     filter: str
@@ -56,31 +54,25 @@ class Chosen:
 
 
 def place_arguments(source: ClusterSource) -> list[str] | None:
-    """Where the command line finds the messages of a source; None while that is not known."""
+    """Arguments that name a source for the command line; None while it is not known."""
     ready = source.ready
     if ready is None:
         return None
-    # A log that lies in several directories is found by asking the broker.
+    # A log in several directories is read through the broker.
     by_files = ready.has_store and not (ready.commit_log and ready.name_server)
     return ["--store", ready.store_directory] if by_files else ["--ns", ready.name_server]
 
 
 def details_arguments(source: ClusterSource) -> list[str]:
-    """What a command needs on its line to read the details of a source's connection from its input."""
+    """Argument that makes a command read the connection details from its input."""
     return ["--connection-details"] if source.connect_details else []
 
 
 class MessageJob(QObject):
-    """One run after the other. GUI thread only.
-
-    Args:
-        tasks: Where a run is listed while it lasts.
-        title: Of the task.
-        parent: Qt's owner.
-        process: Runs the child; given by tests.
+    """One run at a time. GUI thread only.
 
     Signals:
-        changed: `state`, `share`, `lines` or `folder` are others.
+        changed: `state`, `share`, `lines` or `folder` changed.
     """
 
     changed = Signal()
@@ -98,9 +90,9 @@ class MessageJob(QObject):
         self.share: float | None = None
         """From 0 to 1; None while it is not known."""
         self.lines: list[str] = []
-        """What it said, without its progress; the last `LINES_MAX`."""
+        """Its output without progress; the last `LINES_MAX`."""
         self.last = ""
-        """What it said last, which is its outcome in the end."""
+        """Its last line, which is its outcome in the end."""
         self.folder = ""
         """Journal of a replay."""
 
@@ -109,13 +101,7 @@ class MessageJob(QObject):
         return self.state in (JobState.RUNNING, JobState.PAUSED)
 
     def start(self, arguments: Sequence[str], details: str = "", *, can_pause: bool = False) -> None:
-        """Begin; only while none runs.
-
-        Args:
-            arguments: Of the command line.
-            details: What the command reads first: not for its line, which others can read.
-            can_pause: Whether the command takes `pause` and `resume`.
-        """
+        """Begin; only while none runs. ``details`` go to the command's input, because other users can read its command line."""
         assert not self.is_running
         self.state, self.share, self.lines, self.last, self.folder, self._total = JobState.RUNNING, None, [], "", "", 0
         self._task = self._tasks.start(self._title, self.cancel)
@@ -127,19 +113,18 @@ class MessageJob(QObject):
         self.changed.emit()
 
     def pause(self) -> None:
-        """Send nothing more until `resume`; only a replay that takes commands."""
+        """Stop sending until `resume`; only a replay that accepts commands."""
         if self.state is JobState.RUNNING:
             self._process.tell("pause")
             self._go_to(JobState.PAUSED)
 
     def resume(self) -> None:
-        """Go on after a pause."""
         if self.state is JobState.PAUSED:
             self._process.tell("resume")
             self._go_to(JobState.RUNNING)
 
     def cancel(self) -> None:
-        """Give it up: an export leaves no file, a replay its journal."""
+        """Cancel: an export leaves no file, a replay its journal."""
         if self.is_running:
             self._process.cancel()
 

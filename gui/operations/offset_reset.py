@@ -1,4 +1,4 @@
-"""`OffsetReset`: read where a group stands, keep it, then move it: through its members, or directly where it has none."""
+"""`OffsetReset`: stores the current offsets of a group, then moves it: through its members, or directly without members."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitoring.sources.base import ClusterSource, Pending
 
 @dataclass(frozen=True, slots=True)
 class ResetOrder:
-    """What is to be done.
+    """A reset.
 
     Attributes:
         group: The group.
@@ -40,14 +40,14 @@ class ResetOrder:
 
 @dataclass(frozen=True, slots=True)
 class ResetResult:
-    """How it went: where the group stood before, and who moved it."""
+    """The offsets of before, and whether members moved the group."""
 
     snapshot: OffsetSnapshot
     by_members: bool
 
 
 class OffsetReset:
-    """A `Pending` of a `ResetResult`. Each request that acts is recorded by the broker before it is carried out."""
+    """A `Pending` of a `ResetResult`. The broker records each request that changes something before it acts."""
 
     def __init__(self, source: ClusterSource, snapshots: OffsetSnapshots, order: ResetOrder) -> None:
         self._source = source
@@ -58,7 +58,6 @@ class OffsetReset:
         self._callbacks: tuple[Callable[[ResetResult], None], Callable[[OrbitError], None]] | None = None
 
     def then(self, done: Callable[[ResetResult], None], failed: Callable[[OrbitError], None]) -> None:
-        """Begin, and set what is called at the end."""
         self._callbacks = (done, failed)
         fields = {"consumerGroup": self._order.group, "topic": self._order.topic}
         standing = self._source.ask(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
@@ -66,7 +65,7 @@ class OffsetReset:
         standing.then(self._keep, self._failed)
 
     def cancel(self) -> None:
-        """Send no more; what was sent is carried out."""
+        """Send no more requests; the broker still executes those already sent."""
         self._callbacks = None
         if self._open is not None:
             self._open.cancel()
@@ -74,7 +73,7 @@ class OffsetReset:
     def _keep(self, answer: BrokerAnswer) -> None:
         order = self._order
         if answer.notice:
-            # What could not be read could not be undone.
+            # Offsets that could not be read could not be restored.
             text = tr("Nothing was changed, as not all offsets could be kept for an undo. {reason}",
                       reason=broker_text(answer.notice))  # fmt: skip
             self._failed(NetworkError(text))
@@ -85,7 +84,7 @@ class OffsetReset:
             self._failed(error)
             return
         standing = {queue.queue_id: told.consumer_offset for queue, told in stats.items() if queue.topic == order.topic}
-        # The broker says 0 where it knows of no offset; that is not one to go back to.
+        # The broker returns 0 for a missing offset, which must not be restored.
         moves = [replace(move, now=standing.get(move.queue_id, move.now) if move.now >= 0 else -1) for move in order.moves]
         self._snapshot = snapshot_of(order.group, order.topic, order.now_ms, moves, order.reason)
         self._snapshots.add(self._snapshot)
@@ -103,7 +102,7 @@ class OffsetReset:
 
     def _refused(self, error: OrbitError) -> None:
         if error.context.get("code") == ResponseCode.CONSUMER_NOT_ONLINE:
-            # The last member left meanwhile: nobody would move the group but us.
+            # The last member left meanwhile: no member is left to move the group.
             self._move(by_members=False)
         else:
             self._failed(error)
@@ -121,7 +120,6 @@ class OffsetReset:
 
 
 def result_text(result: ResetResult, group: str) -> str:
-    """How a reset went, in a sentence."""
     if result.by_members:
         return tr("The members of {group} were told; each stops for about 10 s and goes on from the new offsets", group=group)
     return tr("{group} starts at the new offsets when its next client comes", group=group)

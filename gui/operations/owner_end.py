@@ -13,7 +13,7 @@ def call_at_end(owner: QObject, method: Callable[[], None]) -> None:
 
     Qt cannot call a method of a `QObject` that the garbage collector has cleared: PySide keeps the method's entry in the
     attributes of the object, which are gone by then, and raises ``AttributeError: Slot '…::' not found`` in Qt's loop. The
-    collector clears an owner and its children in any order. It clears weak references first.
+    collector clears an owner and its children in any order, but weak references first.
     """
     known = WeakMethod(method)
 

@@ -1,6 +1,6 @@
-"""Keys that work where the focus is, in lists and dialogs; those of the whole window are in the registry of actions.
+"""Keys that work in the focused list or dialog; those of the whole window are in the registry of actions.
 
-A page binds them itself. This table is what the sheet on ``?`` says of them; a test holds it against what pages bind.
+Pages bind them. This table is for the sheet on ``?``; a test compares it with the bindings.
 """
 
 from __future__ import annotations
@@ -47,4 +47,4 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Delay", (("Deliver now…", "D"), ("Move…", "T"), ("Cancel…", "Del"))),
     ("Transactions", (("Commit…", "C"), ("Roll back…", "B"), ("Check now…", "K"), ("Resume…", "R"))),
 )
-"""English heading, and for each key what it does (English) and the key as `QKeySequence` reads it."""
+"""English heading; for each key its effect (English) and the key as `QKeySequence` reads it."""

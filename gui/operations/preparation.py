@@ -31,13 +31,13 @@ def archive_is_missing() -> bool:
 
 
 class ReportPreparation(QObject):
-    """Runs the preparation once, when it is missing and no report runs. GUI thread only.
+    """Runs the preparation once, if it is missing and no report runs. GUI thread only.
 
-    It is listed among the tasks and can be cancelled there. A failure is logged and stands in the list: reports work without.
+    It is a task that can be cancelled. A failure is only logged and listed, because reports work without it.
 
     Signals:
         ended: The child is gone.
-        settled: There is nothing to prepare, or not any more.
+        settled: There is nothing left to prepare.
     """
 
     ended = Signal()
@@ -51,14 +51,7 @@ class ReportPreparation(QObject):
         process: ChildProcess | None = None,
         is_missing: Callable[[], bool] = archive_is_missing,
     ) -> None:
-        """Create an idle preparation.
-
-        Args:
-            tasks: Where it is listed while it lasts.
-            parent: Qt's owner.
-            process: What runs the child; given by tests.
-            is_missing: Whether there is something to prepare; called on another thread.
-        """
+        """Create an idle preparation; ``is_missing`` is called on another thread."""
         super().__init__(parent)
         self._tasks = tasks
         self._task: Task | None = None
@@ -75,28 +68,27 @@ class ReportPreparation(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether the child runs."""
         return self._process.is_running
 
     def start(self) -> None:
-        """Prepare if that is missing. Only the first call does something."""
+        """Prepare if necessary. Only the first call has an effect."""
         if not self._asked:
             self._asked = True
             self._look.start(self._is_missing)
 
     def pause(self) -> None:
-        """Give way to a report: what was begun is given up."""
+        """Give way to a report by cancelling the child."""
         self._paused = True
         self._process.cancel()
 
     def resume(self) -> None:
-        """No report runs any more: begin again what gave way."""
+        """Start the cancelled preparation again, because no report runs any more."""
         self._paused = False
         if self._asked and not self._over:
             self._look.start(self._is_missing)
 
     def end(self) -> None:
-        """End for good; the window closes. `ended` says when the child is gone, if there is one."""
+        """Stop for good when the window closes; `ended` is emitted when the child is gone, if there is one."""
         self._over = True
         self._process.cancel()
 
@@ -128,6 +120,6 @@ class ReportPreparation(QObject):
         if not end.cancelled:
             self._settle()
         elif not self._paused and not self._over:
-            # The report that it gave way to was over before the child was.
+            # The report ended before the cancelled child.
             self._look.start(self._is_missing)
         self.ended.emit()

@@ -1,4 +1,4 @@
-"""Questions and commands of a page: answered later, on the GUI thread, and dropped when they no longer matter."""
+"""Requests and commands of a page: answered later, on the GUI thread, and cancelled when they are outdated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class LatestQuery(QObject, Generic[T]):
-    """Keeps at most one question open; asking again cancels the one before, and so does the end of the owner.
+    """Keeps at most one request open; the next request cancels it, and so does the end of the owner.
 
     Use one per pane: ``self._page_query.ask(source.ask(BrowseQueue(...)), self._show_page, self._show_error)``.
     """
@@ -30,7 +30,7 @@ class LatestQuery(QObject, Generic[T]):
         return self._pending is not None
 
     def ask(self, pending: Pending[T], done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
-        """Wait for ``pending`` instead of the question before it."""
+        """Wait for ``pending`` instead of the previous request."""
         self.cancel()
         self._pending = pending
 
@@ -47,7 +47,7 @@ class LatestQuery(QObject, Generic[T]):
         pending.then(answered, refused)
 
     def cancel(self) -> None:
-        """Give up the open question, if any."""
+        """Cancel the open request, if any."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.cancel()
@@ -69,7 +69,7 @@ class BackgroundCall(QObject):
         work = _Work(function)
         work.over.connect(self._over)
         work.over.connect(work.let_go)
-        # A function, as a `QRunnable` that ends before `start` has returned is never freed, nor what it knows.
+        # A function, because a `QRunnable` that ends before `start` has returned is never freed, nor its references.
         QThreadPool.globalInstance().start(work.run)
 
     def _over(self, answer: object, error: Exception | None) -> None:
@@ -82,10 +82,10 @@ class BackgroundCall(QObject):
 
 
 class _Work(QObject):
-    """A function on its way through the pool.
+    """A function in the pool.
 
-    It stays until its end has been told on the GUI thread, also where whoever asked has gone: a thread that told of it by an
-    object which goes meanwhile, or that were the last to know a widget, would end the program.
+    It lives until its end is reported on the GUI thread, even if its caller is gone: a thread that emits through an object that
+    is deleted meanwhile, or that holds the last reference to a widget, would crash the program.
 
     Signals:
         over: The answer and None, or None and the error.
@@ -102,12 +102,12 @@ class _Work(QObject):
         assert self.function is not None
         try:
             answer = self.function()
-        except Exception as error:  # noqa: BLE001  the root of a thread; told on the other one
+        except Exception as error:  # noqa: BLE001  the root of a thread; reported on the GUI thread
             self.over.emit(None, error)
         else:
             self.over.emit(answer, None)
 
     def let_go(self) -> None:
-        """Forget the function on the GUI thread: the other thread may be the last to know this object."""
+        """Release the function on the GUI thread: the other thread may hold the last reference to this object."""
         self.function = None
         self.deleteLater()

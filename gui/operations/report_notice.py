@@ -1,4 +1,7 @@
-"""`ReportNotice`: says on whatever page that a report is made. A failure, and the desktop, are told by the list of tasks."""
+"""`ReportNotice`: shows a toast for each finished report, with a link to its result.
+
+The list of tasks reports failures, and shows notices of the desktop.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class ReportNotice(QObject):
-    """A toast for each report that was made, with the way to its result."""
-
     def __init__(self, runner: ReportRunner, notify: Notify, navigate: Navigate, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._notify, self._navigate = notify, navigate
@@ -26,7 +27,6 @@ class ReportNotice(QObject):
         runner.ended.connect(self._ended)
 
     def close(self) -> None:
-        """Tell of no report any more."""
         self._runner.ended.disconnect(self._ended)
         self.deleteLater()
 

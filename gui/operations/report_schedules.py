@@ -1,7 +1,7 @@
-"""`ReportSchedules`: says which reports are due, every day or week, while the program is open.
+"""`ReportSchedules`: emits reports that are due, every day or week, while the program is open.
 
-Times that pass while it is closed are left out. Of several windows with the same settings one says it: who has the lock beside
-them, as long as it runs.
+Times that pass while it is closed are skipped. Of several windows with the same settings only one emits: the holder of the
+lock file beside them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def local_now() -> datetime:
 
 
 class ReportSchedules(QObject):
-    """Keeps the schedules in the settings of the window and says when one is due. GUI thread only.
+    """Stores the schedules in the settings and emits those due. GUI thread only.
 
     Signals:
         due: Time to run one; carries its `Schedule`.
-        changed: There are others.
+        changed: The list changed.
     """
 
     due = Signal(object)
@@ -43,8 +43,7 @@ class ReportSchedules(QObject):
         self._lock = QLockFile(str(Path(settings.fileName()).with_name(LOCK_FILE)))
         self._lock.setStaleLockTime(0)  # held for as long as its process lives
         self._all = self._kept()
-        self._timer = QTimer(self)
-        self._timer.setInterval(LOOK_MS)
+        self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self.look)
         self._timer.start()
 
@@ -53,7 +52,7 @@ class ReportSchedules(QObject):
         return tuple(self._all)
 
     def add(self, schedule: Schedule) -> bool:
-        """Keep another one; False when there are too many, or the same one is there."""
+        """Add a schedule; False when there are too many, or it exists."""
         self._all = self._kept()
         if schedule in self._all or len(self._all) >= SCHEDULES_MAX:
             return False
@@ -63,14 +62,13 @@ class ReportSchedules(QObject):
         return True
 
     def remove(self, schedule: Schedule) -> None:
-        """Forget one."""
         self._all = self._kept()
         if schedule in self._all:
             self._all.remove(schedule)
             self._keep()
 
     def look(self) -> None:
-        """Tell what has become due since the last look, unless another window does; take over what others changed."""
+        """Emit the schedules due since the last look, unless another window does; read changes of other windows."""
         since, self._looked = self._looked, self._now()
         before, self._all = self._all, self._kept()
         if self._all != before:

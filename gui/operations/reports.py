@@ -1,4 +1,4 @@
-"""`ReportRunner`: runs reports one after the other in a child process; reads and deletes what earlier runs left."""
+"""`ReportRunner`: runs reports one at a time in a child process; reads and deletes results."""
 
 from __future__ import annotations
 
@@ -60,11 +60,10 @@ def rising_ms() -> float:
 
 
 class ReportRunner(QObject):
-    """Starts, follows and cancels reports, one at a time; others wait in order. GUI thread only.
+    """Starts, follows and cancels reports, one at a time; others are queued. GUI thread only.
 
     Signals:
-        changed: The run started, went on or ended, or what waits is another; `run` and `waiting` are new. Also where other
-            masking rules count.
+        changed: `run` or `waiting` changed, or the masking rules.
         ended: A run ended; carries its `StartedRun`.
     """
 
@@ -89,17 +88,17 @@ class ReportRunner(QObject):
         """Create an idle runner.
 
         Args:
-            tasks: Where a run is listed while it lasts.
+            tasks: Lists a run.
             parent: Qt's owner.
-            folder: Where the outputs go, one folder a run; by default ``reports`` in the user's data folder of Orbit.
-            process: What runs the child; given by tests.
+            folder: Of the outputs, one folder a run; by default ``reports`` in the user's data folder of Orbit.
+            process: Runs the child; set by tests.
             session: Runs the reports instead, with Spark started beforehand.
-            preparation: Prepares Java's classes while no report runs; None: nobody does.
-            estimate: Tells what a report would read; None: nobody does.
-            schedules: Says when scheduled reports are due; None: none is.
-            rules: What results hide, as the pages of the window do; None: nothing.
+            preparation: Prepares Java's classes while no report runs; None: nothing does.
+            estimate: Estimates the data of a report; None: nothing does.
+            schedules: Emits due reports; None: none.
+            rules: Masking rules of results, as of the pages; None: nothing is masked.
             clock_ms: Time in ms that only rises.
-            details_of: How clusters are reached.
+            details_of: Connection details of clusters.
         """
         super().__init__(parent)
         self.folder = folder or platformdirs.user_data_path("orbit", appauthor=False) / "reports"
@@ -118,7 +117,7 @@ class ReportRunner(QObject):
         self._outcome: StartedRun | None = None
         self._waiting: list[ReportOrder] = []
         self._given: deque[str] = deque(maxlen=2 * WAITING_MAX)
-        """Folders of the last orders: several may be made in the second that their names tell."""
+        """Folders of the last orders: several may be made in the second that their names contain."""
         self._is_over = False
         self._preparation = preparation
         if preparation is not None:
@@ -130,7 +129,7 @@ class ReportRunner(QObject):
 
     @property
     def run(self) -> StartedRun | None:
-        """The run that lasts, or the last one."""
+        """The current run, or the last one."""
         return self._run
 
     @property
@@ -139,26 +138,25 @@ class ReportRunner(QObject):
 
     @property
     def waiting(self) -> tuple[ReportOrder, ...]:
-        """What runs next, in this order."""
+        """Queued orders, next first."""
         return tuple(self._waiting)
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more can be asked for until a run ends."""
+        """Whether the queue takes no more orders until a run ends."""
         return self.is_running and len(self._waiting) >= WAITING_MAX
 
     @property
     def masks(self) -> bool:
-        """Whether there is something that results hide."""
         return self._rules is not None and self._rules.masks
 
     def look_at_rules(self) -> None:
-        """Look whether another window has changed the masking rules; `changed` tells a moment later."""
+        """Check whether another window changed the masking rules; emits `changed` a moment later."""
         if self._rules is not None:
             self._rules.refresh()
 
     def now_ms(self) -> float:
-        """The runner's clock, for how long a stage has taken."""
+        """The runner's clock, for the time of a stage."""
         return self._clock_ms()
 
     def order(
@@ -171,7 +169,7 @@ class ReportRunner(QObject):
         also: tuple[str, ...] = (),
         originals: bool = False,
     ) -> ReportOrder:
-        """An order whose output goes to a new folder; what masking rules hide is not in it, unless originals are wanted."""
+        """An order with a new output folder; masked values are left out unless originals are wanted."""
         out = run_folder(self.folder, spec.name, datetime.now().astimezone(), self._given)
         self._given.append(str(out))
         return self._masked(
@@ -179,14 +177,14 @@ class ReportRunner(QObject):
         )
 
     def _masked(self, order: ReportOrder) -> ReportOrder:
-        """The order under the rules as they are now."""
+        """The order under the current rules."""
         return replace(order, rules=str(self._rules.path) if self._rules is not None and self._rules.masks else "")
 
     def order_again(self, run: PastRun) -> ReportOrder | None:
-        """What gives a result anew, over what is stored now.
+        """The order that repeats a result over the data stored now.
 
         Returns:
-            None if this program has no such report, or what it was asked for is masked in the result.
+            None if this program has no such report, or a parameter is masked in the result.
         """
         spec = next((one for one in reports() if one.name == run.report), None)
         if spec is None or run.hidden_parameters:
@@ -194,10 +192,10 @@ class ReportRunner(QObject):
         return self.order(spec, run.stores, run.asked, commit_log=run.commit_log, also=run.also)
 
     def submit(self, order: ReportOrder) -> bool:
-        """Run a report now, or when those before it have ended.
+        """Run a report now, or after those before it.
 
         Returns:
-            Whether it was taken; False when too many wait, or the window closes.
+            Whether it was accepted; False when the queue is full, or the window closes.
         """
         if self._is_over:
             return False
@@ -218,13 +216,12 @@ class ReportRunner(QObject):
             _LOG.warning("the scheduled report %s was left out: unknown, or too many wait", schedule.report)
 
     def withdraw(self, order: ReportOrder) -> None:
-        """Take back one that waits."""
         if order in self._waiting:
             self._waiting.remove(order)
             self.changed.emit()
 
     def end(self) -> None:
-        """Cancel the run and what waits, for good; the window closes."""
+        """Cancel the run and all queued orders, for good; the window closes."""
         self._is_over = True
         self._waiting.clear()
         if self.estimate is not None:
@@ -234,7 +231,7 @@ class ReportRunner(QObject):
             self.session.end()
 
     def prepare(self) -> None:
-        """Have Java's classes prepared in the background, if they are not, and Spark started behind that."""
+        """Prepare Java's classes in the background if necessary, and start Spark after that."""
         if self._preparation is None or self.is_running:
             return
         self._preparation.start()
@@ -246,7 +243,7 @@ class ReportRunner(QObject):
             self.session.warm()
 
     def start(self, order: ReportOrder) -> None:
-        """Run a report; only while none runs. It goes before the preparation, which waits for its end."""
+        """Run a report; only while none runs. The preparation waits for its end."""
         assert not self.is_running
         if self._preparation is not None:
             self._preparation.pause()
@@ -259,7 +256,7 @@ class ReportRunner(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop the run: Spark's jobs, its Java machine, and the half-written output. `ended` says when it has."""
+        """Stop the run: Spark's jobs, its Java machine, and the half-written output. Emits `ended` when it has stopped."""
         if self._run is None or self._run.state is not RunState.RUNNING or self._run.cancelling:
             return
         self._run = replace(self._run, cancelling=True)
@@ -274,7 +271,7 @@ class ReportRunner(QObject):
         if run == before:
             return
         if run.state is not RunState.RUNNING:
-            # Told when the process is gone, so that who hears of it can run the next one at once.
+            # Reported when the process is gone, so that a listener can start the next run at once.
             self._outcome = run
             return
         self._run = run
@@ -297,7 +294,7 @@ class ReportRunner(QObject):
             self._preparation.resume()
 
     def _without_last_line(self, run: StartedRun, end: ChildEnd) -> StartedRun:
-        """The outcome of a run whose process ended without saying how."""
+        """The outcome of a run whose process ended without a last line."""
         if end.cancelled:
             return cancelled_run(run, self._clock_ms())
         if end.ok:
@@ -317,19 +314,18 @@ class ReportRunner(QObject):
 
 
 def rows_text(run: StartedRun) -> str:
-    """What a run has read, which is messages or samples of the history."""
+    """Rows that a run has read: messages, or samples of the history."""
     return tr("{count} samples read" if run.order.spec.needs_samples else "{count} messages read", count=count_text(run.rows))
 
 
 def read_history(folder: Path, *, prepare_words: bool = False) -> list[PastRun]:
-    """The newest runs that left a result in ``folder``, newest first. Reads files: not on the GUI thread.
+    """The newest results in ``folder``, newest first. Reads files: not on the GUI thread.
 
-    ``prepare_words`` loads what their findings are put into Chinese with, which takes a tenth of a second once.
-
-    Folders without a readable manifest are not results and are left out.
+    ``prepare_words`` loads the Chinese texts of their findings, which takes a tenth of a second once. Folders without a
+    readable manifest are left out.
 
     Raises:
-        OSError: The folder is there and cannot be read.
+        OSError: The folder exists and cannot be read.
     """
     if prepare_words:
         word_in_chinese("")
@@ -372,9 +368,9 @@ def delete_run(run: PastRun) -> PastRun:
     """Remove the folder of a result. Not on the GUI thread.
 
     Raises:
-        OSError: Something of it cannot be removed.
+        OSError: A part of it cannot be removed.
     """
-    # Under another name first: what is half removed must not be shown as a result.
+    # Renamed first: a half removed folder must not be shown as a result.
     grave = run.folder.with_name(f".{run.folder.name}.deleted")
     run.folder.rename(grave)
     shutil.rmtree(grave)
@@ -382,5 +378,5 @@ def delete_run(run: PastRun) -> PastRun:
 
 
 def open_in_desktop(path: Path) -> bool:
-    """Open a file or folder with the program of the desktop for it; False when there is none."""
+    """Open a file or folder with its program of the desktop; False when there is none."""
     return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

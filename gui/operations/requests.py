@@ -1,4 +1,4 @@
-"""`RequestChain`: several requests to the broker one after another, as one answer that will come; `BegunLater`: no request."""
+"""`RequestChain`: several requests to the broker one after another, as one answer; `BegunLater`: any work as a `Pending`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,17 @@ A = TypeVar("A")
 
 
 class BegunLater(Generic[T]):
-    """A `Pending` of something that begins when it is waited for.
-
-    Args:
-        begin: Called once with what tells the answer, and what tells the error; it ends with one of them.
-    """
+    """A `Pending` of work that begins at `then`: ``begin`` receives the callbacks of answer and error and calls one."""
 
     def __init__(self, begin: Callable[[Callable[[T], None], Callable[[OrbitError], None]], None]) -> None:
         self._begin = begin
         self._is_wanted = True
 
     def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
-        """Begin, and set what is called at the end."""
         self._begin(partial(self._tell, done), partial(self._tell, failed))
 
     def cancel(self) -> None:
-        """Tell nothing; what was begun goes on."""
+        """Call no callback; work that has begun goes on."""
         self._is_wanted = False
 
     def _tell(self, tell: Callable[[A], None], answer: A) -> None:
@@ -39,12 +34,7 @@ class BegunLater(Generic[T]):
 
 
 class RequestChain:
-    """A `Pending` of the answers to all requests; it ends at the first refusal and says how many went before.
-
-    Args:
-        source: Who is asked.
-        requests: In order.
-    """
+    """A `Pending` of the answers to all requests; it ends at the first refusal and reports how many were done before."""
 
     def __init__(self, source: ClusterSource, requests: Sequence[AskBroker]) -> None:
         self._source = source
@@ -54,12 +44,11 @@ class RequestChain:
         self._callbacks: tuple[Callable[[list[BrokerAnswer]], None], Callable[[OrbitError], None]] | None = None
 
     def then(self, done: Callable[[list[BrokerAnswer]], None], failed: Callable[[OrbitError], None]) -> None:
-        """Begin, and set what is called at the end."""
         self._callbacks = (done, failed)
         self._next()
 
     def cancel(self) -> None:
-        """Send no more; what was sent is carried out."""
+        """Send no more; the broker still executes those already sent."""
         self._callbacks = None
         if self._open is not None:
             self._open.cancel()
@@ -85,6 +74,6 @@ class RequestChain:
             return
         done = len(self._answers)
         if done:
-            # As other errors in English: it is told anew where it is shown.
+            # English as other errors: it is translated where it is shown.
             error = RemoteError(f"{done} of {len(self._requests)} were done before: {error.message}", **error.context)
         callbacks[1](error)

@@ -1,4 +1,4 @@
-"""`RetryReader`: of a message that waits for its next attempt, which attempt that is and after how many it dies."""
+"""`RetryReader`: the attempt that a pending retry waits for, and its limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OWN_LIMIT = "MAX_RECONSUME_TIMES"
 
 
 class LimitFrom(Enum):
-    """What says how often a message is tried again. What a client asks for with each retry counts more, and is not stored."""
+    """Source of the retry limit. The limit of a client's own request has priority, and is not stored."""
 
     GROUP = "group"
     MESSAGE = "message"
@@ -29,12 +29,12 @@ class LimitFrom(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RetryFacts:
-    """What is known of a waiting message.
+    """Facts of a pending retry.
 
     Attributes:
-        attempt: Number of the one that it waits for, the first retry being 1.
+        attempt: Number of the pending attempt, the first retry being 1.
         limit: Retries before it becomes a dead letter (Source: docs/spec/broker.md §8.1, retryMaxTimes).
-        limit_from: What says so.
+        limit_from: Source of the limit.
         unknown: Why the settings of the group are not known; empty where they are.
     """
 
@@ -48,7 +48,7 @@ class RetryReader(QObject):
     """Reads the message, whose count of deliveries is exact, and the settings of its group. GUI thread only.
 
     Signals:
-        changed: `facts` are others.
+        changed: `facts` changed.
     """
 
     changed = Signal()
@@ -61,10 +61,10 @@ class RetryReader(QObject):
         self._settings: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self._limits: dict[str, int] = {}
         self.facts: RetryFacts | None = None
-        """Of the message that was asked for last; at first what its delay level tells."""
+        """Of the last message requested; at first only what its delay level implies."""
 
     def read(self, retry: WaitingRetry | None) -> None:
-        """Read a waiting message; None: forget the one before."""
+        """Read a pending retry; None: forget the previous one."""
         if retry == self._retry:
             return
         self._retry = retry
@@ -76,7 +76,7 @@ class RetryReader(QObject):
             self._message.ask(self._source.ask(ReadMessage(retry.physical_offset)), self._read, self._gone)
 
     def forget(self) -> None:
-        """Read everything anew: settings may have changed."""
+        """Read everything again, because settings may have changed."""
         self._limits.clear()
         self._retry = None
 

@@ -1,4 +1,4 @@
-"""`SearchRun`: one search after the other, asked for a moment at a time; not asking is the pause."""
+"""`SearchRun`: one search at a time, requested turn by turn; a pause sends no request."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from monitoring.sources.base import ClusterSource
 
 
 class SearchState(Enum):
-    """Where a search stands."""
-
     NONE = "none"
     PLANNING = "planning"
     RUNNING = "running"
@@ -34,17 +32,11 @@ ENDED = frozenset({SearchState.NONE, SearchState.COMPLETE, SearchState.PARTIAL, 
 
 
 class SearchRun(QObject):
-    """Runs searches on a source; a new one ends the one before. GUI thread only.
-
-    Args:
-        source: What is searched.
-        tasks: Where a running search is listed.
-        parent: Qt's owner; with it the search ends.
-        now_s: A clock that only rises, in seconds.
+    """Runs searches on a source; a new one, and the end of the owner, end the previous one. GUI thread only.
 
     Signals:
         changed: State, plan or counts changed.
-        found: Hits came; carries `SearchHits`.
+        found: Hits arrived; carries `SearchHits`.
     """
 
     changed = Signal()
@@ -73,23 +65,23 @@ class SearchRun(QObject):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing runs or waits to go on."""
+        """Whether no search runs or is paused."""
         return self.state in ENDED
 
     @property
     def rate(self) -> float | None:
-        """Messages scanned in a second, without pauses; None while that says nothing."""
+        """Messages scanned in a second, without pauses; None while it is not known."""
         spent = self._worked_s + (self._now_s() - self._began_s if self.state is SearchState.RUNNING else 0.0)
         return self.scanned / spent if spent > 0 and self.scanned else None
 
     @property
     def seconds_left(self) -> float | None:
-        """At the present rate; None while that is not known."""
+        """At the current rate; None while that is not known."""
         rate = self.rate
         return max(0, self.total - self.scanned) / rate if rate and not self.is_over else None
 
     def start(self, text: str, *, hold: bool = False) -> None:
-        """Begin a search; ``hold`` stops when the plan is known, until `resume`."""
+        """Begin a search; ``hold`` pauses when the plan is known, until `resume`."""
         self.end()
         self.state, self.text, self._hold = SearchState.PLANNING, text, hold
         self.plan, self.reasons, self.error = [], [], None
@@ -99,25 +91,24 @@ class SearchRun(QObject):
         self.changed.emit()
 
     def pause(self) -> None:
-        """Ask for no more; what is on its way still comes."""
+        """Send no more requests; the pending answer still arrives."""
         if self.state is SearchState.RUNNING:
             self._worked_s += self._now_s() - self._began_s
             self._go_to(SearchState.PAUSED)
 
     def resume(self) -> None:
-        """Go on after a pause."""
         if self.state is SearchState.PAUSED:
             self._run()
 
     def cancel(self) -> None:
-        """End it; what was found stays."""
+        """End the search; its hits stay."""
         if not self.is_over:
             self.end()
             self.reasons = ["it was cancelled"]
             self._over(SearchState.PARTIAL)
 
     def end(self) -> None:
-        """Give up what runs, without a word."""
+        """Cancel the search silently."""
         self._query.cancel()
         self._turn.cancel()
         if self._search_id >= 0:
@@ -128,7 +119,7 @@ class SearchRun(QObject):
             task.cancelled()
 
     def forget(self) -> None:
-        """Be as before the first search."""
+        """Reset to the state before the first search."""
         self.end()
         self.text, self.error = "", None
         self._go_to(SearchState.NONE)
@@ -172,7 +163,7 @@ class SearchRun(QObject):
     def _failed(self, error: OrbitError) -> None:
         self.end()
         self.error = error
-        # What had been found is shown, and is not all.
+        # The hits so far are shown, and are not all.
         self.reasons = [error.message] if self.hits else []
         self._over(SearchState.PARTIAL if self.hits else SearchState.FAILED)
 
@@ -196,4 +187,4 @@ def _hits_words(hits: int) -> str:
 
 
 def _ignore(_answer: Done | OrbitError) -> None:
-    """A search that is given up has nothing to say."""
+    """Ignores the answer to the end of a search."""

@@ -19,17 +19,13 @@ T = TypeVar("T")
 
 
 class _MissingError(Exception):
-    """A secret that a connection needs is not kept."""
+    """A secret that a connection needs is not stored."""
 
 
 class SecretDesk(QObject):
-    """Asks the store of secrets on threads of their own and tells the answers on the GUI thread.
+    """Reads the store of secrets on threads of its own and calls back on the GUI thread.
 
     A thread ends with the program even while the key store waits for its user.
-
-    Args:
-        store: Where secrets are kept.
-        parent: Qt's owner.
     """
 
     _answered = Signal(object, object)
@@ -37,16 +33,15 @@ class SecretDesk(QObject):
     def __init__(self, store: SecretStore, parent: QObject) -> None:
         super().__init__(parent)
         self._store = store
-        # Queued by name: the threads that emit it are not Qt's.
+        # Queued explicitly: the threads that emit it are not Qt's.
         self._answered.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     @property
     def file(self) -> str:
-        """The file that is used where there is no key store."""
         return str(self._store.file.path)
 
     def find_key_store(self, name_servers: str, tell: Callable[[tuple[str, bool]], None]) -> None:
-        """Tell the name of the key store that works here, empty for none, and whether the file holds this one's secrets."""
+        """Call ``tell`` with the key store's name, empty for none, and whether the file holds this connection's secrets."""
 
         def look() -> tuple[str, bool]:
             return self._store.key_store_name(), bool(name_servers) and self._store.is_in_file(name_servers)
@@ -54,13 +49,9 @@ class SecretDesk(QObject):
         self._ask(look, tell, lambda _fault: tell(("", True)))
 
     def details(self, cluster: Cluster, typed: Mapping[str, str], done: Told, failed: Told) -> None:
-        """Tell the line of details of an attached cluster, or why there is none.
+        """Pass the connection details of an attached cluster to ``done``, at once or later, or the reason to ``failed``.
 
-        Args:
-            cluster: The connection.
-            typed: Part of the details → a secret that counts before the one that is kept.
-            done: Told the line, later or at once.
-            failed: Told the reason.
+        ``typed`` (part of the details → secret) overrides stored secrets.
         """
         if cluster.kind != ATTACHED or not secret_owners(cluster):
             done(details_of(cluster, {}) if cluster.kind == ATTACHED else "")
@@ -76,14 +67,9 @@ class SecretDesk(QObject):
         done: Callable[[None], None],
         failed: Told,
     ) -> None:
-        """Keep the secrets of a connection; what was not typed stays as it is kept.
+        """Store the secrets of a connection; parts that were not typed keep their stored secret, its other secrets are deleted.
 
-        Args:
-            cluster: The connection; secrets of others that it had are forgotten.
-            typed: Part of the details → secret.
-            in_file: Keep them in the file although there is a key store.
-            done: Told when they are kept.
-            failed: Told why they are not.
+        ``in_file``: use the file although there is a key store.
         """
         owned = bool(secret_owners(cluster))
 
@@ -93,7 +79,6 @@ class SecretDesk(QObject):
         self._ask(keep, done, failed)
 
     def forget(self, cluster: Cluster, done: Callable[[None], None], failed: Told) -> None:
-        """Forget the secrets of a connection."""
         self._ask(lambda: self._store.keep(cluster.kept_under, {}), done, failed)
 
     def _whole(self, cluster: Cluster, typed: Mapping[str, str]) -> dict[str, str]:
@@ -119,7 +104,7 @@ class SecretDesk(QObject):
         except SecretError as error:
             self._tell(failed, error.message)
         except Exception as error:
-            # The root of a thread: whoever asked must hear of its end.
+            # The root of a thread: the caller must learn of its end.
             logger.exception("secrets of a connection were asked for")
             self._tell(failed, f"Orbit made a mistake: {type(error).__name__}")
         else:

@@ -1,4 +1,4 @@
-"""`OffsetSnapshots`: where groups stood before their offsets were reset, remembered in the settings of the window."""
+"""`OffsetSnapshots`: offsets of groups before their resets, in the settings of the window."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ KEY = "offsets/{group}"
 
 
 class OffsetSnapshots(QObject):
-    """Snapshots by group, newest last; those of another cluster are none of this one's.
-
-    Args:
-        settings: Of the window.
-        parent: Qt's owner.
-        own_group: Of the cluster: see `gui.connections.cluster.own_group`.
+    """Snapshots by group, newest last; each cluster has its own (`gui.connections.cluster.own_group`).
 
     Signals:
         changed: One was added.
@@ -33,7 +28,7 @@ class OffsetSnapshots(QObject):
         return snapshots_from_text(str(self._settings.value(self._key.format(group=group), "")))
 
     def add(self, snapshot: OffsetSnapshot) -> None:
-        """Keep a snapshot; it is on the disk when this returns, before anything is changed."""
+        """Store a snapshot; it is on the disk when this returns, before anything is changed."""
         key = self._key.format(group=snapshot.group)
         self._settings.sync()  # another window may have added some
         self._settings.setValue(key, snapshots_to_text([*self.of(snapshot.group), snapshot]))

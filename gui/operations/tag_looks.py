@@ -1,4 +1,4 @@
-"""`TagLooks`: looks at the messages at the beginning of each part of a time, a few of each, one question after another."""
+"""`TagLooks`: reads some messages at the start of each part of a time range, one request after another."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MESSAGES_A_LOOK = 100
 QUEUES_A_PART = 3
 PARTS_KEPT_MAX = 400
 NEWEST_AGAIN_MS = 5_000
-"""The part that has not ended is looked at again after so long."""
+"""The current part is read again after this time."""
 AFTER_FAULT_MS = 10_000
 
 
 class TagLooks(QObject):
-    """Asks while it is wanted (`show`), the newest part first; what has been seen of a part that is over stays as it is.
+    """Reads while `show` is called, the newest part first; the samples of a complete part are final.
 
     Signals:
         arrived: More is known, or could not be read.
@@ -40,36 +40,35 @@ class TagLooks(QObject):
         self._topic, self._step_ms = "", 0
         self._now_ms = 0
         self._seen: dict[int, tuple[int, tuple[TagLook, ...]]] = {}
-        """By where a part begins: when it was looked at, and what was seen of its queues."""
+        """By start of a part: when it was read, and the samples of its queues."""
         self._open: dict[int, TagLook] = {}
-        """Of the part that is being looked at, by queue."""
+        """Samples of the part being read, by queue."""
         self._wanted: list[tuple[int, int]] = []
-        """Parts and queues that are still to be looked at, the next one last."""
+        """Parts and queues still to be read, the next one last."""
         self._failed_ms = -AFTER_FAULT_MS
         self._error: OrbitError | None = None
 
     @property
     def fault(self) -> str:
-        """Why the last question was not answered; empty where it was."""
+        """Why the last request failed; empty where it did not."""
         return "" if self._error is None else error_text(self._error)
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is on its way."""
         return bool(self._wanted)
 
     @property
     def looks(self) -> dict[int, tuple[TagLook, ...]]:
-        """What was seen, by where the part begins."""
+        """Samples by start of a part."""
         return {start: looks for start, (_at, looks) in self._seen.items()}
 
     def show(self, topic: str, queues: Sequence[int], starts: Sequence[int], step_ms: int, now_ms: int) -> None:
-        """Have these parts looked at.
+        """Read these parts.
 
         Args:
-            topic: Which.
+            topic: Of the messages.
             queues: Its queues that have messages.
-            starts: Where the parts begin, ms since the epoch.
+            starts: Start of the parts, ms since the epoch.
             step_ms: Their length.
             now_ms: The broker's clock.
         """
@@ -83,7 +82,7 @@ class TagLooks(QObject):
         self._next()
 
     def forget(self) -> None:
-        """Look at everything anew."""
+        """Read everything again."""
         self._forget(self._topic, self._step_ms)
 
     def _forget(self, topic: str, step_ms: int) -> None:
@@ -129,7 +128,7 @@ class TagLooks(QObject):
         while len(self._seen) > PARTS_KEPT_MAX:
             del self._seen[min(self._seen)]
         self.arrived.emit()
-        # By the loop, as answers that are there at once would deepen the stack.
+        # Through the loop, because immediate answers would deepen the stack.
         next_turn(self, self._next)
 
     def _failed(self, error: OrbitError) -> None:

@@ -1,6 +1,6 @@
-"""Long work as the window shows it: a list of tasks with progress, outcome and a way to cancel.
+"""Long work in the window: a list of tasks with progress, outcome and a way to cancel.
 
-A task does not run anything itself; whoever runs the work reports to it.
+A task runs nothing itself; the runner of the work reports to it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ FINISHED_TASKS_KEPT = 50
 
 
 class TaskState(Enum):
-    """Where a task stands."""
-
     RUNNING = "Running"
     DONE = "Done"
     FAILED = "Failed"
@@ -27,7 +25,7 @@ class TaskState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pausing:
-    """How work that can be paused is paused."""
+    """How a task is paused."""
 
     is_paused: Callable[[], bool]
     pause: Callable[[], None]
@@ -51,21 +49,19 @@ class Task(QObject):
         self.total = 0
         self.state = TaskState.RUNNING
         self.quiet = False
-        """Nobody asked for it: its failure stands in the list and is not announced."""
+        """Whether it was started without the user: its failure is listed and not announced."""
         self.holds_window = True
         """Whether closing the window asks because of it."""
         self.pausing: Pausing | None = None
-        """Given by whoever runs work that can be paused; it emits `changed` when the work was paused or goes on."""
+        """Set by the runner of work that can be paused, which emits `changed` at each pause."""
         self._cancel = cancel
 
     @property
     def title(self) -> str:
-        """What it is, in the language of the window."""
         return said(self.title_words)
 
     @property
     def text(self) -> str:
-        """How far it is, or how it ended, in the language of the window."""
         return said(self.text_words)
 
     @property
@@ -90,29 +86,27 @@ class Task(QObject):
         return min(1.0, self.done / self.total) if self.total > 0 else None
 
     def report(self, text: Words, done: int = 0, total: int = 0) -> None:
-        """Say how far the work is."""
         self.text_words, self.done, self.total = text, done, total
         self.changed.emit()
 
     def finish(self, text: Words = "") -> None:
-        """The work is complete."""
         self._end(TaskState.DONE, text)
 
     def fail(self, text: Words) -> None:
-        """The work ended without its result; ``text`` says why."""
+        """End without a result; ``text`` says why."""
         self._end(TaskState.FAILED, text)
 
     def cancelled(self, text: Words = "") -> None:
-        """The work stopped because it was asked to."""
+        """End because it was cancelled."""
         self._end(TaskState.CANCELLED, text)
 
     def cancel(self) -> None:
-        """Ask whoever runs the work to stop it."""
+        """Ask the runner of the work to stop it."""
         if self._cancel is not None and self.running:
             self._cancel()
 
     def toggle_pause(self) -> None:
-        """Ask whoever runs the work to pause, or to go on."""
+        """Ask the runner of the work to pause, or to go on."""
         if self.running and self.pausing is not None:
             (self.pausing.go_on if self.pausing.is_paused() else self.pausing.pause)()
 
@@ -139,7 +133,7 @@ class TaskList(QObject):
         self._ended: set[Task] = set()
 
     def start(self, title: Words, cancel: Callable[[], None] | None = None, *, quiet: bool = False) -> Task:
-        """Add a running task. ``cancel`` is called when the user asks to stop it; `Task.quiet` says what ``quiet`` is."""
+        """Add a running task. ``cancel`` is called when the user stops it; ``quiet`` as of `Task.quiet`."""
         task = Task(title, cancel, self)
         task.quiet = quiet
         task.changed.connect(self._task_changed)

@@ -1,4 +1,4 @@
-"""`TopicFacts`: what of topics does not come with the figures: their settings, their bytes on disk, their oldest message."""
+"""`TopicFacts`: facts of topics that states lack: settings, bytes on disk, oldest message."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SETTINGS_FOR_MS = 60_000
 
 
 class TopicFacts(QObject):
-    """Asks for what is looked at, and again when it has grown old. Asks nothing by itself: `tend` is called with each state.
+    """Requests wanted facts, and again when they are old. Sends only in `tend`, which is called with each state.
 
     Signals:
-        changed: Something is known that was not.
+        changed: New facts are known.
     """
 
     changed = Signal()
@@ -44,11 +44,10 @@ class TopicFacts(QObject):
     # ---- what pages ask ------------------------------------------------------------------------------------------------
 
     def settings_of(self, topic: str) -> TopicSettings | None:
-        """A topic's settings, once known."""
         return self._settings.get(topic)
 
     def type_of(self, topic: str, *, is_system: bool) -> TopicType | None:
-        """What a topic is for; None while its settings are not known and its name does not say it."""
+        """Type of a topic; None while its settings are not known and its name does not say it."""
         settings = self._settings.get(topic)
         if settings is None and not is_system:
             return None
@@ -58,19 +57,19 @@ class TopicFacts(QObject):
         return topic_type(topic, is_system=is_system, order=settings.order, declared=declared)
 
     def measure_of(self, topic: str) -> TopicMeasure | None:
-        """A topic on disk, once measured; asking makes it be measured."""
+        """A topic on disk, once measured; the call requests a measurement."""
         known = self._measured.get(topic)
         if known is None or self._now_ms - known[0] >= MEASURED_FOR_MS:
             self._wanted[topic] = None
         return known[1] if known is not None else None
 
     def measured_ago_ms(self, topic: str) -> int:
-        """How long ago a topic was measured; -1 if it was not."""
+        """Age of a topic's measurement; -1 without one."""
         known = self._measured.get(topic)
         return -1 if known is None or not known[0] else max(0, self._now_ms - known[0])
 
     def tend(self, catalog: Catalog, now_ms: int) -> None:
-        """Ask what is wanted; ``now_ms`` is the broker's clock."""
+        """Send the wanted requests; ``now_ms`` is the broker's clock."""
         self._now_ms = now_ms
         if self._source.status is not SourceStatus.READY:
             return
@@ -85,7 +84,7 @@ class TopicFacts(QObject):
             self._measure_query.ask(self._source.ask(MeasureTopics(topics)), self._measure_taker(topics), self._ignore)
 
     def forget(self) -> None:
-        """Ask for everything anew."""
+        """Request everything again."""
         self._catalog = None
         self._settings_ms = 0
         self._measured = {topic: (0, measure) for topic, (_at, measure) in self._measured.items()}
@@ -113,4 +112,4 @@ class TopicFacts(QObject):
         return take
 
     def _ignore(self, _error: OrbitError) -> None:
-        """Leave it unknown; asked again when it is looked at next."""
+        """Leave it unknown; the next look requests it again."""

@@ -1,4 +1,4 @@
-"""`Brush`: a stretch of time chosen on a `TimeChart` with the mouse."""
+"""`Brush`: selects a time range on a `TimeChart` with the mouse."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ GO_BACK = (Qt.Key.Key_Escape, Qt.Key.Key_Backspace)
 
 
 class Brush(QObject):
-    """Drag over the chart chooses a stretch; a double click, Esc or Backspace goes back. Lives as long as its chart.
+    """A drag selects a time range; a double click, Esc or Backspace goes back. Lives as long as its chart.
 
     Signals:
-        chosen: Begin and end of the stretch, float64 seconds since the epoch.
+        chosen: Begin and end of the range, float64 seconds since the epoch.
         cleared: The whole range is wanted again.
     """
 
@@ -39,7 +39,7 @@ class Brush(QObject):
         self._plot.addItem(self._region, ignoreBounds=True)
         self._plot.viewport().installEventFilter(self)
         self._plot.installEventFilter(self)
-        # Whoever drags has clicked: the keys that go back reach the chart then.
+        # A drag begins with a click, which focuses the chart for the keys that go back.
         self._plot.setFocusPolicy(self._plot.focusPolicy() | Qt.FocusPolicy.ClickFocus)
         theme.changed.connect(self._restyle)
         self._restyle(theme.tokens)

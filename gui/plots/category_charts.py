@@ -11,11 +11,12 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens
+from gui.widgets.basic import column
 from gui.words.plain_text import tip_text
 
 NAME_CHARACTERS_MAX = 40
@@ -23,22 +24,15 @@ BAR_PIXELS = 24
 FRAME_PIXELS = 40
 BAR_SHARE = 0.68
 WORDS_SHARE = 0.2
-"""Of the width of the longest bars, for the words behind them."""
+"""Share of the longest bar's width, for the texts after the bars."""
 SHADES = 64
 
 
 class _NamedPlot(QWidget):
-    """A plot that neither moves nor zooms, with a tip under the mouse.
-
-    Args:
-        theme: Colours.
-        text_at: What the tip says at a place (x, y) of the plot; empty for nothing.
-        parent: Qt's owner.
-    """
+    """A plot that neither moves nor zooms, with a tip under the mouse: ``text_at`` returns it for (x, y), empty: none."""
 
     def __init__(self, theme: ThemeManager, text_at: Callable[[float, float], str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = theme
         self._text_at = text_at
         self._plot = pg.PlotWidget()
         self._plot.setMenuEnabled(False)
@@ -51,9 +45,7 @@ class _NamedPlot(QWidget):
             axis = self._plot.getAxis(side)
             axis.setTickFont(text_font(Size.CAPTION))
             axis.setStyle(tickLength=0, tickTextOffset=8)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(self._plot)
+        self.setLayout(column(self._plot))
         self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
         self._plot.viewport().installEventFilter(self)
         theme.changed.connect(self._restyle)
@@ -90,15 +82,7 @@ class CategoryBars(_NamedPlot):
         value_text: Callable[[float], str],
         parent: QWidget | None = None,
     ) -> None:
-        """Show values.
-
-        Args:
-            theme: Colours.
-            names: One for each bar.
-            values: Float, one for each bar; NaN is drawn as nothing.
-            value_text: Format of a value.
-            parent: Qt's owner.
-        """
+        """Show values, one for each bar; NaN is drawn as nothing."""
         super().__init__(theme, self.text_at, parent)
         self._names, self._values, self._value_text = list(names), list(values), value_text
         known = [0.0 if math.isnan(value) else value for value in values]
@@ -122,7 +106,6 @@ class CategoryBars(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:  # noqa: ARG002  only the row counts
-        """What the tip says at a place."""
         place = round(y)
         return f"{self._names[place]}: {self._value_text(self._values[place])}" if 0 <= place < len(self._names) else ""
 
@@ -134,7 +117,7 @@ class CategoryBars(_NamedPlot):
 
 
 class CategoryGrid(_NamedPlot):
-    """One row a name, one column a name, a colour a figure; what is not known has no colour."""
+    """One row and one column a name, one colour a value; unknown values have no colour."""
 
     def __init__(
         self,
@@ -146,16 +129,7 @@ class CategoryGrid(_NamedPlot):
         value_text: Callable[[float], str],
         parent: QWidget | None = None,
     ) -> None:
-        """Show values.
-
-        Args:
-            theme: Colours.
-            rows: Names of the rows, the first on top.
-            columns: Names of the columns.
-            values: float64 [rows, columns]; NaN where nothing is known.
-            value_text: Format of a value.
-            parent: Qt's owner.
-        """
+        """Show values: float64 [rows, columns], NaN where nothing is known; the first row is on top."""
         super().__init__(theme, self.text_at, parent)
         self._rows, self._columns, self._values, self._value_text = list(rows), list(columns), values, value_text
         known = values[np.isfinite(values)]
@@ -173,7 +147,6 @@ class CategoryGrid(_NamedPlot):
         self._restyle(theme.tokens)
 
     def text_at(self, x: float, y: float) -> str:
-        """What the tip says at a place."""
         row, column = math.floor(y), math.floor(x)
         if not (0 <= row < len(self._rows) and 0 <= column < len(self._columns)):
             return ""

@@ -40,7 +40,7 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
         room = max(2, min(TICKS_MAX, int(size / 22)))
         step = round_step((maxVal - minVal) / (room - 1), self._base)
         ticks = _multiples(step, minVal, maxVal)
-        # Counts have no parts: ticks that would say the same number are too close.
+        # Counts are whole: ticks with the same text are too close.
         while len(ticks) > 2 and len({self._tick_text(tick) for tick in ticks}) < len(ticks):
             step = round_step(step * 1.01, self._base)
             ticks = _multiples(step, minVal, maxVal)
@@ -56,7 +56,6 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
 
 
 def _multiples(step: float, low: float, high: float) -> list[float]:
-    """Multiples of a step from ``low`` to ``high``."""
     first = math.ceil(low / step) * step
     return [first + i * step for i in range(int((high - first) / step + 1e-9) + 1)]
 
@@ -101,8 +100,6 @@ class ValueGrid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untype
 
 
 class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
-    """Times of day at round places of the chosen zone."""
-
     STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
                86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 61 * 86400)  # fmt: skip
 

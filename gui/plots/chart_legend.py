@@ -1,5 +1,3 @@
-"""`ChartLegend`: names and values of a chart's lines."""
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,19 +5,17 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from gui.plots.chart_series import ChartSeries
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens
-from gui.widgets.basic import ElidedLabel, label
+from gui.widgets.basic import ElidedLabel, label, row
 from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
 
 
 class LegendChart(Protocol):
-    """What a legend asks of its chart."""
-
     destroyed: Any
 
     @property
@@ -33,12 +29,12 @@ class LegendChart(Protocol):
 
 
 class ChartLegend(QWidget):
-    """Names and values of the lines; a click hides a line, a double click all others. Stands in the title line of a panel."""
+    """Names and values of a chart's lines in the title line of a panel; a click hides a line, a double click all others."""
 
     def __init__(self, theme: ThemeManager, chart: LegendChart) -> None:
         super().__init__()
         self._chart = chart
-        # It stands elsewhere than the chart, or nowhere, but means nothing without it.
+        # It has another parent than the chart, or none, and is useless without it.
         chart.destroyed.connect(self.deleteLater)
         self._lines = QGridLayout(self)
         self._lines.setContentsMargins(0, 0, 0, 0)
@@ -48,7 +44,7 @@ class ChartLegend(QWidget):
             self._lines.addWidget(entry, 0, place)
 
     def spread(self, columns: int) -> None:
-        """Stand in as many lines as it needs of so many entries; a longer name is cut, and a tip says it."""
+        """Show the entries in lines of ``columns``; a longer name is cut, and a tip has it whole."""
         self._lines.setVerticalSpacing(2)
         for place, entry in enumerate(self._entries):
             entry.may_be_cut = True
@@ -59,7 +55,7 @@ class ChartLegend(QWidget):
         self.update_values()
 
     def isolate(self, key: str) -> None:
-        """Show one line alone; the only one that is shown: all again. A click, which hid or showed it, came before."""
+        """Show one line alone, or all again if it is alone already. The click before has already hidden or shown it."""
         before = {entry.key for entry in self._entries if entry.is_dimmed} ^ {key}
         alone = {entry.key for entry in self._entries} - {key}
         wanted = set() if before == alone else alone
@@ -68,7 +64,6 @@ class ChartLegend(QWidget):
                 entry.toggle()
 
     def update_values(self) -> None:
-        """Write the values anew."""
         for entry in self._entries:
             entry.update_value()
 
@@ -89,12 +84,7 @@ class _LegendEntry(QWidget):
         self.may_be_cut = False
         self._name = ElidedLabel(tr(series.title), "secondary")
         self._value = label(UNKNOWN, "strong")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 0, 0, 0)
-        line.setSpacing(6)
-        line.addWidget(self._name)
-        line.addWidget(self._value)
-        line.addStretch(1)
+        self.setLayout(row(self._name, self._value, 1, spacing=6, margins=(16, 0, 0, 0)))
         repaint_with(self, theme)
 
     def update_value(self) -> None:
@@ -104,11 +94,9 @@ class _LegendEntry(QWidget):
 
     @property
     def key(self) -> str:
-        """Of the line."""
         return self._one.key
 
     def toggle(self) -> None:
-        """Hide or show the line."""
         self.is_dimmed = not self.is_dimmed
         self._value.setEnabled(not self.is_dimmed)
         self._name.setEnabled(not self.is_dimmed)

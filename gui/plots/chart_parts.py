@@ -1,4 +1,4 @@
-"""What a chart shows beside its lines: a note where it has none, the tip of the crosshair, names of marks, forecasts."""
+"""Parts of a chart beside its lines: a note where it has none, the tip of the crosshair, names of marks, forecasts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ChartTip(QWidget):
 
 
 TOP, LOWEST = 0.95, 0.5
-"""Heights between which names stand, as shares of the chart; in a low one the top is where a name is whole."""
+"""Range of heights of names, as shares of the chart; in a low chart the top is where a name is whole."""
 LINE = 18
 """Px from one line of names to the next."""
 GAP = 14
@@ -80,7 +80,7 @@ GAP = 14
 
 @dataclass(frozen=True, slots=True)
 class NamedMark:
-    """A mark, what is written at it (empty where all places are taken), at which height, and on which side."""
+    """A mark, its name (empty where all places are taken), height and side."""
 
     mark: ChartMark
     name: str
@@ -95,7 +95,7 @@ def mark_names(
 
     Args:
         marks: In the order of their times.
-        end_s: Right end of the chart; a name that would go beyond it stands left of its mark.
+        end_s: Right end of the chart; a name beyond it stands left of its mark.
         seconds_per_px: Of the chart.
         height: Of the chart, px.
         width_of: Width of a name in px.
@@ -118,11 +118,11 @@ def mark_names(
 
 
 FILL_ALPHA = 30
-"""Of bands, and of what lies under lines."""
+"""Of bands, and of the areas under lines."""
 
 
 class ForecastLines:
-    """A dashed line in its band; made when a chart first has a forecast, as most never have."""
+    """A dashed line in its band; made at the first forecast, because most charts have none."""
 
     def __init__(self, plot: LightPlot) -> None:
         self._line = plot.plot([], [])
@@ -145,11 +145,11 @@ class ForecastLines:
 
 
 UNKNOWN_WIDTH_MIN = 150
-"""Pixels without a line that are enough for the words; in fewer they stand over the lines."""
+"""Least px without a line for a note beside the lines; below, it lies over them."""
 OVER_SHARE_MAX = 1 / 3
-"""Of the height of a chart, for words over its lines; what needs more is cut to one line."""
+"""Share of the height of a chart for a note over its lines; a higher note is cut to one line."""
 SPACE = 6
-"""Pixels to the ends of the part that the words stand in."""
+"""Px between a note and the ends of its part."""
 
 
 class ChartNote(PlainLabel):
@@ -165,23 +165,18 @@ class ChartNote(PlainLabel):
         self._write()
 
     def tell(self, *, is_empty: bool, fault: str) -> None:
-        """Say why nothing is drawn, or what is missing; hidden where there is neither.
-
-        Args:
-            is_empty: No value of the shown lines is known.
-            fault: What was not read, and why; in the language of the window.
-        """
+        """Show why nothing is drawn (``is_empty``), or what was not read (``fault``); hidden without either."""
         self.setVisible(is_empty or bool(fault))
         if fault != self._fault:
             self._fault = fault
             self._write()
 
     def place(self, inside: QRect, lines_from: int) -> None:
-        """Stand in the middle before the lines; if that is too narrow over them, at the top, where they leave room.
+        """Move to the middle before the lines; if that is too narrow, over them at the top.
 
         Args:
-            inside: Of the axes, in pixels of the chart.
-            lines_from: Where the first known value is, in pixels from the left end of that.
+            inside: Of the axes, in px of the chart.
+            lines_from: Place of the first known value, in px from the left end of that.
         """
         self._place = (inside, lines_from)
         is_before = lines_from >= UNKNOWN_WIDTH_MIN

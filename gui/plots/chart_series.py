@@ -1,4 +1,4 @@
-"""What a `TimeChart` shows: lines, marks and forecasts as values."""
+"""Values of a `TimeChart`: lines, marks and forecasts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def lone_points(y: Floats) -> NDArray[np.bool_]:
-    """Values that a line with gaps (NaN) leaves out, for nothing is known on either side of them."""
+    """Values that a line with gaps (NaN) cannot show, because both neighbours are unknown."""
     known = np.concatenate(([False], np.isfinite(y), [False]))
     lone: NDArray[np.bool_] = known[1:-1] & ~known[:-2] & ~known[2:]
     return lone
@@ -21,8 +21,6 @@ def lone_points(y: Floats) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """One line of a chart."""
-
     key: str
     title: str
     """English; shown through `tr`."""
@@ -33,7 +31,7 @@ class ChartSeries:
 
 @dataclass(frozen=True, slots=True)
 class ChartMark:
-    """Something that happened, drawn as a dashed line with a flag."""
+    """An event, drawn as a dashed line with a flag."""
 
     at_s: float
     text: str
@@ -41,7 +39,7 @@ class ChartMark:
 
 @dataclass(frozen=True, slots=True)
 class ChartForecast:
-    """Where a line goes: float64 [n] each, x in seconds since the epoch, from now on."""
+    """The future of a line: float64 [n] each, x in seconds since the epoch, from now on."""
 
     x: Floats
     y: Floats

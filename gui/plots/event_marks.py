@@ -1,4 +1,4 @@
-"""Events of the history as marks of a chart: close ones put together, words only where there is room."""
+"""Events of the history as marks of a chart: near ones are joined, names only where there is room."""
 
 from __future__ import annotations
 
@@ -18,17 +18,11 @@ MARK_NAMES = {
 """Kinds of events that charts show, with their English names."""
 MARKS_MAX = 24
 NAMED_MAX = 6
-"""With more marks than this the names would cover each other."""
+"""The names of more marks would cover each other."""
 
 
 def chart_marks(events: Sequence[tuple[int, str, str]], from_ms: int, to_ms: int) -> list[ChartMark]:
-    """Marks of a chart.
-
-    Args:
-        events: Time in ms, kind and text; oldest first.
-        from_ms: Left end of the chart.
-        to_ms: Right end.
-    """
+    """Marks of a chart from ``from_ms`` to ``to_ms``, of events as (time in ms, kind, text), oldest first."""
     width_ms = max(1, (to_ms - from_ms) // MARKS_MAX)
     bundles: dict[tuple[int, str], list[int]] = {}
     for at_ms, kind, _text in events:

@@ -1,6 +1,6 @@
-"""`HeatMap`: one row a queue, one column a stretch of time, a colour a figure. Drawn by hand, without pyqtgraph.
+"""`HeatMap`: one row a queue, one column an interval of time, one colour a value. Drawn by hand, without pyqtgraph.
 
-By keys: arrows, Home and End move from cell to cell, Enter chooses the row. A screen reader is told the cell.
+Keys: arrows, Home and End move between cells, Enter chooses the row. A screen reader reads the cell.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROW_HEIGHT_MAX = 28
 SHADES = 64
 DAY_MS = 86_400_000
 ROWS_TOLD = 40
-"""To a screen reader, of a grid without the focus."""
+"""Most rows that a screen reader reads, of a grid without the focus."""
 _STEPS = {
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
@@ -47,7 +47,7 @@ _STEPS = {
 }
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 CELL_GAP_FROM = 6
-"""Cells at least so many px high and wide get a hairline between."""
+"""Cells at least this high and wide in px have a hairline between them."""
 
 
 class HeatMap(QWidget):
@@ -78,7 +78,7 @@ class HeatMap(QWidget):
         self._image = QImage()
         self._note = ""
         self._cell = (0, -1)
-        """Where the keys are: row, and column from the right end, as the grid moves on with time."""
+        """Focused cell: row, and column from the right end, because the grid moves on with time."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
@@ -91,17 +91,10 @@ class HeatMap(QWidget):
 
     @property
     def top(self) -> float:
-        """The value that has the full colour."""
         return self._matrix.top
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
-        """Show another grid.
-
-        Args:
-            labels: Of the rows, as drawn beside them.
-            matrix: The figures.
-            names: Of the rows, as tips say them; the labels where not given.
-        """
+        """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
         if matrix is self._matrix and list(labels) == self._labels:
             return
         self._labels, self._names, self._matrix = list(labels), list(names) or list(labels), matrix
@@ -109,7 +102,7 @@ class HeatMap(QWidget):
         self._describe()
 
     def _describe(self) -> None:
-        """Tell a screen reader the cell where the keys are, otherwise the newest value of each row."""
+        """Description for a screen reader: the focused cell, otherwise the newest value of each row."""
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             self.setAccessibleDescription(self.cell_text(*cell).replace("\n", ", "))
@@ -121,7 +114,7 @@ class HeatMap(QWidget):
             self.setAccessibleDescription(self._note)
 
     def set_note(self, note: str) -> None:
-        """Say why there is nothing to show, while there is nothing."""
+        """Set the text that is shown while there is nothing to show."""
         if note != self._note:
             self._note = note
             self._describe()
@@ -143,7 +136,7 @@ class HeatMap(QWidget):
         shades = np.array([_rgb(mix(full, ground, 100 * number / (SHADES - 1))) for number in range(SHADES)], np.uint32)
         top = self._matrix.top or 1.0
         known = ~np.isnan(values)
-        # A root brings out what is small beside a large lag.
+        # A root makes small values visible beside a large lag.
         share = np.sqrt(np.clip(np.where(known, values, 0) / top, 0, 1))
         pixels = np.where(known, shades[(share * (SHADES - 1)).astype(np.int64)], np.uint32(_rgb(tokens.panel)))
         pixels = np.ascontiguousarray(pixels, np.uint32)
@@ -179,7 +172,6 @@ class HeatMap(QWidget):
         return super().event(event)
 
     def cell_text(self, row: int, column: int) -> str:
-        """What a tip says of a cell."""
         at_ms = self._matrix.from_ms + column * self._matrix.step_ms
         value = float(self._matrix.values[row, column])
         words = tr("not recorded") if math.isnan(value) else self._value_text(value)
@@ -197,7 +189,7 @@ class HeatMap(QWidget):
 
     @property
     def current_cell(self) -> tuple[int, int] | None:
-        """Row and column where the keys are; None while there is nothing to show."""
+        """Row and column of the focused cell; None while there is nothing to show."""
         rows, columns = self._matrix.values.shape
         if not self._matrix.values.size or len(self._names) < rows:
             return None
@@ -235,7 +227,6 @@ class HeatMap(QWidget):
         self._describe()
 
     def _box(self, row: int, column: int) -> QRectF:
-        """Where a cell is drawn."""
         cells, (rows, columns) = self._cells(), self._matrix.values.shape
         height, width = cells.height() / rows, cells.width() / columns
         return QRectF(cells.left() + column * width, cells.top() + row * height, width, height)
@@ -253,12 +244,13 @@ class HeatMap(QWidget):
         else:
             painter.drawImage(cells, self._image)
             self._paint_gaps(painter, cells)
-        self._paint_labels(painter, cells)
-        self._paint_times(painter, cells)
+        paint_row_labels(painter, cells, self._labels, tokens.text_3)
+        if self._matrix.values.size:
+            paint_time_axis(painter, cells, (self._matrix.from_ms, self._matrix.to_ms), self._times, tokens.text_3)
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             painter.setPen(QPen(QColor(tokens.text_1), 2))
-            # A cell of a long time is thinner than a pixel.
+            # A cell of a long range is thinner than a pixel.
             box = self._box(*cell)
             painter.drawRect(box.adjusted(-1, 0, max(0.0, 3 - box.width()), -1))
         painter.end()
@@ -276,17 +268,9 @@ class HeatMap(QWidget):
                 x = round(cells.left() + column * width)
                 painter.drawLine(x, int(cells.top()), x, int(cells.bottom()))
 
-    def _paint_labels(self, painter: QPainter, cells: QRectF) -> None:
-        paint_row_labels(painter, cells, self._labels, self._theme.tokens.text_3)
-
-    def _paint_times(self, painter: QPainter, cells: QRectF) -> None:
-        if self._matrix.values.size:
-            span = (self._matrix.from_ms, self._matrix.to_ms)
-            paint_time_axis(painter, cells, span, self._times, self._theme.tokens.text_3)
-
 
 def paint_row_labels(painter: QPainter, cells: QRectF, labels: Sequence[str], colour: str) -> None:
-    """Names of rows of equal height, left of a box; as many as have room."""
+    """Paint the names of rows of equal height, left of a box; as many as have room."""
     painter.setFont(text_font(Size.CAPTION))
     painter.setPen(QColor(colour))
     height = cells.height() / max(1, len(labels))
@@ -296,7 +280,7 @@ def paint_row_labels(painter: QPainter, cells: QRectF, labels: Sequence[str], co
 
 
 def paint_time_axis(painter: QPainter, cells: QRectF, span_ms: tuple[int, int], times: TimeZoneChoice, colour: str) -> None:
-    """Begin, middle and end of a time below a box."""
+    """Paint begin, middle and end of a time below a box."""
     painter.setFont(text_font(Size.CAPTION))
     painter.setPen(QColor(colour))
     from_ms, to_ms = span_ms
@@ -320,7 +304,7 @@ def _last_known(matrix: Matrix, row: int) -> float:
 
 
 class HeatScale(QWidget):
-    """``0 ▁▂▅█ 5.1k``: what the colours of a heat map stand for."""
+    """Colour scale of a heat map: ``0 ▁▂▅█ 5.1k``."""
 
     def __init__(self, theme: ThemeManager, state: State, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -331,7 +315,6 @@ class HeatScale(QWidget):
         repaint_with(self, theme)
 
     def set_top(self, text: str) -> None:
-        """Say which figure has the full colour."""
         if text != self._text:
             self._text = text
             self.updateGeometry()

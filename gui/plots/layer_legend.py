@@ -1,4 +1,4 @@
-"""`LayerLegend`: names, colours and values of the layers of a chart of bars, in one line. Drawn by hand."""
+"""`LayerLegend`: names, colours and values of the layers of a bar chart, in one line. Drawn by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME_WIDTH_MAX = 110
 
 
 class LayerLegend(QWidget):
-    """Shows as many entries as there is room for, the first ones; all of them in its tip."""
+    """Shows the first entries that fit; its tip has all of them."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +42,7 @@ class LayerLegend(QWidget):
 
     @property
     def entries(self) -> list[tuple[str, str]]:
-        """Names and values that are shown, or would be with more room."""
+        """Names and values, also those without room."""
         return [(name, value) for name, value, _colour in self._entries]
 
     def sizeHint(self) -> QSize:

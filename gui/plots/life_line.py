@@ -1,7 +1,7 @@
 """`LifeLinePicture`: the records and attempts of one message as lanes over time, with waits as bars. Drawn by hand.
 
-Compressed time gives each stretch between two moments a width that grows with its logarithm, and marks those that are folded;
-true time is linear.
+Compressed time gives each interval between two moments a width that grows with its logarithm, and marks folded ones; true time
+is linear.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QWidget
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
+from gui.widgets.paint import paint_line
 from gui.widgets.repaint import repaint_with
 from gui.words.text import TimeZoneChoice, duration_text
 
@@ -29,12 +30,12 @@ BAR, DOT = 14.0, 9.0
 FOLD_MS = 5_000
 LABEL_GAP = 14.0
 STRETCH_BASE = 0.6
-"""Width of a stretch of no length, in the measure in which one of ten times the length is wider by 1."""
+"""Width of an empty interval, where ten times the length is wider by 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class LifeBar:
-    """A wait or an attempt; ``is_beside`` writes the text behind the bar, not in it."""
+    """A wait or an attempt; ``is_beside`` writes the text after the bar, not in it."""
 
     start_ms: int
     end_ms: int
@@ -45,7 +46,7 @@ class LifeBar:
 
 @dataclass(frozen=True, slots=True)
 class LifeDot:
-    """A record; its text stands beside it."""
+    """A record, with its text beside it."""
 
     at_ms: int
     state: State
@@ -65,22 +66,15 @@ class LifeLane:
     key: int = -1
 
     def with_dot(self, dot: LifeDot) -> LifeLane:
-        """The lane with one more record."""
         return replace(self, dots=(*self.dots, dot))
 
     @property
     def moments(self) -> list[int]:
-        """All times in it."""
         return [dot.at_ms for dot in self.dots] + [at for bar in self.bars for at in (bar.start_ms, bar.end_ms)]
 
 
 class TimeScale:
-    """Where moments lie, as shares of the width from 0 to 1.
-
-    Args:
-        moments: All times that are shown, ms.
-        compressed: Whether long stretches are folded.
-    """
+    """Places of moments (ms), as shares of the width from 0 to 1; ``compressed``: long intervals are folded."""
 
     def __init__(self, moments: Sequence[int], *, compressed: bool) -> None:
         self._times = sorted(set(moments)) or [0]
@@ -98,11 +92,10 @@ class TimeScale:
 
     @property
     def moments(self) -> list[int]:
-        """The shown times in order."""
         return self._times
 
     def at(self, moment_ms: int) -> float:
-        """Share of the width; moments between two shown ones lie between them."""
+        """Share of the width; a moment between two shown ones lies between them."""
         times, places = self._times, self._places
         number = bisect_right(times, moment_ms) - 1
         if number < 0:
@@ -133,11 +126,9 @@ class LifeLinePicture(QWidget):
 
     @property
     def lanes(self) -> Sequence[LifeLane]:
-        """What is shown."""
         return self._lanes
 
     def set_lanes(self, lanes: Sequence[LifeLane]) -> None:
-        """Show other lanes."""
         self._lanes = lanes
         self.setMinimumHeight(HEAD + LANE * len(lanes) + 6)
         words = ("; ".join((f"{lane.name} {lane.place} {lane.offset}", *_texts(lane))) for lane in lanes)
@@ -145,7 +136,7 @@ class LifeLinePicture(QWidget):
         self._rescale()
 
     def set_compressed(self, compressed: bool) -> None:
-        """Fold long stretches, or show time as it is."""
+        """Fold long intervals, or show true time."""
         self._compressed = compressed
         self._rescale()
 
@@ -195,7 +186,7 @@ class LifeLinePicture(QWidget):
             painter.setPen(QPen(QColor(tokens.border), 1))
             painter.drawLine(QPointF(x, HEAD - 3), QPointF(x, self.height() - 6))
             if left >= last_right + LABEL_GAP:
-                _draw(painter, text, QRectF(left, 1, width + 4, 16), tokens.text_3, size=Size.CAPTION)
+                paint_line(painter, text, QRectF(left, 1, width + 4, 16), text_font(Size.CAPTION), tokens.text_3)
                 last_right = left + width
         room = max(60.0, self.width() - PLOT_LEFT - PLOT_MARGIN)
         painter.setPen(QPen(QColor(tokens.text_3), 1.2))
@@ -206,7 +197,7 @@ class LifeLinePicture(QWidget):
                 painter.drawLine(QPointF(x, HEAD - 8), QPointF(x - 2, HEAD - 5))
 
     def _paint_links(self, painter: QPainter, tokens: Tokens) -> None:
-        """What led to what: the end of a lane and the begin of the next one, where they are in that order."""
+        """Lines from the end of a lane to the start of the next one, where they are in that order."""
         for number, (lane, after) in enumerate(zip(self._lanes, self._lanes[1:], strict=False)):
             if not lane.moments or not after.moments:
                 continue
@@ -219,10 +210,10 @@ class LifeLinePicture(QWidget):
         colour = QColor(tokens.state(lane.state))
         painter.fillRect(QRectF(13, top + 7, 3, LANE - 14), colour)
         name = QRectF(NAME_LEFT, top, PLACE_LEFT - NAME_LEFT - 6, LANE)
-        _draw(painter, lane.name, name, tokens.text_1, weight=QFont.Weight.DemiBold)
+        paint_line(painter, lane.name, name, text_font(Size.SECONDARY, QFont.Weight.DemiBold), tokens.text_1)
         place = QRectF(PLACE_LEFT, top + 2, PLOT_LEFT - PLACE_LEFT - 14, 15)
-        _draw(painter, lane.place, place, tokens.text_2, size=Size.CAPTION, mono=True)
-        _draw(painter, lane.offset, place.translated(0, 14), tokens.text_3, size=Size.CAPTION)
+        paint_line(painter, lane.place, place, mono_font(Size.CAPTION), tokens.text_2)
+        paint_line(painter, lane.offset, place.translated(0, 14), text_font(Size.CAPTION), tokens.text_3)
         for bar in lane.bars:
             self._paint_bar(painter, bar, middle, tokens)
         words: list[tuple[float, str, State]] = []
@@ -234,7 +225,7 @@ class LifeLinePicture(QWidget):
             if dot.text:
                 words.append((x, dot.text, dot.state))
         if words:
-            # Of several records in one lane the last one speaks: it says where the message stands.
+            # The last record of a lane shows its text: it is the current state of the message.
             x, text, state = words[-1]
             right = max((self._x(bar.end_ms) for bar in lane.bars), default=x)
             mark = QRectF(x - DOT, middle, max(right - x, 0.0) + 2 * DOT, 0)
@@ -252,21 +243,21 @@ class LifeLinePicture(QWidget):
         else:
             inside = box.adjusted(DOT / 2 + 4, 0, -4, 0)
             if inside.width() > 24:
-                _draw(painter, bar.text, inside, tokens.text_1, size=Size.CAPTION)
+                paint_line(painter, bar.text, inside, text_font(Size.CAPTION), tokens.text_1)
 
     def _paint_beside(self, painter: QPainter, text: str, mark: QRectF, colour: str) -> None:
-        """Words behind a mark, or before it where they would be cut."""
+        """Draw a text after a mark, or before it where it would be cut."""
         left, right, middle = mark.left(), mark.right(), mark.center().y()
         width = QFontMetricsF(text_font(Size.CAPTION)).horizontalAdvance(text)
         if right + width + 8 > self.width() and left - width > PLOT_LEFT:
             box = QRectF(left - width - 2, middle - 8, width + 2, 16)
         else:
             box = QRectF(right, middle - 8, self.width() - right - 4, 16)
-        _draw(painter, text, box, colour, size=Size.CAPTION)
+        paint_line(painter, text, box, text_font(Size.CAPTION), colour)
 
 
 def _since(milliseconds: int) -> str:
-    """Time since the first moment, to a tenth of a second while that can be told apart."""
+    """Time since the first moment, with tenths of a second below ten minutes."""
     if milliseconds < 1_000:
         return f"+{milliseconds} ms"
     return f"+{milliseconds / 1_000:.1f} s" if milliseconds < 600_000 else f"+{duration_text(milliseconds)}"
@@ -274,14 +265,3 @@ def _since(milliseconds: int) -> str:
 
 def _texts(lane: LifeLane) -> list[str]:
     return [bar.text for bar in lane.bars if bar.text] + [dot.text for dot in lane.dots if dot.text]
-
-
-def _draw(
-    painter: QPainter, text: str, box: QRectF, colour: str, *, size: int = Size.SECONDARY, mono: bool = False,
-    weight: QFont.Weight = QFont.Weight.Normal,
-) -> None:  # fmt: skip
-    font = mono_font(size, weight) if mono else text_font(size, weight)
-    shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, box.width()))
-    painter.setFont(font)
-    painter.setPen(QColor(colour))
-    painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)

@@ -1,7 +1,7 @@
-"""`LightPlot`: a view with two axes, and nothing else of what pyqtgraph's `PlotWidget` brings.
+"""`LightPlot`: a view with two axes, without the rest of pyqtgraph's `PlotWidget`.
 
-A `PlotItem` makes some fifty widgets for its menus at once, also where these are off, and every one of them is styled, kept and
-told of each change of theme and language. Menus, title, buttons and legend are no part of this one.
+A `PlotItem` makes some fifty widgets for its menus at once, even if these are off; each is styled, kept and notified of every
+change of theme and language. This one has no menus, title, buttons or legend.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
     def __init__(self, left: pg.AxisItem, bottom: pg.AxisItem) -> None:
         super().__init__(background=None)
         self.focus_colour = "#000000"
-        """Of the ring while the keyboard is here; given with the theme."""
+        """Of the focus ring; set with the theme."""
         self._axes = {"left": left, "bottom": bottom}
         self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
-        # Ranges are always set, so nothing is to look for them again with each item.
+        # Ranges are always set, so no item needs to compute them again.
         self._box.disableAutoRange()
         whole = pg.GraphicsWidget()
         grid = QGraphicsGridLayout()
@@ -48,7 +48,7 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         self.setCentralItem(whole)
         self.setFrameShape(self.Shape.NoFrame)
         self.viewport().setAutoFillBackground(False)
-        # No key does anything here by itself; who adds keys, as `gui.views.chart_tools` does, lets it take the focus.
+        # No key does anything here by itself; tools with keys, as `gui.views.chart_tools`, let it take the focus.
         for part in (self, self.viewport()):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
@@ -67,9 +67,8 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         return self._axes[side]
 
     def plot(self, x: Any, y: Any, **options: Any) -> Any:  # noqa: ANN401  pyqtgraph's
-        """Add a line; returns it."""
         line = pg.PlotDataItem(x, y, **options)
-        # Points closer than a pixel are drawn as their extremes, what lies outside not at all: a year is half a million.
+        # Points closer than a pixel are drawn as their extremes, points outside not at all: a year is half a million.
         line.setDownsampling(auto=True, method="peak")
         line.setClipToView(True)
         self._box.addItem(line)

@@ -1,4 +1,4 @@
-"""`LogBars`: how often something fell into each of a row of buckets, on a logarithmic axis. Drawn by hand."""
+"""`LogBars`: counts of buckets, on a logarithmic axis. Drawn by hand."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from gui.plots.stacked_bars import AXIS_WIDTH, LABEL_HEIGHT, plot_box
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
@@ -17,14 +18,13 @@ from gui.widgets.repaint import repaint_with
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, short_count_text
 
-AXIS_WIDTH, LABEL_HEIGHT, TOP_SPACE = 40, 18, 8
 LABEL_GAP = 4
 DECADES_MIN = 2
 
 
 @dataclass(frozen=True, slots=True)
 class LogBar:
-    """A bucket: text at the axis, whole name, how often; ``state`` gives the colour, None that of a first series."""
+    """A bucket: text at the axis, whole name, count; ``state`` sets the colour, None: the first series colour."""
 
     label: str
     name: str
@@ -33,7 +33,7 @@ class LogBar:
 
 
 class LogBars(QWidget):
-    """A bucket with one thing has a bar of a third of a decade, one without none."""
+    """A bucket with a count of 1 has a bar of a third of a decade, an empty one none."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +44,6 @@ class LogBars(QWidget):
         repaint_with(self, theme)
 
     def set_bars(self, bars: Sequence[LogBar]) -> None:
-        """Show buckets, from left to right."""
         self._bars = bars
         most = max((bar.count for bar in bars), default=0)
         self._decades = max(DECADES_MIN, math.ceil(math.log10(most))) if most > 1 else DECADES_MIN
@@ -59,13 +58,8 @@ class LogBars(QWidget):
         step = 1 / (self._decades + 1 / 3)
         return 0.0 if count <= 0 else min(1.0, (math.log10(count) + 1 / 3) * step)
 
-    def _plot(self) -> QRectF:
-        return QRectF(
-            AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE)
-        )
-
     def event(self, event: QEvent) -> bool:
-        plot = self._plot()
+        plot = plot_box(self)
         if isinstance(event, QHelpEvent) and self._bars and plot.contains(QPointF(event.pos())):
             bar = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
             QToolTip.showText(event.globalPos(), tip_text(_tip(bar)), self)
@@ -75,7 +69,7 @@ class LogBars(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         if not self._bars:
             return
-        tokens, plot = self._theme.tokens, self._plot()
+        tokens, plot = self._theme.tokens, plot_box(self)
         painter = QPainter(self)
         painter.setFont(text_font(Size.CAPTION))
         for value in [0, *(10**power for power in range(self._decades + 1))]:

@@ -1,4 +1,4 @@
-"""`OwnershipStrip`: which client owned which queue when; a colour a client. Drawn by hand."""
+"""`OwnershipStrip`: which client owned which queue when, one colour a client. Drawn by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEGEND_MAX = 8
 
 @dataclass(frozen=True, slots=True)
 class OwnedStretch:
-    """A queue, by the number of its row, owned by a client for a while."""
+    """A queue, by the number of its row, owned by a client for a time."""
 
     row: int
     from_ms: int
@@ -34,7 +34,7 @@ class OwnedStretch:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipPicture:
-    """What the strip shows. ``marks`` are the times of rebalances, ms."""
+    """Content of the strip. ``marks`` are the times of rebalances, ms."""
 
     rows: tuple[str, ...] = ()
     stretches: tuple[OwnedStretch, ...] = ()
@@ -49,7 +49,7 @@ class OwnershipPicture:
 
 
 class OwnershipStrip(QWidget):
-    """Rows are queues, time runs to the right; what nobody owned, or was not recorded, is empty."""
+    """Rows are queues, time runs to the right; unowned and unrecorded times are empty."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,7 +64,6 @@ class OwnershipStrip(QWidget):
         return self._picture
 
     def set_picture(self, picture: OwnershipPicture) -> None:
-        """Show another picture."""
         if picture == self._picture:
             return
         self._picture = picture
@@ -79,7 +78,6 @@ class OwnershipStrip(QWidget):
         return QSize(420, LEGEND_HEIGHT + AXIS_HEIGHT + 14 * max(4, len(self._picture.rows)))
 
     def colour_of(self, client: str) -> str:
-        """Colour of a client's stretches."""
         clients, tokens = self._picture.clients, self._theme.tokens
         number = clients.index(client)
         colour = tokens.series[number % len(tokens.series)]
@@ -112,7 +110,6 @@ class OwnershipStrip(QWidget):
         return super().event(event)
 
     def stretch_text(self, stretch: OwnedStretch) -> str:
-        """What a tip says of a stretch."""
         begin, end = self._times.seconds(stretch.from_ms), self._times.seconds(stretch.to_ms)
         span = duration_text(stretch.to_ms - stretch.from_ms)
         return "\n".join([

@@ -1,4 +1,4 @@
-"""`QueueBars`: one bar a queue, and `Sparkline`, a line without axes. Drawn by hand, without pyqtgraph."""
+"""`QueueBars`: one bar a queue. Drawn by hand, without pyqtgraph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABEL_HEIGHT = 18
 
 
 class QueueBars(QWidget):
-    """Rates of the queues of a topic; a queue that takes much more than its share stands out.
+    """Rates of the queues of a topic; queues with much more than their share are marked.
 
     Signals:
         chosen: A bar was clicked; carries the id of its queue.
@@ -70,12 +70,11 @@ class QueueBars(QWidget):
             self.chosen.emit(hit[0])
 
     def bar_rect(self, queue_id: int) -> QRectF:
-        """Where the bar of a queue stands; null if it has none."""
+        """Place of the bar of a queue; null if it has none."""
         places = [self._slot(i) for i, (queue, _rate) in enumerate(self._rates) if queue == queue_id]
         return places[0] if places else QRectF()
 
     def _hit(self, at: QPoint) -> tuple[int, float] | None:
-        """Queue and rate of the bar at a place."""
         return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(QPointF(at))), None)
 
     def _slot(self, index: int) -> QRectF:

@@ -1,4 +1,4 @@
-"""`StackedBars`: counts in equal parts of the time ahead, in layers. Drawn by hand, without pyqtgraph."""
+"""`StackedBars`: counts in equal parts of a time, in layers. Drawn by hand, without pyqtgraph."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ CHOICE_OPACITY = 0.25
 DRAG_PIXELS_MIN = 6
 
 
+def plot_box(widget: QWidget) -> QRectF:
+    """The place of the bars in a widget, without axis and labels."""
+    width, height = widget.width() - AXIS_WIDTH, widget.height() - LABEL_HEIGHT - TOP_SPACE
+    return QRectF(AXIS_WIDTH, TOP_SPACE, max(1, width), max(1, height))
+
+
 @dataclass(frozen=True, slots=True)
 class BarLayer:
     """One colour of the bars.
@@ -33,8 +39,8 @@ class BarLayer:
     Attributes:
         title: Shown in tips, in the language of the window.
         counts: One for each part; NaN is not known, and drawn as nothing.
-        state: Gives the colour.
-        series: Which of the series colours it has instead; -1: none.
+        state: Sets the colour.
+        series: Series colour instead; -1: none.
     """
 
     title: str
@@ -43,23 +49,14 @@ class BarLayer:
     series: int = -1
 
     def colour(self, tokens: Tokens) -> str:
-        """Of its bars."""
         return tokens.state(self.state) if self.series < 0 else tokens.series[self.series]
 
 
 class StackedBars(QWidget):
-    """Bars from 0 up; a tip says what a bar stands for.
-
-    Args:
-        theme: Colours.
-        value_text: Format of what a bar stands for.
-        parent: Qt's owner.
-
-    Attributes:
-        is_choosable: Whether parts can be dragged out with the mouse.
+    """Bars from 0 up, with a tip for each; where ``is_choosable`` is set a drag selects parts.
 
     Signals:
-        parts_chosen: Parts were dragged out; carries the numbers of the first and the last one.
+        parts_chosen: A drag selected parts; carries the numbers of the first and the last one.
         cleared: A double click: all are wanted again.
     """
 
@@ -95,29 +92,23 @@ class StackedBars(QWidget):
         self.update()
 
     def text_of(self, part: int) -> str:
-        """What the tip of a part says."""
         counts = [f"{layer.title}: {self._value_text(layer.counts[part])}" for layer in self._layers]
         return "\n".join([self._labels[part], *counts])
 
     def sizeHint(self) -> QSize:
         return QSize(320, 130)
 
-    def _plot(self) -> QRectF:
-        return QRectF(
-            AXIS_WIDTH, TOP_SPACE, max(1, self.width() - AXIS_WIDTH), max(1, self.height() - LABEL_HEIGHT - TOP_SPACE)
-        )
-
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and self._labels:
             part = self._part_at(event.pos().x())
-            if self._plot().contains(QPointF(event.pos())):
+            if plot_box(self).contains(QPointF(event.pos())):
                 QToolTip.showText(event.globalPos(), tip_text(self.text_of(part)), self)
                 return True
         return super().event(event)
 
     def _part_at(self, x: float) -> int:
-        """The part at a place, the nearest one beside the bars."""
-        plot = self._plot()
+        """The part at a place, beside the bars the nearest one."""
+        plot = plot_box(self)
         return min(max(int((x - plot.left()) / plot.width() * len(self._labels)), 0), len(self._labels) - 1)
 
     # ---- dragging ------------------------------------------------------------------------------------------------------
@@ -133,7 +124,7 @@ class StackedBars(QWidget):
         if pressed is None or not self._labels:
             super().mouseMoveEvent(event)
             return
-        # A shorter drag is a click, which chooses nothing.
+        # A shorter drag is a click, which selects nothing.
         is_drag = abs(x - pressed) >= DRAG_PIXELS_MIN
         self._dragged = (self._part_at(min(pressed, x)), self._part_at(max(pressed, x))) if is_drag else None
         self.update()
@@ -156,7 +147,7 @@ class StackedBars(QWidget):
     # ---- painting ------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens, plot = self._theme.tokens, self._plot()
+        tokens, plot = self._theme.tokens, plot_box(self)
         painter = QPainter(self)
         font = text_font(Size.CAPTION)
         painter.setFont(font)

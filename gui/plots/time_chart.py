@@ -1,7 +1,7 @@
 """`TimeChart`: lines over time, drawn by pyqtgraph, styled by the tokens.
 
-x is float64 seconds since the epoch, y float64 with NaN for gaps, as `monitoring.series.Series.window` gives them. The chart
-has no timer: its owner calls `TimeChart.show_points` when there is something new.
+x is float64 seconds since the epoch, y float64 with NaN for gaps, as `monitoring.series.Series.window` returns them. The chart
+has no timer: its owner calls `TimeChart.show_points` with new points.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QPen, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_text
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
@@ -24,32 +24,33 @@ from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats
 from gui.plots.light_plot import LightPlot
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
+from gui.widgets.basic import column
 from gui.words.text import UNKNOWN, TimeZoneChoice, short_count_text, tr
 
 ANTIALIAS_POINTS_MAX = 2_000
 DOTTED_POINTS_MAX = 2_000
-"""Of more points each has a neighbour within a pixel or two."""
+"""With more points each has a neighbour within a pixel or two."""
 DOT_PIXELS = 4
 POINTS_MAX = 1_200
-"""What to ask `Series.window` for: more than a chart has pixels is wasted."""
+"""Points to request of `Series.window`: more than a chart has pixels would be wasted."""
 DAY_S = 86_400
-"""A chart longer than this says the date with the time."""
+"""Tips of a longer range show the date too."""
 PLOT_HEIGHT_MIN = 60
 THRESHOLD_REACH = 5
-"""Pixels from the threshold within which a drag moves it."""
+"""Distance from the threshold in px within which a drag moves it."""
 THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 0), (1, 1)]}
 """At the right end; below a line in the upper half, where there may be no room above it."""
 GROUND_ALPHA = 200
 MARKS_AGAIN = 1.25
-"""Names of marks get other places when the scale of time has changed so many times."""
+"""Change of the time scale after which names of marks are placed again."""
 
 
 class TimeChart(QWidget):
     """Lines over time with legend, crosshair and tip. Y starts at 0.
 
     Signals:
-        hovered: The mouse stands at a time (float64 seconds), or left (NaN). Connect to `show_crosshair` of the other charts.
-        threshold_moved: The threshold was dragged and let go; carries its value.
+        hovered: The mouse is at a time (float64 seconds), or left (NaN). Connect to `show_crosshair` of the other charts.
+        threshold_moved: The threshold was dragged and released; carries its value.
     """
 
     hovered = Signal(float)
@@ -87,14 +88,14 @@ class TimeChart(QWidget):
         self._marks: list[Any] = []
         self._shown_marks: list[ChartMark] = []
         self._marks_drawn_at = 0.0
-        """Seconds a pixel when they were drawn."""
+        """Seconds a pixel at the last drawing."""
         self._plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
         self._plot.setMinimumHeight(PLOT_HEIGHT_MIN)
         self._grid = ValueGrid(self._plot.getAxis("left"))
         self._plot.addItem(self._grid, ignoreBounds=True)
         self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
         self._dots: dict[str, Any] = {}
-        """Of the lines that ever had a point that stood alone."""
+        """Of the lines that ever had an isolated point."""
         self._forecast: ForecastLines | None = None
         self._note: ChartNote | None = None
         self._fault = self._marks_fault = ""
@@ -106,9 +107,7 @@ class TimeChart(QWidget):
         self._threshold_state = State.CRITICAL
         self._tip = ChartTip(theme, self)
         self.legend = ChartLegend(theme, self)
-        box = QVBoxLayout(self)
-        box.setContentsMargins(0, 0, 0, 0)
-        box.addWidget(self._plot)
+        self.setLayout(column(self._plot))
         self._is_stale = False
         self._follow()
         self._restyle(theme.tokens)
@@ -133,18 +132,18 @@ class TimeChart(QWidget):
         return self._plot
 
     def leave_out_legend(self) -> None:
-        """One line with a title of its own needs none."""
+        """Hide the legend of a single line whose title is elsewhere."""
         self.legend.setParent(self)
         self.legend.hide()
 
     def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float, fault: str = "") -> None:
-        """Show these points; a series that is not named keeps its old ones.
+        """Show these points; series that are not named keep their old ones.
 
         Args:
             points: Series key → (x seconds, y), of one length each.
             from_s: Left end of the axis, seconds since the epoch.
             to_s: Right end.
-            fault: What of them was not read, and why; in the language of the window.
+            fault: What was not read, and why; in the language of the window.
         """
         self._fault = fault
         self._data.update(points)
@@ -160,7 +159,7 @@ class TimeChart(QWidget):
         self.legend.update_values()
 
     def _show_dots(self, key: str, x: Floats, y: Floats) -> None:
-        """A dot where a point stands alone: the line would not show it."""
+        """Draw a dot at each isolated point, which the line would not show."""
         lone = lone_points(y) if len(y) <= DOTTED_POINTS_MAX else np.zeros(len(y), bool)
         if key not in self._dots:
             if not lone.any():
@@ -172,7 +171,7 @@ class TimeChart(QWidget):
         self._dots[key].setData(x[lone], y[lone])
 
     def _show_note(self) -> None:
-        """Say it where no value of the shown lines is known, or where something was not read."""
+        """Show a note where no value of the shown lines is known, or something was not read."""
         begins = [x[np.isfinite(y)][:1] for key, (x, y) in self._data.items() if key not in self._hidden]
         begin_s = min((float(x[0]) for x in begins if len(x)), default=math.inf)
         if self._note is None:
@@ -196,7 +195,7 @@ class TimeChart(QWidget):
         return self._fault or self._marks_fault
 
     def show_forecast(self, forecast: ChartForecast | None) -> None:
-        """Show where the first line goes, dashed, with its band; None: nothing."""
+        """Show the forecast of the first line, dashed, with its band; None: nothing."""
         if self._forecast is None:
             if forecast is None:
                 return
@@ -205,12 +204,7 @@ class TimeChart(QWidget):
         self._forecast.show(forecast)
 
     def set_marks(self, marks: Sequence[ChartMark], fault: str = "") -> None:
-        """Show these events instead of the ones before.
-
-        Args:
-            marks: In any order.
-            fault: Why more of them were not read, in the language of the window; said with the next points.
-        """
+        """Replace the marks, in any order; ``fault`` says why more of them were not read and is shown with the next points."""
         self._marks_fault = fault
         if sorted(marks, key=lambda mark: mark.at_s) == self._shown_marks:
             return
@@ -243,13 +237,13 @@ class TimeChart(QWidget):
 
     @property
     def _seconds_per_px(self) -> float:
-        # Of the box alone: the figures of the axis stand beside it, and with them names would be taken for narrower.
+        # Of the box alone: with the width of the axis names would seem narrower.
         box = self._plot.getViewBox()
         left, right = box.viewRange()[0]
         return float((right - left) / max(1.0, box.width()))
 
     def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
-        """Show a horizontal line that can be dragged, with a text at its end; None takes it away."""
+        """Show a horizontal line that can be dragged, with a text at its end; None removes it."""
         if value is None:
             if self._threshold is not None:
                 self._threshold.hide()
@@ -260,7 +254,7 @@ class TimeChart(QWidget):
                 self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
                 self._plot.addItem(self._threshold, ignoreBounds=True)
             self._threshold.label.setFormat(text.replace("{", "{{").replace("}", "}}"))
-            # Without words its box would be a white patch on the line.
+            # An empty label would be a white box on the line.
             self._threshold.label.setVisible(bool(text))
             self._threshold_state = state
             self._colour_threshold(self._theme.tokens)
@@ -278,11 +272,11 @@ class TimeChart(QWidget):
         self._threshold.label.update()
 
     def value_of(self, at: QPointF) -> float:
-        """The value that a place of the plot's viewport stands for; never below 0."""
+        """Value at a place of the plot's viewport; never below 0."""
         return max(0.0, float(self._plot.getViewBox().mapSceneToView(self._plot.mapToScene(at.toPoint())).y()))
 
     def shown_points(self) -> dict[str, tuple[Floats, Floats]]:
-        """Of the lines that are not hidden, in their order, the points within the shown time."""
+        """Points of the visible lines within the shown time, in their order."""
         left, right = self._plot.getViewBox().viewRange()[0]
         found = {}
         for one in self._series:
@@ -293,7 +287,7 @@ class TimeChart(QWidget):
         return found
 
     def csv_text(self) -> str:
-        """The shown lines within the shown time: ``series,time,value``, a gap without a value."""
+        """The visible lines within the shown time: ``series,time,value``, a gap without a value."""
         rows = [("series", "time", "value")]
         titles = {one.key: one.title for one in self._series}
         for key, (x, y) in self.shown_points().items():
@@ -304,16 +298,16 @@ class TimeChart(QWidget):
 
     @property
     def value_text(self) -> Callable[[float], str]:
-        """How legend and tip write a known value now."""
+        """Current format of a value in legend and tip."""
         return self._value_text
 
     def described(self) -> str:
-        """What the lines say now, for a screen reader."""
+        """Current values, for a screen reader."""
         values = [f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self._series if one.key not in self._hidden]
         return "; ".join(filter(None, (self.fault, *values)))
 
     def is_at_threshold(self, at: QPointF) -> bool:
-        """Whether a place of the plot's viewport is so near to the threshold that a drag moves it."""
+        """Whether a place of the plot's viewport is near enough to the threshold to drag it."""
         if self._threshold is None or not self._threshold.isVisible():
             return False
         y = self._plot.mapFromScene(self._plot.getViewBox().mapViewToScene(QPointF(0, self._threshold.value()))).y()
@@ -321,7 +315,7 @@ class TimeChart(QWidget):
 
     @property
     def highest(self) -> float:
-        """The largest value of the lines that are shown; 0 for none."""
+        """The largest value of the visible lines; 0 for none."""
         tops = [float(np.nanmax(y)) for key, (_, y) in self._data.items() if key not in self._hidden and np.isfinite(y).any()]
         return max([*tops, 0.0])
 
@@ -337,7 +331,7 @@ class TimeChart(QWidget):
         self.legend.update_values()
 
     def show_crosshair(self, at_s: float) -> None:
-        """Show the time that another chart is hovered at; NaN hides it."""
+        """Show the hovered time of another chart; NaN hides it."""
         self._crosshair_s = at_s
         self._crosshair.setVisible(not math.isnan(at_s))
         if not math.isnan(at_s):
@@ -359,12 +353,11 @@ class TimeChart(QWidget):
         return float(y[-1]) if len(y) else math.nan
 
     def shown_value(self, key: str) -> str:
-        """What the legend says of a series: at the crosshair, else the newest value."""
+        """Legend value of a series: at the crosshair, else the newest."""
         value = self.last_value(key) if math.isnan(self._crosshair_s) else self.value_at(key, self._crosshair_s)
         return UNKNOWN if math.isnan(value) else self._value_text(value)
 
     def toggle_series(self, key: str) -> None:
-        """Hide or show a line."""
         self._hidden.symmetric_difference_update({key})
         for item in (self._curves[key], self._dots.get(key)):
             if item is not None:
@@ -372,7 +365,6 @@ class TimeChart(QWidget):
         self._plot.setYRange(0, self._top(), padding=0)
 
     def colour(self, key: str, tokens: Tokens) -> str:
-        """Colour of a line."""
         index = next(i for i, one in enumerate(self._series) if one.key == key)
         state = self._series[index].state
         return tokens.state(state) if state is not None else tokens.series[min(index, 6)]
@@ -389,7 +381,7 @@ class TimeChart(QWidget):
             self._restyle(self._theme.tokens)
 
     def _theme_changed(self, tokens: Tokens) -> None:
-        # The charts of all pages at once would be felt: what is not seen gets its colours when it is shown.
+        # All charts of all pages at once would be noticeable: a hidden one changes its colours when it is shown.
         if self.isVisible():
             self._restyle(tokens)
         else:
@@ -421,7 +413,7 @@ class TimeChart(QWidget):
         if self._threshold is not None:
             self._colour_threshold(tokens)
         for item in self._marks:
-            # Their places stay: made anew they would take four times as long.
+            # Their places stay: making them again would take four times as long.
             item.setPen(_mark_pen(tokens))
             item.label.setColor(tokens.checking)
             item.label.fill = pg.mkBrush(_ground(tokens) if item.label.format else None)
@@ -463,7 +455,7 @@ def _mark_pen(tokens: Tokens) -> QPen:
 
 
 def _ground(tokens: Tokens) -> QColor:
-    """Behind a name in the chart, so that a line does not strike it out."""
+    """Ground of a name in the chart, so that no line crosses it."""
     colour = QColor(tokens.panel)
     colour.setAlpha(GROUND_ALPHA)
     return colour

@@ -1,4 +1,4 @@
-"""`TimeLine`: what happened in order, one line each, with the time between. Drawn by hand."""
+"""`TimeLine`: events in order, one line each, with the time between. Drawn by hand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
+from gui.widgets.paint import paint_line
 from gui.widgets.repaint import repaint_with
 
 LINE_HEIGHT = 38
@@ -22,7 +23,7 @@ TEXT_LEFT = 28.0
 
 @dataclass(frozen=True, slots=True)
 class TimeLineEntry:
-    """One event. Texts are in the language of the window; ``is_ahead`` marks what has not happened yet."""
+    """One event. Texts are in the language of the window; ``is_ahead`` marks future ones."""
 
     title: str
     detail: str
@@ -33,8 +34,6 @@ class TimeLineEntry:
 
 
 class TimeLine(QWidget):
-    """Events from top to bottom."""
-
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -46,7 +45,6 @@ class TimeLine(QWidget):
         return self._entries
 
     def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
-        """Show other events."""
         if entries == self._entries:
             return
         self._entries = entries
@@ -78,23 +76,10 @@ class TimeLine(QWidget):
 
     def _paint_words(self, painter: QPainter, entry: TimeLineEntry, top: float) -> None:
         tokens, right = self._theme.tokens, self.width() - 2.0
-        at_width = _draw(painter, entry.at, QRectF(TEXT_LEFT, top + 2, right - TEXT_LEFT, 18), tokens.text_2, right=True)
-        gap = QRectF(TEXT_LEFT, top + 18, right - TEXT_LEFT, 16)
-        gap_width = _draw(painter, entry.gap, gap, tokens.text_3, right=True, pixels=Size.CAPTION)
-        title = QRectF(TEXT_LEFT, top + 2, right - TEXT_LEFT - at_width - 8, 18)
-        _draw(painter, entry.title, title, tokens.text_1, weight=QFont.Weight.DemiBold)
-        _draw(painter, entry.detail, gap.adjusted(0, 0, -gap_width - 8, 0), tokens.text_3, pixels=Size.CAPTION)
-
-
-def _draw(
-    painter: QPainter, text: str, rect: QRectF, colour: str, *, right: bool = False, pixels: int = Size.SECONDARY,
-    weight: QFont.Weight = QFont.Weight.Normal,
-) -> float:  # fmt: skip
-    font = text_font(pixels, weight)
-    metrics = QFontMetricsF(font)
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, rect.width()))
-    painter.setFont(font)
-    painter.setPen(QColor(colour))
-    side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-    painter.drawText(rect, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
-    return metrics.horizontalAdvance(shown)
+        plain, small = text_font(Size.SECONDARY), text_font(Size.CAPTION)
+        at, gap = QRectF(TEXT_LEFT, top + 2, right - TEXT_LEFT, 18), QRectF(TEXT_LEFT, top + 18, right - TEXT_LEFT, 16)
+        at_width = paint_line(painter, entry.at, at, plain, tokens.text_2, side=Qt.AlignmentFlag.AlignRight)
+        gap_width = paint_line(painter, entry.gap, gap, small, tokens.text_3, side=Qt.AlignmentFlag.AlignRight)
+        title = at.adjusted(0, 0, -at_width - 8, 0)
+        paint_line(painter, entry.title, title, text_font(Size.SECONDARY, QFont.Weight.DemiBold), tokens.text_1)
+        paint_line(painter, entry.detail, gap.adjusted(0, 0, -gap_width - 8, 0), small, tokens.text_3)

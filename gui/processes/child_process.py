@@ -20,23 +20,20 @@ ERROR_LINES_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child ended."""
-
     exit_code: int
     """Exit code, or the number of the signal when ``crashed``; -1 when it could not be started."""
     crashed: bool
     cancelled: bool
     error_lines: tuple[str, ...]
-    """The last lines that it wrote to its standard error."""
+    """The last lines of its standard error."""
 
     @property
     def ok(self) -> bool:
-        """Whether it came to its end with success."""
         return self.exit_code == 0 and not self.crashed and not self.cancelled
 
     @property
     def error_text(self) -> str:
-        """What to tell a person: the last line of its errors, without the program's name, or the exit code."""
+        """Error for the user: its last error line, without the program's name, or the exit code."""
         if self.error_lines:
             return self.error_lines[-1].removeprefix("orbit: ")
         return f"the process was killed by signal {self.exit_code}" if self.crashed else f"exit code {self.exit_code}"
@@ -45,7 +42,7 @@ class ChildEnd:
 class ChildProcess(QObject):
     """Runs ``main.py`` with some arguments. One run at a time; GUI thread only.
 
-    Pass ``--parent-pipe`` among the arguments: the child then ends when its input ends, so also when the window is killed.
+    With ``--parent-pipe`` among the arguments the child ends when its input ends, so also when the window is killed.
 
     Signals:
         line_read: One line (str) of its standard output, without the line end.
@@ -58,12 +55,7 @@ class ChildProcess(QObject):
     ended = Signal(object)
 
     def __init__(self, parent: QObject | None = None, *, grace_ms: int = CANCEL_GRACE_MS) -> None:
-        """Create without a child.
-
-        Args:
-            parent: Qt's owner.
-            grace_ms: Time a cancelled child has to end by itself before its process group is killed, in ms.
-        """
+        """Create without a child; a cancelled one has ``grace_ms`` to end by itself before its process group is killed."""
         super().__init__(parent)
         self._process: QProcess | None = None
         self._pid = 0
@@ -71,14 +63,11 @@ class ChildProcess(QObject):
         self._output = _Lines()
         self._errors = _Lines()
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
-        self._kill_timer = QTimer(self)
-        self._kill_timer.setSingleShot(True)
-        self._kill_timer.setInterval(grace_ms)
+        self._kill_timer = QTimer(self, singleShot=True, interval=grace_ms)
         self._kill_timer.timeout.connect(self._kill)
 
     @property
     def is_running(self) -> bool:
-        """Whether a child runs."""
         return self._process is not None
 
     @property
@@ -87,12 +76,7 @@ class ChildProcess(QObject):
         return self._pid or None
 
     def start(self, arguments: Sequence[str], first_line: str = "") -> None:
-        """Start the child. Only when none runs.
-
-        Args:
-            arguments: Behind ``main.py``.
-            first_line: Told to its input at once, as what no other user of the machine may read; empty: nothing.
-        """
+        """Start the child, only when none runs. ``first_line`` is written to its input, which no other user can read."""
         assert self._process is None
         self._cancelled = False
         self._output, self._errors = _Lines(), _Lines()
@@ -110,7 +94,7 @@ class ChildProcess(QObject):
             self.tell(first_line)
 
     def cancel(self) -> None:
-        """Ask the child to end (SIGTERM to its group); after a grace the whole group is killed. `ended` says when."""
+        """Send SIGTERM to the child's group; after a grace kill the group. Emits `ended` then."""
         if self._process is None or self._cancelled:
             return
         self._cancelled = True
@@ -121,7 +105,6 @@ class ChildProcess(QObject):
             self._process.terminate()
 
     def tell(self, line: str) -> None:
-        """Write a line to the input of the child, if it runs."""
         if self._process is not None:
             self._process.write(f"{line}\n".encode())
 
@@ -135,7 +118,7 @@ class ChildProcess(QObject):
             self._pid = self._process.processId()
 
     def _signal_group(self, number: int) -> bool:
-        """Signal the child and its children; False when there is nobody to signal."""
+        """Signal the child and its children; False when there is none."""
         if sys.platform == "win32" or not self._pid:
             return False
         try:
@@ -174,7 +157,7 @@ class ChildProcess(QObject):
         for line in self._output.rest():
             self.line_read.emit(line)
         if self._cancelled:
-            # What the child had started and left behind; its group outlives it while it has members.
+            # Its own children may be left; the group exists while it has members.
             self._signal_group_kill()
         self._end(exit_code, crashed=status == QProcess.ExitStatus.CrashExit)
 
@@ -190,7 +173,7 @@ class ChildProcess(QObject):
 
 
 class _Lines:
-    """Cuts bytes into lines of text; a line without end is cut at its largest size."""
+    """Splits bytes into lines of text; a too long line is cut."""
 
     def __init__(self) -> None:
         self._rest = b""

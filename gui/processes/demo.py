@@ -10,7 +10,7 @@ from gui.processes.child_process import ChildEnd, ChildProcess
 
 
 class DemoPace(Enum):
-    """How fast the demo sends, in messages/s."""
+    """Rate of the demo in messages/s."""
 
     SLOW = 50
     NORMAL = 1_200
@@ -18,7 +18,7 @@ class DemoPace(Enum):
 
 
 def demo_arguments(name_server: str, pace: DemoPace) -> list[str]:
-    """Command line of the demo behind ``main.py``; it ends when the window's end of its input is closed."""
+    """Arguments of the demo for ``main.py``; it ends when the window closes its input."""
     return ["demo", "--ns", name_server, "--rate", str(pace.value), "--parent-pipe"]
 
 
@@ -27,8 +27,8 @@ class DemoController(QObject):
 
     Signals:
         changed: It started, is stopping, or ended.
-        ended: It is gone; carries how (`ChildEnd`). Comes after `changed`.
-        line_read: One line of what it reports (str).
+        ended: It is gone; carries its `ChildEnd`. Emitted after `changed`.
+        line_read: One line of its progress (str).
     """
 
     changed = Signal()
@@ -36,12 +36,7 @@ class DemoController(QObject):
     line_read = Signal(str)
 
     def __init__(self, parent: QObject | None = None, *, process: ChildProcess | None = None) -> None:
-        """Create an idle controller.
-
-        Args:
-            parent: Qt's owner.
-            process: What runs the child; given by tests.
-        """
+        """Create an idle controller; tests pass a process."""
         super().__init__(parent)
         self._process = process or ChildProcess(self)
         self._process.ended.connect(self._ended)
@@ -56,16 +51,15 @@ class DemoController(QObject):
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was told to end and has not yet."""
+        """Whether it was asked to end and has not yet."""
         return self._stopping
 
     @property
     def pace(self) -> DemoPace | None:
-        """Pace of the running demo."""
         return self._pace if self.is_running else None
 
     def start(self, name_server: str, pace: DemoPace) -> None:
-        """Play against the name server at ``host:port``; nothing happens when the demo already plays."""
+        """Play against the name server at ``host:port``; does nothing when the demo already plays."""
         if self.is_running:
             return
         self._pace = pace
@@ -74,7 +68,7 @@ class DemoController(QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """Ask the demo to end; `changed` says when it has."""
+        """Ask the demo to end; emits `changed` when it has."""
         if not self.is_running or self._stopping:
             return
         self._stopping = True

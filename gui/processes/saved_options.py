@@ -1,6 +1,6 @@
-"""What the Settings page keeps of the embedded broker, and how it meets the command line.
+"""Options of the embedded broker from the Settings page, and their merge with the command line.
 
-What the command line gives other than the default comes before what is kept.
+An option of the command line that differs from its default overrides the stored one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEFAULT = WorkerArguments(Path())
 
 @dataclass(frozen=True, slots=True)
 class SavedBroker:
-    """What is kept; None where nothing is."""
+    """Stored options; None where there is none."""
 
     store: Path | None = None
     name_server_port: int | None = None
@@ -31,12 +31,12 @@ class SavedBroker:
 
 
 def default_store() -> Path:
-    """The folder of messages where nobody names one."""
+    """The default folder of messages."""
     return platformdirs.user_data_path("orbit", appauthor=False) / "store"
 
 
 def read_saved(settings: QSettings) -> SavedBroker:
-    """What is kept; what cannot be used is left out."""
+    """The stored options; invalid ones are left out."""
     store = str(settings.value(STORE_KEY, ""))
     return SavedBroker(
         Path(store) if store and Path(store).is_absolute() else None,
@@ -47,7 +47,6 @@ def read_saved(settings: QSettings) -> SavedBroker:
 
 
 def write_saved(settings: QSettings, saved: SavedBroker) -> None:
-    """Keep this from now on."""
     values = {
         STORE_KEY: None if saved.store is None else str(saved.store),
         NAME_SERVER_KEY: saved.name_server_port,
@@ -62,7 +61,7 @@ def write_saved(settings: QSettings, saved: SavedBroker) -> None:
 
 
 def with_saved(options: WorkerArguments, saved: SavedBroker) -> WorkerArguments:
-    """What the worker is started with."""
+    """Options of the worker: those of the command line with the stored ones."""
     made = options
     if saved.store is not None and options.store == default_store():
         made = replace(made, store=saved.store)

@@ -1,7 +1,7 @@
-"""`SparkChild`: the report process that stays. Spark is started once, and reports are handed to it.
+"""`SparkChild`: the persistent report process. Spark is started once, and reports are sent to it.
 
-Seen from outside an order is a child of its own: it is started, says lines, can be cancelled, and ends. Cancelling one ends
-the process, so that nothing of it is left; the next order starts another.
+To its user an order looks like a child of its own: it is started, writes lines, can be cancelled, and ends. A cancel ends the
+process, so that nothing of the order is left; the next order starts another.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from monitoring.outside import read_json
 
 _LOG = logging.getLogger(__name__)
 CANCEL_GRACE_MS = 1_800
-"""A cancelled report that is still there after this is killed; with its Java machine it is gone within two seconds."""
+"""A cancelled report is killed after this time; with its Java machine it ends within two seconds."""
 IDLE_S = 300
-"""Spark gives its memory back after so long without a report."""
+"""Spark releases its memory after this time without a report."""
 ARGUMENTS = ("report", "--serve", "--low-priority", "--idle-s", str(IDLE_S))
 
 
 class SparkState(Enum):
-    """What the process does, as it says itself; see `spark_reports.serve`."""
+    """State of the process as it reports it; see `spark_reports.serve`."""
 
     OFF = "off"
     STARTING = "starting"
@@ -37,9 +37,9 @@ class SparkChild(QObject):
     """One order at a time; GUI thread only.
 
     Signals:
-        line_read: One line (str) that the order told.
+        line_read: One line (str) of the order.
         ended: The order is over (`ChildEnd`).
-        changed: `state` or `memory_bytes` is another.
+        changed: `state` or `memory_bytes` changed.
         gone: The process is gone.
     """
 
@@ -49,16 +49,11 @@ class SparkChild(QObject):
     gone = Signal()
 
     def __init__(self, parent: QObject | None = None, *, process: ChildProcess | None = None) -> None:
-        """Create without a process.
-
-        Args:
-            parent: Qt's owner.
-            process: What runs it; given by tests.
-        """
+        """Create without a process; tests pass one."""
         super().__init__(parent)
         self.state = SparkState.OFF
         self.memory_bytes = -1
-        """What the process and Java have for themselves; -1 unknown."""
+        """Memory of the process and Java; -1 unknown."""
         self._order: str | None = None
         self._is_taken = False
         self._may_repeat = False
@@ -70,21 +65,16 @@ class SparkChild(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there, with or without an order."""
+        """Whether the process runs, with or without an order."""
         return self._process.is_running
 
     def warm(self) -> None:
-        """Start Spark in the background, if it is not there."""
+        """Start Spark in the background, if it does not run."""
         if not self._process.is_running and not self._is_over:
             self._launch()
 
     def start(self, arguments: Sequence[str], details: str = "") -> None:
-        """Hand an order over. Only when none is open.
-
-        Args:
-            arguments: The words behind ``main.py``.
-            details: Of the connection that it reads, if it announces them (`spark_reports.cluster_access`).
-        """
+        """Send an order, only when none is open, with the details that it announces (`spark_reports.cluster_access`)."""
         assert self._order is None
         words = list(arguments[1:])
         self._order = json.dumps({"words": words, "details": details} if details else words, ensure_ascii=False)
@@ -95,7 +85,7 @@ class SparkChild(QObject):
             self._process.tell(self._order)
 
     def cancel(self) -> None:
-        """End the order, and the process with it; `ended` says when that is done."""
+        """Cancel the order by ending the process; emits `ended` then."""
         if self._order is not None:
             self._may_repeat = False
             self._leave()
@@ -106,7 +96,7 @@ class SparkChild(QObject):
             self._leave()
 
     def end(self) -> None:
-        """End for good; `gone` says when the process is gone, if there is one."""
+        """Stop for good; emits `gone` when the process is gone, if there is one."""
         self._is_over, self._may_repeat = True, False
         self._leave()
 
@@ -143,7 +133,7 @@ class SparkChild(QObject):
     def _process_ended(self, end: ChildEnd) -> None:
         self._show(SparkState.OFF, -1)
         if self._order is not None and self._may_repeat and not self._is_taken and (end.ok or end.cancelled):
-            # It left for want of orders, or was told to, in the moment in which this one came.
+            # It ended for lack of orders, or was cancelled, just as this one arrived.
             self._may_repeat = False
             self._launch()
             return
@@ -156,7 +146,7 @@ class SparkChild(QObject):
 
 
 def session_line(line: str) -> tuple[SparkState, int] | None:
-    """State and memory in bytes that a line tells; None if it tells something else."""
+    """State and memory in bytes of a session line; None for another line."""
     try:
         fields = read_json(line)
         if fields["stage"] != "session":

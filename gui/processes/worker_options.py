@@ -1,4 +1,4 @@
-"""What the window starts its worker with. Knows no Qt."""
+"""Options of the worker. Uses no Qt."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class WorkerArguments:
-    """What the worker is started with."""
-
     store: Path
     name_server_port: int = 9876
     broker_port: int = 10911
@@ -20,20 +18,20 @@ class WorkerArguments:
     settings: Mapping[str, str] = field(default_factory=dict)
     """RocketMQ key → text."""
     read_only: bool = False
-    """Whether the window may only look."""
+    """Whether the window may change nothing."""
     files_only: bool = False
-    """Whether no broker is started: the store is read, and not changed."""
+    """Whether no broker is started and the store is only read."""
     history_mib: int = 0
-    """What the history of figures may take on the disk; 0: as usual."""
+    """Size of the history on the disk; 0: the default."""
     connect: str = ""
     """Name servers of a cluster to attach to instead of running a broker; its history has a folder of its own."""
     kept_under: str = ""
-    """Under which what belongs to that cluster is kept: see `gui.connections.cluster.Cluster`."""
+    """Key of that cluster's data: see `gui.connections.cluster.Cluster`."""
     connect_details: str = field(default="", repr=False)
-    """Keys, TLS and address map of that cluster, a line of JSON that is written to the worker's input; empty: none."""
+    """Keys, TLS and address map of that cluster, a line of JSON for the worker's input; empty: none."""
 
     def arguments(self) -> list[str]:
-        """The command line of the worker, behind ``main.py``."""
+        """Arguments of ``main.py``."""
         if self.connect:
             details = ["--connect-details"] if self.connect_details else []
             return ["worker", "--connect", self.connect, *details, *self._flags()]

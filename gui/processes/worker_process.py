@@ -1,4 +1,4 @@
-"""The worker process as the window sees it: started, fed and ended through `QProcess`, never waited for."""
+"""The worker process of the window: started, fed and ended through `QProcess`, without waiting."""
 
 from __future__ import annotations
 
@@ -15,24 +15,20 @@ from monitoring.sources.base import EMBEDDED_NAME
 from monitoring.sources.worker import WorkerSource
 
 READ_SLICE_BYTES = 512 * 1024
-"""What is read of the worker in one turn of the GUI thread; the rest waits for the next turn, after input and painting."""
+"""Most bytes read of the worker in one turn of the GUI thread; the rest follows after input and painting."""
 STOP_TIMEOUT_MS = 12_000
-"""After it a worker that was asked to stop is killed; the worker gives itself 10 s."""
+"""A stopping worker is killed after this time; the worker gives itself 10 s."""
 ERROR_LINES_MAX = 20
 ERROR_LINE_CHARACTERS_MAX = 500
 
 
 class WorkerProcess(QObject):
-    """Runs the worker and feeds a `WorkerSource` with what it says. GUI thread only; no call waits.
-
-    Args:
-        options: What to start the worker with.
-        parent: Qt parent.
+    """Runs the worker and passes its output to a `WorkerSource`. GUI thread only; no call waits.
 
     Signals:
         started: The process runs; the broker is not ready yet (see the source's status).
         lost: The process ended by itself or did not start, with the reason (`OrbitError`).
-        stopped: The process has ended because `stop` or `restart` asked for it, or there was none to stop.
+        stopped: The process has ended because of `stop` or `restart`, or there was none to stop.
     """
 
     started = Signal()
@@ -52,14 +48,10 @@ class WorkerProcess(QObject):
         self._error_lines: deque[str] = deque(maxlen=ERROR_LINES_MAX)
         self._stopping = False
         self._restarting = False
-        self._kill_timer = QTimer(self)
-        self._kill_timer.setSingleShot(True)
-        self._kill_timer.setInterval(STOP_TIMEOUT_MS)
+        self._kill_timer = QTimer(self, singleShot=True, interval=STOP_TIMEOUT_MS)
         self._kill_timer.timeout.connect(self.abort)
-        self._rest_timer = QTimer(self)
-        """What is left to read is read a turn later."""
-        self._rest_timer.setSingleShot(True)
-        self._rest_timer.setInterval(0)
+        self._rest_timer = QTimer(self, singleShot=True, interval=0)
+        """Reads the remaining output a turn later."""
         self._rest_timer.timeout.connect(self._read_output)
 
     @property
@@ -69,7 +61,6 @@ class WorkerProcess(QObject):
 
     @property
     def pid(self) -> int | None:
-        """Process id of the worker, once it runs."""
         return (self._process.processId() or None) if self._process else None
 
     def start(self) -> None:
@@ -89,11 +80,11 @@ class WorkerProcess(QObject):
         self.source.worker_starting()
         process.start()
         if self.options.connect_details and process.isOpen():
-            # Before anything of the channel, and not on the command line, which others can read.
+            # The first input, and not on the command line, which others can read.
             process.write(f"{self.options.connect_details}\n".encode())
 
     def stop(self) -> None:
-        """Ask the worker to stop cleanly: its input ends. `stopped` says when it is gone, after 12 s at the latest."""
+        """Stop the worker by closing its input. Emits `stopped` when it is gone, after 12 s at the latest."""
         self._restarting = False
         if self._process is None:
             self.stopped.emit()
@@ -103,7 +94,7 @@ class WorkerProcess(QObject):
             self._kill_timer.start()
 
     def restart(self) -> None:
-        """Stop the worker where there is one, then start it."""
+        """Stop the worker if there is one, then start it."""
         if self._process is None:
             self.start()
             return
@@ -111,12 +102,11 @@ class WorkerProcess(QObject):
         self._restarting = True
 
     def send(self, data: bytes) -> None:
-        """Pass bytes to the worker; without effect when there is none or it is about to stop."""
+        """Send bytes to the worker; without effect when there is none or it is stopping."""
         if self._process is not None and data and not self._stopping:
             self._process.write(data)
 
     def abort(self) -> None:
-        """Kill the worker at once."""
         if self._process is not None:
             self._process.kill()
 
@@ -137,7 +127,7 @@ class WorkerProcess(QObject):
             self._error_lines.extend(line[:ERROR_LINE_CHARACTERS_MAX] for line in text.splitlines() if line.strip())
 
     def _failed(self, error: QProcess.ProcessError) -> None:
-        # All other errors are followed by `finished`.
+        # `finished` follows all other errors.
         if error == QProcess.ProcessError.FailedToStart and self._process is not None:
             text = self._process.errorString()
             self._ended(WorkerLostError(f"the broker process could not be started: {text}"))

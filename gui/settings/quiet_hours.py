@@ -1,4 +1,4 @@
-"""`QuietHours`: when the desktop is left alone. What comes then waits under the bell."""
+"""`QuietHours`: when the desktop shows no notices. They are still kept under the bell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gui.settings.values import is_on
 
 ON_KEY, FROM_KEY, TO_KEY = "notices/quiet", "notices/quiet_from", "notices/quiet_to"
 FROM, TO = time(22), time(8)
-"""As long as nobody has chosen others."""
+"""The default hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,6 @@ class QuietHours:
     end: time = TO
 
     def covers(self, moment: time) -> bool:
-        """Whether a moment of the day is in them."""
         if not self.is_on:
             return False
         if self.begin < self.end:
@@ -38,13 +37,12 @@ class QuietHours:
 
 
 def read_quiet_hours(settings: QSettings) -> QuietHours:
-    """What the user chose; a time that cannot be read counts as not chosen."""
+    """The stored hours; the default for an unreadable time."""
     begin, end = _time(settings, FROM_KEY, FROM), _time(settings, TO_KEY, TO)
     return QuietHours(is_on(settings, ON_KEY, default=False), begin, end)
 
 
 def keep_quiet_hours(settings: QSettings, hours: QuietHours) -> None:
-    """Remember what the user chose."""
     settings.setValue(ON_KEY, hours.is_on)
     settings.setValue(FROM_KEY, f"{hours.begin:%H:%M}")
     settings.setValue(TO_KEY, f"{hours.end:%H:%M}")

@@ -1,4 +1,4 @@
-"""`SettingsWatch`: tells when another window, a process of its own, has written to the settings that all windows share."""
+"""`SettingsWatch`: reports when another window, a process of its own, has written to the shared settings."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from pathlib import Path
 from PySide6.QtCore import QFileSystemWatcher, QObject, QSettings, QTimer, Signal
 
 SETTLE_MS = 50
-"""A write is several changes of the folder (lock, new file, rename); they are told as one."""
+"""A write makes several changes of the folder (lock, new file, rename); they are reported as one."""
 
 
 class SettingsWatch(QObject):
-    """Reads the settings anew whenever their file has changed.
-
-    Args:
-        settings: Kept in a file.
-        parent: Qt's owner.
+    """Reads the settings again whenever their file has changed.
 
     Signals:
-        changed: The file was written, by whomever; what it holds now has been read.
+        changed: The file was written by any window, and has been read again.
     """
 
     changed = Signal()
@@ -28,12 +24,10 @@ class SettingsWatch(QObject):
         self._settings = settings
         self._file = settings.fileName()
         self._watcher = QFileSystemWatcher(self)
-        # The folder too: the file comes with the first setting, and each write puts another one in its place.
+        # The folder too: the first setting creates the file, and each write replaces it.
         self._watcher.addPath(str(Path(self._file).parent))
         self._watch_file()
-        self._settle = QTimer(self)
-        self._settle.setSingleShot(True)
-        self._settle.setInterval(SETTLE_MS)
+        self._settle = QTimer(self, singleShot=True, interval=SETTLE_MS)
         self._settle.timeout.connect(self._read)
         self._watcher.directoryChanged.connect(self._touched)
         self._watcher.fileChanged.connect(self._touched)

@@ -1,4 +1,4 @@
-"""Values of the settings file, and the names under which more than one room keeps them."""
+"""Values of the settings file, and keys shared by several packages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ STAY_KEY = "tray/stay"
 
 
 def whole_number(settings: QSettings, key: str, default: int) -> int:
-    """A whole number from the settings file, or the default where it is missing or none."""
+    """A whole number of the settings, or the default where it is missing or invalid."""
     text = str(settings.value(key, default))
     number = whole_of(text.removeprefix("-"))
     return default if number is None else -number if text.startswith("-") else number
 
 
 def text_list(settings: QSettings, key: str) -> list[str]:
-    """A list of texts from the settings file; Qt gives a list of one back as the one."""
+    """A list of texts of the settings; Qt returns a list of one as a text."""
     value = settings.value(key, [])
     if isinstance(value, str):
         return [value]
@@ -31,5 +31,4 @@ def text_list(settings: QSettings, key: str) -> list[str]:
 
 
 def is_on(settings: QSettings, key: str, *, default: bool) -> bool:
-    """A switch from the settings file."""
     return str(settings.value(key, default)).lower() == "true"

@@ -1,6 +1,6 @@
-"""Fonts: the desktop's own where it is fit for figures, else the bundled Inter; JetBrains Mono for ids and bodies.
+"""Fonts: the desktop's own where its figures are suitable, else the bundled Inter; JetBrains Mono for ids and bodies.
 
-All sizes are pixels at 100 % scale (`gui.theme.tokens.Size`). Figures are tabular in every font made here.
+All sizes are pixels at 100 % scale (`gui.theme.tokens.Size`). Every font has tabular figures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHINESE_FAMILIES = ("PingFang SC", "Microsoft YaHei UI", "Noto Sans CJK SC", "We
 
 
 def load_fonts() -> None:
-    """Make the bundled fonts known to Qt. Once, after the application object exists."""
+    """Register the bundled fonts with Qt. Once, after the application object exists."""
     for path in sorted((resource_directory() / "fonts").glob("*.ttf")):
         QFontDatabase.addApplicationFont(str(path))
 
@@ -36,7 +36,6 @@ def text_families() -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def text_font(size: int = Size.BODY, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-    """Font for text and figures."""
     return _font(text_families(), size, weight)
 
 

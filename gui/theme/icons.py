@@ -1,6 +1,6 @@
 """Icons: Phosphor glyphs, one path in a 256-unit square each, tinted with a colour of the theme.
 
-Glyphs are read from ``resources/icons`` when first asked for and kept as pixmaps by name, colour and size.
+Glyphs are read from ``resources/icons`` at their first use and cached as pixmaps by name, colour and size.
 """
 
 from __future__ import annotations
@@ -48,15 +48,9 @@ def _render(svg: str, size: int, ratio: float) -> QPixmap:
 
 @lru_cache(maxsize=ICON_CACHE_ITEMS)
 def icon(name: str, colour: str, size: int = 16, *, filled: bool = False, disabled: str = "", room: int = 0) -> QIcon:
-    """A `QIcon` of the glyph for each kind of screen that is there now.
+    """A `QIcon` of the glyph in ``colour`` (``#RRGGBB``), ``size`` px, for the scale of each current screen.
 
-    Args:
-        name: Glyph.
-        colour: ``#RRGGBB``.
-        size: Width and height in px.
-        filled: The filled variant.
-        disabled: Colour when greyed; empty: Qt's own way.
-        room: Empty px to the right, for more distance to a text than Qt leaves.
+    ``disabled`` is its colour when greyed, empty: Qt's own way; ``room`` adds empty px to the right, before a text.
     """
     made = QIcon()
     for ratio in sorted({screen.devicePixelRatio() for screen in QGuiApplication.screens()}):
@@ -87,7 +81,7 @@ def logo_pixmap(size: int, ring: str, moon: str, ratio: float = 1.0) -> QPixmap:
 
 
 def application_icon() -> QIcon:
-    """The mark of the program in the sizes that desktops ask for."""
+    """The mark of the program in the sizes of desktops."""
     made = QIcon()
     for size in (16, 32, 64, 128, 256):
         made.addPixmap(logo_pixmap(size, "#6AA0FF", "#F5924E"))

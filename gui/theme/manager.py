@@ -1,4 +1,4 @@
-"""`ThemeManager`: which theme is shown, and its application to the whole program."""
+"""`ThemeManager`: the current theme, and its application to the whole program."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from gui.theme.style import palette, style_sheet
 from gui.theme.tokens import DARK, LIGHT, Density, Tokens
 
 LARGE_PART = 100
-"""A part of so many widgets is restyled in two turns."""
+"""A part with this many widgets is restyled in two turns."""
 SLICE_S = 0.015
-"""Restyling gives the loop a turn after this long; one part may take longer."""
+"""Longest restyling before the loop gets a turn; one part may take longer."""
 
 
 class ThemeMode(Enum):
-    """What the user chose."""
-
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
@@ -30,7 +28,7 @@ class ThemeMode(Enum):
 
 STYLE = "fusion"
 STYLED = "orbit_styled"
-"""Property of an application that was begun with this style: then Python need not learn what a style is, 10 ms of a start."""
+"""Property of an application started with this style: Python then need not load the style's type, 10 ms of a start."""
 
 
 class ThemeManager(QObject):
@@ -53,14 +51,12 @@ class ThemeManager(QObject):
         self._sheet = ""
         self._parts: list[QWidget] = []
         self._stale: list[QWidget] = []
-        self._turn = QTimer(self)
-        self._turn.setSingleShot(True)
-        self._turn.setInterval(0)
+        self._turn = QTimer(self, singleShot=True, interval=0)
         self._turn.timeout.connect(self._restyle)
         QDir.setSearchPaths("icons", [str(resource_directory() / "icons")])
         load_fonts()
-        # Not a style of our own in Python: Qt asks a style thousands of times for one page. Set once: a new style, even the
-        # same, goes through all widgets that exist.
+        # Not a style of our own in Python: Qt calls a style thousands of times for one page. Set once: setting a style, even
+        # the same one, goes through all existing widgets.
         if not application.property(STYLED):
             application.setStyle(STYLE)
             application.setProperty(STYLED, True)
@@ -71,7 +67,6 @@ class ThemeManager(QObject):
 
     @property
     def tokens(self) -> Tokens:
-        """The colours in use."""
         return self._tokens
 
     @property
@@ -80,34 +75,32 @@ class ThemeManager(QObject):
 
     @property
     def density(self) -> Density:
-        """How high rows of tables are."""
         return self._density
 
     def set_density(self, density: Density) -> None:
-        """Make rows of tables higher or lower."""
         if density is not self._density:
             self._density = density
             self.density_changed.emit()
 
     @property
     def is_applied(self) -> bool:
-        """Whether every part has the style sheet of the theme in use; the last ones get it some turns later."""
+        """Whether every part has the style sheet of the current theme; the last ones get it some turns later."""
         return not self._stale
 
     def dress(self, part: QWidget) -> None:
-        """Give a page or a part of the frame the style sheet, now and at each change; what is in it has it of its parent.
+        """Apply the style sheet to a page or a part of the frame, now and at each change; its children inherit it.
 
-        The application has none: Qt would apply it to every widget of a page again each time the widget gets a parent,
-        which makes building a page three times as slow. The window has none: a change would then restyle all pages in one
-        go, for some 200 ms. So menus and dialogs whose parent is a window itself are to be dressed too.
+        The application has none, because Qt would apply it to every widget of a page again at each new parent, which makes
+        building a page three times as slow. The window has none, because a change would restyle all pages at once, for some 200
+        ms. So menus and dialogs whose parent is a window must be dressed too.
         """
         self._keep(part)
         part.setStyleSheet(self._sheet)
 
     def dress_soon(self, part: QWidget) -> None:
-        """Give a large part the style sheet in a turn of the loop of its own; until then it is not painted.
+        """Apply the style sheet to a large part in a turn of its own; until then it is not painted.
 
-        For a page of 200 widgets that is some 30 ms, about as long as making them.
+        For a page of 200 widgets that takes some 30 ms, about as long as making them.
         """
         self._keep(part)
         part.setUpdatesEnabled(False)
@@ -119,7 +112,6 @@ class ThemeManager(QObject):
         self._parts.append(part)
 
     def set_mode(self, mode: ThemeMode) -> None:
-        """Follow the system, or stay light or dark."""
         self._mode = mode
         self._use(self._wanted())
 
@@ -137,14 +129,14 @@ class ThemeManager(QObject):
         self._tokens = tokens
         self._apply()
         self.changed.emit(tokens)
-        # In a turn of its own: what listens takes one, too.
+        # In a turn of its own, because the listeners take one, too.
         self._turn.start()
 
     def _apply(self) -> None:
         self._application.setPalette(palette(self._tokens))
         self._sheet = style_sheet(self._tokens)
         self._parts = [part for part in self._parts if isValid(part)]
-        # What is seen comes first; what lies behind is restyled in the turns after, a page at a time.
+        # Visible parts first; hidden ones follow in later turns, a page at a time.
         self._stale = sorted(self._parts, key=lambda part: not part.isVisible())
 
     def _restyle(self) -> None:
@@ -154,11 +146,11 @@ class ThemeManager(QObject):
             if not isValid(part) or part.styleSheet() == self._sheet:
                 continue
             if part.styleSheet():
-                # Taking the old sheet off first is 2.6 times as fast as replacing it.
+                # Removing the old sheet first is 2.6 times as fast as replacing it.
                 part.setUpdatesEnabled(False)
                 part.setStyleSheet("")
                 if len(part.findChildren(QWidget)) >= LARGE_PART:
-                    # Each takes some 25 ms: the new sheet has a turn of its own, and what is on screen stays until then.
+                    # Each takes some 25 ms: the new sheet has a turn of its own, and the screen keeps its content until then.
                     self._stale.insert(0, part)
                     break
             part.setStyleSheet(self._sheet)

@@ -1,4 +1,4 @@
-"""Where the files that ship with the program are. Reads nothing itself."""
+"""The folder of the files that ship with the program. Reads nothing itself."""
 
 from __future__ import annotations
 
@@ -8,5 +8,4 @@ from pathlib import Path
 
 @lru_cache(maxsize=1)
 def resource_directory() -> Path:
-    """The ``resources`` folder beside the packages."""
     return Path(__file__).resolve().parents[2] / "resources"

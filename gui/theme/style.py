@@ -1,7 +1,6 @@
 """Qt's look from the tokens: palette, style sheet and the mark of the keyboard focus.
 
-Widgets say what they are through the dynamic property ``role`` (primary, danger, quiet, caption, …); the template below is the
-only place that turns a role into colours.
+Widgets set the dynamic property ``role`` (primary, danger, quiet, caption, …); only the template below maps a role to colours.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ FOCUS_PROPERTY = "keyboardFocus"
 
 
 class FocusMarker(QObject):
-    """Marks the widget that has the focus by keyboard, for the focus ring.
+    """Marks the widget that got the focus by keyboard, for the focus ring.
 
-    Focus that comes while a mouse button is down came by the mouse. An event filter would tell the reason, but would run
-    for every event of the program. The ring is drawn a turn later: the first frame of the window need not wait for it.
+    Focus that changes while a mouse button is down changed by the mouse. An event filter would know the reason, but would run
+    for every event of the program. The ring is drawn a turn later, so that the first frame of the window does not wait for it.
     """
 
     def __init__(self, application: QApplication, parent: QObject | None = None) -> None:
@@ -35,14 +34,14 @@ class FocusMarker(QObject):
     def _moved(old: QWidget | None, new: QWidget | None) -> None:
         by_mouse = QApplication.mouseButtons() != Qt.MouseButton.NoButton
         for widget, marked in ((old, False), (new, not by_mouse)):
-            # A widget that is being destroyed loses the focus too; it may be half gone.
+            # A widget that is being destroyed loses the focus too; it may be half deleted.
             if widget is not None and isValid(widget) and bool(widget.property(FOCUS_PROPERTY)) != marked:
                 widget.setProperty(FOCUS_PROPERTY, marked)
                 next_turn(widget, partial(repolish, widget))
 
 
 def repolish(widget: QWidget) -> None:
-    """Apply the style sheet anew after a property that it selects on has changed."""
+    """Apply the style sheet again after a property that it selects on has changed."""
     style = widget.style()  # the sheet's own one: that of the application knows nothing of sheets on pages
     style.unpolish(widget)
     style.polish(widget)
@@ -50,14 +49,13 @@ def repolish(widget: QWidget) -> None:
 
 
 def set_role(widget: QWidget, role: str) -> None:
-    """Give a widget the look of ``role``."""
     if widget.property("role") != role:
         widget.setProperty("role", role)
         repolish(widget)
 
 
 def palette(tokens: Tokens) -> QPalette:
-    """Qt's palette, for everything the style sheet does not reach."""
+    """Qt's palette, for everything that the style sheet does not reach."""
     made = QPalette()
     colours = {
         QPalette.ColorRole.Window: tokens.window,
@@ -88,7 +86,6 @@ def palette(tokens: Tokens) -> QPalette:
 
 
 def style_sheet(tokens: Tokens) -> str:
-    """The whole style sheet of the program for one theme."""
     template = (resource_directory() / "themes" / "orbit.qss").read_text(encoding="utf-8")
     values = _values(tokens)
     for name in sorted(values, key=len, reverse=True):

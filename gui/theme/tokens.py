@@ -1,7 +1,7 @@
 """The design tokens: every colour and size of the window, in two frozen values.
 
 Nothing else names a colour. The style sheet, the palette, the delegates and the plots all read one of the two `Tokens` values
-below, so that a theme switch is the exchange of one object.
+below, so that a theme switch exchanges one object.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """What a chip, dot or glyph says. Never shown by colour alone: see `STATE_GLYPHS`."""
+    """Meaning of a chip, dot or glyph. Never shown by colour alone: see `STATE_GLYPHS`."""
 
     PENDING = "pending"
     HEALTHY = "healthy"
@@ -39,6 +39,10 @@ STATE_GLYPHS: dict[State, str] = {
     State.WARNING: "warning",
     State.PLAIN: "",
 }
+
+
+_STATE_COLOURS = {State.INFO: "delayed", State.PLAIN: "text_2"}
+"""Names of the colours of states that have none of their own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +85,8 @@ class Tokens:
     """Share of a state's colour in the ground of its chip."""
 
     def state(self, state: State) -> str:
-        """Colour of a state's text and glyph."""
-        colours = {
-            State.PENDING: self.pending,
-            State.HEALTHY: self.healthy,
-            State.COMMITTED: self.committed,
-            State.IDLE: self.idle,
-            State.CHECKING: self.checking,
-            State.DELAYED: self.delayed,
-            State.INFO: self.delayed,
-            State.RETRY: self.retry,
-            State.CRITICAL: self.critical,
-            State.WARNING: self.warning,
-            State.PLAIN: self.text_2,
-        }
-        return colours[state]
+        colour: str = getattr(self, _STATE_COLOURS.get(state, state.value))
+        return colour
 
 
 DARK = Tokens(
@@ -164,7 +155,7 @@ LIGHT = Tokens(
 
 
 class Density(Enum):
-    """How high the rows of tables are, in px at 100 % scale."""
+    """Row height of tables, in px at 100 % scale."""
 
     COMPACT = 24
     NORMAL = 28

@@ -1,4 +1,4 @@
-"""Labels, buttons and lines with a role: one call each instead of three lines everywhere."""
+"""Labels, buttons and lines with a role."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from gui.words.text import tr
 if TYPE_CHECKING:
     _Widget = QWidget
 else:
-    _Widget = object  # what stands before a class of Qt among the bases of another may be no widget itself
+    _Widget = object  # a base before a class of Qt may be no widget itself
 
 _Box = TypeVar("_Box", bound=QBoxLayout)
 
 ICON_ROOM = 3
 _LONG_WORD = re.compile(r"[!-~]{41,}")
-"""A word that may be wider than a column of text; Chinese is broken at each sign anyway."""
+"""A word that may be wider than a column of text; Chinese breaks at each character anyway."""
 _BREAK = "\u200b"
-"""A place where a line may end: takes no room."""
+"""Zero-width space: a line may end there."""
 
 _ROLE_FONTS: dict[str, tuple[int, QFont.Weight]] = {
     "page-title": (Size.PAGE_TITLE, QFont.Weight.DemiBold),
@@ -80,7 +80,7 @@ def label(text: str = "", role: str = "", *, selectable: bool = False, wrap: boo
 
 
 class PlainLabel(QLabel):
-    """Shows its text letter by letter; a label of Qt shows one that looks like HTML as such, and opens the files it names."""
+    """Shows its text literally; a label of Qt would render text that looks like HTML, and open the files it names."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -91,9 +91,9 @@ class PlainLabel(QLabel):
 
 
 class WrappedLabel(PlainLabel):
-    """A text of several lines, in which also names are broken that are longer than a line and have no gap.
+    """A text of several lines that also breaks names longer than a line.
 
-    Qt breaks no word: a name of 255 characters would make the window as wide as it is. The breaks are in what is drawn only.
+    Qt breaks no word: a name of 255 characters would widen the window. Only the drawn text contains the breaks.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -107,7 +107,7 @@ class WrappedLabel(PlainLabel):
         QLabel.setText(self, _LONG_WORD.sub(lambda word: _BREAK.join(word[0]), label_text(text)))
 
     def text(self) -> str:
-        """What was set, without the breaks."""
+        """The text without the breaks."""
         return self._whole
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -118,7 +118,7 @@ class WrappedLabel(PlainLabel):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if _BREAK in super().text() and self.hasSelectedText():
-            # Qt's own menu would copy the breaks, too: nobody sees them where the name is pasted.
+            # Qt's own menu would copy the breaks, too, which are invisible where the name is pasted.
             menu = new_menu(self)
             menu.addAction(tr("Copy"), self._copy)
             menu.popup(event.globalPos())
@@ -130,7 +130,7 @@ class WrappedLabel(PlainLabel):
 
 
 class ElidedLabel(PlainLabel):
-    """A one-line text that is cut with an ellipsis where space ends; the tool tip then says all of it."""
+    """A one-line text that is cut with an ellipsis; the tool tip then has all of it."""
 
     def __init__(self, text: str = "", role: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
         super().__init__()
@@ -148,7 +148,6 @@ class ElidedLabel(PlainLabel):
         self._elide()
 
     def whole_text(self) -> str:
-        """The text before it was cut."""
         return self._whole
 
     def minimumSizeHint(self) -> QSize:
@@ -171,13 +170,13 @@ class ElidedLabel(PlainLabel):
 
 
 class _GlyphOfTheme(_Widget):
-    """A widget whose glyph is made by ``_restyle``, and made anew after the theme changed."""
+    """A widget whose glyph ``_restyle`` makes, again after each change of the theme."""
 
     _is_stale = False
 
     @abstractmethod
     def _restyle(self) -> None:
-        """Make the glyph in the colours of now, and note that it is no longer stale."""
+        """Make the glyph in the current colours and reset `_is_stale`."""
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -185,7 +184,7 @@ class _GlyphOfTheme(_Widget):
             self._restyle()
 
     def _theme_changed(self, _tokens: object) -> None:
-        # Glyphs of all pages in new colours at once would be felt: what is not seen gets its own when it is shown.
+        # New glyphs of all pages at once would be noticeable: a hidden widget makes its own when it is shown.
         if self.isVisible():
             self._restyle()
         else:
@@ -195,7 +194,7 @@ class _GlyphOfTheme(_Widget):
 class IconButton(_GlyphOfTheme, QPushButton):
     """A push button whose glyph follows the theme.
 
-    Without ``text`` it is a square icon button and ``tip`` is also its accessible name. ``caret`` says that it opens a menu.
+    Without ``text`` it is a square icon button and ``tip`` is also its accessible name. ``caret`` marks a button with a menu.
     """
 
     def __init__(
@@ -220,7 +219,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
         self._room = ICON_ROOM if text else 0
         self.setIconSize(QSize(Size.ICON_BUTTON + self._room, Size.ICON_BUTTON))
         self.setToolTip(tip_text(tip))
-        # A blank name would hide the text that comes later.
+        # A blank name would hide the text that is set later.
         self.setAccessibleName(text.strip() or tip)
         if on_click is not None:
             self.clicked.connect(lambda _checked=False: on_click())
@@ -234,12 +233,11 @@ class IconButton(_GlyphOfTheme, QPushButton):
             self._restyle()
 
     def set_role(self, role: str) -> None:
-        """Change the look, e.g. from live to paused."""
         set_role(self, role)
         self._restyle()
 
     def set_tip(self, tip: str) -> None:
-        """Tool tip and accessible name of a button without text."""
+        """Set the tool tip, and the accessible name of a button without text."""
         self.setToolTip(tip_text(tip))
         if not self.text():
             self.setAccessibleName(tip)
@@ -291,7 +289,6 @@ class IconLabel(_GlyphOfTheme, PlainLabel):
         self._restyle()
 
     def set_glyph(self, glyph: str, colour: str = "text_2", *, filled: bool = False) -> None:
-        """Show another glyph."""
         if (glyph, colour, filled) != (self._what[0], self._what[1], self._what[3]):
             self._what = (glyph, colour, self._what[2], filled)
             self._restyle()
@@ -303,8 +300,6 @@ class IconLabel(_GlyphOfTheme, PlainLabel):
 
 
 class Line(QFrame):
-    """A hairline between things."""
-
     def __init__(self, *, vertical: bool = False, length: int = 0) -> None:
         super().__init__()
         self.setProperty("role", "line")
@@ -392,5 +387,5 @@ def fill(box: QBoxLayout, *items: Item) -> None:
 
 
 def language_changed(event: QEvent) -> bool:
-    """Whether an event says that texts are to be written anew."""
+    """Whether an event reports a change of language."""
     return event.type() == QEvent.Type.LanguageChange

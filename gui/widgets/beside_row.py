@@ -1,4 +1,4 @@
-"""`BesideRow`: three parts side by side, or two; the last one below the others where they would not fit."""
+"""`BesideRow`: two or three parts side by side; the last one moves below the others where it does not fit."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from PySide6.QtWidgets import QGridLayout, QLayout, QWidget
 from gui.theme.tokens import Size
 
 WIDE_AGAIN = 24
-"""So much wider it must be to turn back: a scroll bar that comes with the turn takes width too."""
+"""Hysteresis in px before the row turns back: a scroll bar that appears with the turn takes width too."""
 
 
 class BesideRow(QWidget):
-    """As narrow as two of its parts may be.
-
-    Args:
-        parts: Each with the weight of its width.
+    """As narrow as two of its parts may be; each part has the weight of its width.
 
     Signals:
-        turned: The last part stands below now, or beside again; carries which.
+        turned: The last part moved below, or beside again; carries which.
     """
 
     turned = Signal(bool)
@@ -32,12 +29,12 @@ class BesideRow(QWidget):
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(Size.GAP)
-        # It would hold the row as wide as all parts side by side.
+        # The constraint would keep the row as wide as all parts side by side.
         self._grid.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         self._place()
 
     def leave_out(self, part: QWidget) -> None:
-        """Share the width among the others from now on; two at least must be left."""
+        """Share the width among the other parts from now on; at least two must remain."""
         self._grid.removeWidget(part)
         part.hide()
         self._grid.setColumnStretch(len(self._parts) - 1, 0)
@@ -45,9 +42,9 @@ class BesideRow(QWidget):
         self._place()
 
     def hasHeightForWidth(self) -> bool:
-        """Never: a layout takes the height that such a part would like to have for its least, and cuts its neighbours.
+        """False, because a layout would use the preferred height of such a part as its minimum, and cut its neighbours.
 
-        A part is one as soon as some wrapped words are seen in it, as where a chart says that it has no values.
+        Any visible wrapped text makes a part one, such as the note of a chart without values.
         """
         return False
 
@@ -66,7 +63,7 @@ class BesideRow(QWidget):
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest and self._has_width:
-            # A part has other bounds, e.g. in another language. Before the first width it would turn and turn back.
+            # A part has other bounds, e.g. in another language. Before the first width the row would turn and turn back.
             self._turn()
         return done
 

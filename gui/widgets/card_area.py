@@ -1,4 +1,4 @@
-"""A drawn area of cards that the mouse points at and the arrow keys walk through."""
+"""A drawn area of cards for the mouse and the arrow keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from PySide6.QtWidgets import QWidget
 class CardArea(QWidget):
     """Base of widgets that draw cards themselves. Arrow keys move, Enter and a click choose.
 
-    Args:
-        rects: Tells where the cards are, by key, in the order in which the arrow keys visit them.
-        parent: Qt's owner.
+    ``rects`` returns the places of the cards by key, in the order of the arrow keys.
 
     Signals:
         chosen: A card was chosen; carries its key.
@@ -31,7 +29,7 @@ class CardArea(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def card_rect(self, key: str) -> QRectF:
-        """Where a card is; null if there is none of that key."""
+        """Place of a card; null if there is none of that key."""
         return self._rects_of_cards().get(key, QRectF())
 
     def is_marked(self, key: str) -> bool:

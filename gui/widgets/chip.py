@@ -1,5 +1,3 @@
-"""`Chip`: a state as glyph and word."""
-
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize
@@ -13,7 +11,7 @@ from gui.widgets.repaint import repaint_with
 
 
 class Chip(QWidget):
-    """A chip 20 px high."""
+    """A state as glyph and word, 20 px high."""
 
     def __init__(self, theme: ThemeManager, text: str = "", state: State = State.PLAIN, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,7 +31,7 @@ class Chip(QWidget):
         return self._state
 
     def set(self, text: str, state: State) -> None:
-        """Say something else; an empty text hides the chip."""
+        """Change the text and the state; an empty text hides the chip."""
         self.setVisible(bool(text))
         if (text, state) != (self._text, self._state):
             self._text, self._state = text, state
@@ -51,7 +49,7 @@ class Chip(QWidget):
 
 
 class Dot(QWidget):
-    """A state dot, 8 px; always stands beside a word."""
+    """A state dot, 8 px; always beside a word."""
 
     def __init__(self, theme: ThemeManager, state: State = State.IDLE, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,7 +59,6 @@ class Dot(QWidget):
         repaint_with(self, theme)
 
     def set_state(self, state: State) -> None:
-        """Take the colour of another state."""
         if state is not self._state:
             self._state = state
             self.update()

@@ -1,4 +1,4 @@
-"""`CodeView`: code and JSON in the mono font with simple colours, and `HexView`: bytes as offset, hex and characters."""
+"""`CodeView`: code and JSON in the mono font with simple colours; `HexView`: bytes as offset, hex and characters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gui.theme.tokens import Size, Tokens, mix
 from gui.words.text import bytes_text, tr
 
 MARK_SHARE = 38
-"""Of the warning's colour in the ground of marked parts, in percent."""
+"""Share of the warning colour in the ground of marked parts, in percent."""
 HEX_BYTES_MAX = 256 * 1024
-"""More than this is not shown at once; the view says so in its last line."""
+"""Further bytes are not shown; the last line of the view says so."""
 
 _KEYWORDS = {
     "java": "new|var|import|class|public|static|void|return|try|final|throws|int|long|for|private",
@@ -36,7 +36,6 @@ class _Highlighter(QSyntaxHighlighter):
     def __init__(self, document: QTextDocument, parent: QObject, language: str, tokens: Tokens) -> None:
         super().__init__(document)
         self.setParent(parent)
-        self._language = language
         self._formats: dict[str, QTextCharFormat] = {}
         words = _KEYWORDS[language]
         comment = r"#.*|//.*" if language in ("python", "yaml") else r"//.*"
@@ -72,7 +71,7 @@ class _Highlighter(QSyntaxHighlighter):
 
 
 class CodeView(QPlainTextEdit):
-    """Text in the mono font; read-only unless told otherwise."""
+    """Text in the mono font; read-only unless ``editable``."""
 
     def __init__(
         self, theme: ThemeManager, language: str = "text", *, editable: bool = False, parent: QWidget | None = None
@@ -90,18 +89,17 @@ class CodeView(QPlainTextEdit):
         theme.changed.connect(self._restyle)
 
     def set_language(self, language: str) -> None:
-        """Colour the text as another language."""
+        """Change the language of the colours."""
         self._highlighter.setDocument(None)
         self._highlighter.deleteLater()
         self._highlighter = _Highlighter(self.document(), self, language, self._theme.tokens)
 
     def set_code(self, text: str, language: str) -> None:
-        """Show a text of a language."""
         self.set_language(language)
         self.setPlainText(text)
 
     def mark(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Put a ground behind parts of the text, each by its start and length in characters, in their order."""
+        """Mark parts of the text by their start and length in characters, in order."""
         self._marked = list(spans)
         self._show_marks(self._theme.tokens)
 
@@ -133,8 +131,6 @@ def _units(text: str) -> int:
 
 
 class HexView(QPlainTextEdit):
-    """Bytes, 16 a line."""
-
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
@@ -144,7 +140,7 @@ class HexView(QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
 
     def set_bytes(self, data: bytes) -> None:
-        """Show ``data``, or its first `HEX_BYTES_MAX` bytes and how many more there are."""
+        """Show ``data``, or its first `HEX_BYTES_MAX` bytes and the number of all."""
         self.setPlainText(hex_text(data))
 
 

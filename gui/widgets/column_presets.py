@@ -1,4 +1,4 @@
-"""`ColumnPresets`: named sets of columns of one table, kept where the page remembers its columns."""
+"""`ColumnPresets`: named sets of columns of one table, stored where the page remembers its columns."""
 
 from __future__ import annotations
 
@@ -13,30 +13,25 @@ from monitoring.outside import read_json
 PRESETS_MAX = 20
 NAME_CHARACTERS_MAX = 60
 PRESETS_END = "-presets"
-"""Of the keys under which they are kept."""
+"""Suffix of their keys."""
 
 
 @runtime_checkable
 class ColumnMemory(Protocol):
-    """A page that remembers what the user made of its tables."""
+    """A page that remembers the columns of its tables."""
 
     def read_columns(self, key: str) -> str:
-        """What was kept for a table; empty for nothing."""
+        """The stored text of a table; empty for none."""
 
     def keep_columns(self, key: str, text: str) -> None:
-        """Remember something for a table."""
+        """Store a text for a table."""
 
     def explain_part(self, part: QWidget, at: QPoint | None = None) -> bool:
-        """Show what a part of the page is, at a global place; returns whether it is known."""
+        """Explain a part of the page at a global place; returns whether it has an explanation."""
 
 
 class ColumnPresets:
-    """Names and what `gui.widgets.grid_columns` writes of the columns.
-
-    Args:
-        memory: The page.
-        key: Of the table.
-    """
+    """Names → texts of `gui.widgets.grid_columns`, for the table of ``key``."""
 
     def __init__(self, memory: ColumnMemory, key: str) -> None:
         self._memory = memory
@@ -44,7 +39,7 @@ class ColumnPresets:
 
     @property
     def known(self) -> dict[str, str]:
-        """What is kept, by name, in order; of a file that somebody edited, what makes sense."""
+        """The stored sets by name, in order; invalid ones are left out."""
         text = self._memory.read_columns(self._key)
         try:
             kept = read_json(text) if text else {}
@@ -55,16 +50,15 @@ class ColumnPresets:
         return {name: columns for name, columns in kept.items() if name and isinstance(columns, str)}
 
     def is_full(self, name: str) -> bool:
-        """Whether there is no room for one more of this name."""
+        """Whether there is no room for a set of this name."""
         known = self.known
         return name not in known and len(known) >= PRESETS_MAX
 
     def save(self, name: str, columns: str) -> None:
-        """Keep the columns under a name, also one that is taken."""
+        """Store the columns under a name, which may exist."""
         self._write(self.known | {name[:NAME_CHARACTERS_MAX]: columns})
 
     def forget(self, name: str) -> None:
-        """Drop a name."""
         self._write({known: columns for known, columns in self.known.items() if known != name})
 
     def _write(self, presets: dict[str, str]) -> None:

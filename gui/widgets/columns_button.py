@@ -1,4 +1,4 @@
-"""`ColumnsButton`: the menu of a table's columns behind a button, for those who do not look for it at the headings."""
+"""`ColumnsButton`: a button for the menu of a table's columns, which a right click on its headings opens too."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from gui.words.text import tr
 
 
 class ColumnsButton(IconButton):
-    """Opens what a click on the headings of ``grid`` with the other mouse button opens."""
-
     def __init__(self, theme: ThemeManager, grid: DataGrid[Any]) -> None:
         super().__init__(theme, "list", " ", caret=True, on_click=self.open_columns)
         self._grid = grid
         self._write()
 
     def open_columns(self) -> None:
-        """Show which columns there are."""
         self._grid.columns.menu(self).popup(self.mapToGlobal(self.rect().bottomLeft()))
 
     def changeEvent(self, event: QEvent) -> None:

@@ -1,4 +1,4 @@
-"""The colour of a connection over its windows, so that several side by side are told apart at a glance."""
+"""The colour of a connection over its windows, which distinguishes several at a glance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HEIGHT = 3
 
 
 class ConnectionStripe(QWidget):
-    """A thin line; hidden while its window shows nothing that has a colour."""
+    """A thin line; hidden while its connection has no colour."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -18,7 +18,7 @@ class ConnectionStripe(QWidget):
         self.hide()
 
     def set_colour(self, colour: str) -> None:
-        """Take a colour as ``#rrggbb``; what is none hides the line."""
+        """Set a colour as ``#rrggbb``; an invalid one hides the line."""
         self.colour = colour if QColor.isValidColorName(colour) else ""
         self.setVisible(bool(self.colour))
         self.update()

@@ -1,4 +1,4 @@
-"""Tabs and scroll areas that say to a screen reader what they are, as they take the focus like other controls."""
+"""Tabs and scroll areas with names for screen readers, because they take the focus like other controls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gui.words.text import tr
 
 
 class PartBar(QTabBar):
-    """The parts of a page side by side; what is shown of each is for its owner."""
+    """The parts of a page side by side; their owner shows them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,8 +22,6 @@ class PartBar(QTabBar):
 
 
 class Parts(QTabWidget):
-    """The parts of a page, one at a time."""
-
     def __init__(self) -> None:
         super().__init__()
         self.setTabBar(PartBar())
@@ -52,10 +50,10 @@ class ScrolledPart(QScrollArea):
 
 
 class ScrolledColumn(QWidget):
-    """What a `ScrolledPart` scrolls, as high as its parts must be at its width.
+    """Content of a `ScrolledPart`, as high as its parts must be at its width.
 
-    A scroll area asks for the height that is liked. Where texts wrap and a part has a least height of its own, that can be
-    less than the least height at this width, and then the parts are pressed into each other.
+    A scroll area uses the preferred height. Where texts wrap and a part has a minimum height, that can be less than the minimum
+    height at this width, and the parts would overlap.
     """
 
     def heightForWidth(self, width: int) -> int:

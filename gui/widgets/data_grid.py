@@ -27,7 +27,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QWidget
 
 from broker_core.api import tsv_text
 from gui.event_loop.turns import next_turn
@@ -37,6 +37,7 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
+from gui.widgets.basic import column
 from gui.widgets.column_presets import ColumnMemory
 from gui.widgets.grid_columns import GridColumns
 from gui.widgets.grid_delegate import GridDelegate
@@ -50,19 +51,17 @@ COPY_JSON = QKeySequence("Ctrl+Shift+C")
 COLUMNS_KEY = QKeySequence("Ctrl+Shift+M")
 NO_INDEX = QModelIndex()
 PANEL_EDGE = 2
-"""Px from the edge of a panel to what lies in it."""
+"""Px from the edge of a panel to its content."""
 
 
 class CopyFormat(Enum):
-    """What goes to the clipboard."""
-
     TSV = "tsv"
     JSON = "json"
     MARKDOWN = "markdown"
 
 
 class GridHeader(QHeaderView):
-    """Header whose third click clears the sort, and whose arrow takes the accent colour.
+    """Header whose third click clears the sort, and whose arrow has the accent colour.
 
     Signals:
         menu_asked: The menu of the columns is wanted; carries the global position.
@@ -121,7 +120,7 @@ class GridHeader(QHeaderView):
 
     @property
     def _is_at_top(self) -> bool:
-        """Whether the border of a panel is right above, which is line enough."""
+        """Whether the border of a panel is right above, so that no line is needed."""
         panel = self.parentWidget()
         while panel is not None and panel.property("role") != "panel":
             panel = panel.parentWidget()
@@ -138,11 +137,11 @@ class GridHeader(QHeaderView):
 
 
 class GridView(QTableView):
-    """The table itself; tells the painter which row is under the mouse and the model when to hold its order.
+    """The table itself; passes the hovered row to the painter and freezes the order of the model meanwhile.
 
     Signals:
         resized: The room for the columns changed.
-        figures_cut: Figures were painted that did not fit; carries key of the column → width in px with which they would.
+        figures_cut: Some figures did not fit; carries key of the column → necessary width in px.
     """
 
     resized = Signal()
@@ -177,7 +176,7 @@ class GridView(QTableView):
         self.resized.emit()
 
     def take_room(self) -> None:
-        """Know how far one can scroll in the rows that there are now, which it else does in the next turn."""
+        """Update the scroll range for the current rows now instead of in the next turn."""
         self.executeDelayedItemsLayout()
         self.updateGeometries()
 
@@ -226,15 +225,7 @@ class DataGrid(QWidget, Generic[R]):
         several: bool = False,
         parent: QWidget | None = None,
     ) -> None:
-        """Create the table.
-
-        Args:
-            model: What it shows.
-            theme: Colours, and how high rows are.
-            row_height: In px, of a table whose room is made for so many rows; None: as the user wants rows to be.
-            several: Whether more than one row can be selected.
-            parent: Qt's owner.
-        """
+        """Create the table; ``row_height`` in px is for tables with room for a number of rows, None: the user's choice."""
         super().__init__(parent)
         self.model = model
         self._selected_key: Hashable | None = None
@@ -256,16 +247,12 @@ class DataGrid(QWidget, Generic[R]):
         self._stack = QStackedLayout()
         self._stack.addWidget(self.view)
         self._stack.addWidget(self.placeholder)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(0)
-        lines.addWidget(self.progress)
-        lines.addLayout(self._stack, 1)
+        self.setLayout(column(self.progress, (self._stack, 1), spacing=0))
         self._empty: tuple[Words, Words, Callable[[], object] | None] = ("", "", None)
         self._error = False
         self._loading = False
         self.read_ms = -1
-        """When the rows were read that are shown, ms since the epoch; -1: with the live figures, or not known."""
+        """When the shown rows were read, ms since the epoch; -1: with the live figures, or not known."""
         self._connect()
         self._name_view()
 
@@ -273,7 +260,7 @@ class DataGrid(QWidget, Generic[R]):
         self.view.verticalHeader().setDefaultSectionSize(self._theme.density.value)
 
     def _name_view(self) -> None:
-        """Say to a screen reader what the table lists."""
+        """Name the table for screen readers."""
         titles = ", ".join(tr(column.title) for column in self.model.columns if column.title)
         self.view.setAccessibleName(tr("Table: {columns}", columns=titles))
 
@@ -299,34 +286,33 @@ class DataGrid(QWidget, Generic[R]):
 
     @property
     def selected_row(self) -> R | None:
-        """The selected row as it is now; None if nothing is selected or the row is not shown."""
+        """The current value of the selected row; None if nothing is selected or the row is not shown."""
         position = self.model.position_of(self._selected_key) if self._selected_key is not None else -1
         return self.model.row_at(position)
 
     @property
     def selected_rows(self) -> list[R]:
-        """All selected rows, top to bottom."""
         positions = sorted(index.row() for index in self.view.selectionModel().selectedRows())
         return [row for position in positions if (row := self.model.row_at(position)) is not None]
 
     @property
     def selected_count(self) -> int:
-        """How many rows are selected; costs nothing however many they are."""
+        """Number of selected rows; fast for any number."""
         selection = self.view.selectionModel().selection()
         parts = {(part.top(), part.bottom()) for part in (selection.at(i) for i in range(selection.count()))}
         return sum(bottom - top + 1 for top, bottom in parts)
 
     @property
     def selected_key(self) -> Hashable | None:
-        """Key of the selected row; stays while the row is filtered away."""
+        """Key of the selected row; kept while the row is filtered away."""
         return self._selected_key
 
     def select_key(self, key: Hashable | None) -> bool:
-        """Select the row of a key, also one that comes later; returns whether it is shown now."""
+        """Select the row of a key, also one that arrives later; returns whether it is shown now."""
         self._selected_key = key
         position = self.model.position_of(key) if key is not None else -1
         if position < 0:
-            # The current row too: Qt would select its neighbour when it goes.
+            # The current row too: Qt would select its neighbour when the row is removed.
             self.view.selectionModel().clear()
             self._selected_key = key
             return False
@@ -346,7 +332,7 @@ class DataGrid(QWidget, Generic[R]):
 
     @contextmanager
     def held_in_place(self) -> Iterator[None]:
-        """Keep the rows that are seen where they are while others come; at its top a table shows what comes there."""
+        """Keep the visible rows in place while others are added; a table at its top shows the new ones."""
         bar = self.view.verticalScrollBar()
         top = self.view.rowAt(0) if bar.value() > 0 else -1
         key = self.model.key_at(top)
@@ -382,7 +368,6 @@ class DataGrid(QWidget, Generic[R]):
     # ---- sort ------------------------------------------------------------------------------------------------------
 
     def sort_by(self, key: str, *, descending: bool = False) -> None:
-        """Sort by a column."""
         keys = [column.key for column in self.model.columns]
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.header.sort_column, self.header.sort_order = keys.index(key), order
@@ -397,12 +382,12 @@ class DataGrid(QWidget, Generic[R]):
     # ---- states ----------------------------------------------------------------------------------------------------
 
     def set_empty(self, text: Words, action: Words = "", on_action: Callable[[], object] | None = None) -> None:
-        """What is said while no row is shown: one sentence and one action."""
+        """Set the sentence and the action that are shown without rows."""
         self._empty = (text, action, on_action)
         self._show_state()
 
     def set_loading(self, loading: bool, share: float | None = None) -> None:
-        """Show that other rows are on their way; the old ones stay. Where there are none, nobody knows yet whether any come."""
+        """Show that other rows are pending; the old ones stay. Without rows the table says that it is reading."""
         self._loading = loading
         self.progress.set_share(share)
         self.progress.setVisible(loading)
@@ -411,7 +396,7 @@ class DataGrid(QWidget, Generic[R]):
     def set_error(
         self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], object] | None = None
     ) -> None:
-        """Say in place of the rows why there are none; an empty text ends the error."""
+        """Show an error in place of the rows; an empty text ends it."""
         self._error = bool(text)
         if text:
             self.placeholder.show_error(text, detail, action, on_action)
@@ -433,7 +418,7 @@ class DataGrid(QWidget, Generic[R]):
                 self.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def take_keyboard(self) -> None:
-        """Let keys go to the rows, or as soon as there are some."""
+        """Focus the rows, or as soon as there are some."""
         has_rows = self._stack.currentWidget() is self.view
         (self.view if has_rows else self).setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -454,7 +439,6 @@ class DataGrid(QWidget, Generic[R]):
             super().keyPressEvent(event)
 
     def copy(self, form: CopyFormat = CopyFormat.TSV) -> None:
-        """Put the selected rows on the clipboard."""
         QGuiApplication.clipboard().setText(self.copied_text(form))
 
     def copied_text(self, form: CopyFormat) -> str:
@@ -488,16 +472,16 @@ class DataGrid(QWidget, Generic[R]):
     # ---- columns ---------------------------------------------------------------------------------------------------
 
     def set_hidden(self, keys: Collection[str]) -> None:
-        """Leave out these columns and show the others, but for those that the user hid."""
+        """Hide these columns and show the others, except those that the user hid."""
         self.columns.leave_out(keys)
 
     def share_width(self) -> None:
-        """Give the columns without a width what the others leave."""
+        """Share the remaining width among the columns without a width."""
         self.columns.share()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # A header with a menu of its owner has its columns chosen there.
+        # A header with a context menu of its owner has its columns there.
         if self.columns.is_chosen or self.header.contextMenuPolicy() is Qt.ContextMenuPolicy.CustomContextMenu:
             return
         around = self.parentWidget()

@@ -1,4 +1,4 @@
-"""`FittedDialog`: a dialog that stays within its screen; `FieldsRoom`: its fields, which are scrolled where they do not fit."""
+"""`FittedDialog`: a dialog that stays within its screen; `FieldsRoom`: its fields, which scroll where they do not fit."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QLayout, QScrollArea, QVBoxLayout, QWidget
 
+from gui.widgets.basic import column
+
 HEIGHT_MIN = 260
 SCREEN_MARGIN = 60
-"""Of the screen's height, for the frame of the window and what the desktop does not tell."""
+"""Part of the screen's height for the window frame and other parts of the desktop."""
 SIDE, TOP, BOTTOM = 20, 18, 16
-"""Room around the parts of a dialog."""
+"""Margins of a dialog, px."""
 
 
 class FieldsRoom(QScrollArea):
     """As high as its fields, if there is room.
 
-    Args:
-        fields: Of the dialog.
-        parent: Qt's owner.
-
     Signals:
-        changed: The fields want other room; before it is decided whether they are scrolled.
+        changed: The fields need other room; emitted before they begin or stop to scroll.
     """
 
     changed = Signal()
@@ -49,7 +47,7 @@ class FieldsRoom(QScrollArea):
     def sizeHint(self) -> QSize:
         wanted, lines = self._fields.sizeHint(), self._fields.layout()
         if lines is not None and lines.hasHeightForWidth():
-            # A scroll area gives fields in which texts wrap this height, and scrolls what is beyond its own.
+            # A scroll area gives fields with wrapped texts this height, and scrolls what exceeds its own.
             wanted.setHeight(_height_of(lines, self.width() if self.isVisible() else wanted.width()))
         return wanted
 
@@ -62,7 +60,7 @@ class FieldsRoom(QScrollArea):
         return self.verticalScrollBar().sizeHint().width()
 
     def _make_room_for_bar(self, _low: int, high: int) -> None:
-        # The bar stands in the margin beside the fields, so that a dialog need not be wider for one that is seldom there.
+        # The bar is in the margin beside the fields, so that the dialog need not be wider for a rare bar.
         lines = self._fields.layout()
         if lines is not None and self._margin:
             margins = lines.contentsMargins()
@@ -71,14 +69,14 @@ class FieldsRoom(QScrollArea):
 
 
 class FittedDialog(QDialog):
-    """As high as its parts, also where texts in it wrap, but never larger than its screen: there its parts are scrolled.
+    """As high as its parts, also with wrapped texts, but never larger than its screen, where its parts scroll.
 
-    Its buttons, and what becomes of pressing them, always stay in sight below the parts. It makes room for what becomes
-    higher in it; who made it lower scrolls.
+    Its buttons and their messages always stay visible below the parts. It grows with its parts; a user who made it lower
+    scrolls.
     """
 
     SHRINKS: ClassVar = False
-    """Whether it gives room back that its parts no longer want, unless it was made larger by hand."""
+    """Whether it shrinks with its parts, unless the user made it larger."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -88,40 +86,30 @@ class FittedDialog(QDialog):
         self._foot: QVBoxLayout | None = None
 
     def lay_out(self, *, spacing: int = 12) -> QVBoxLayout:
-        """Lines for the parts of the dialog, without its buttons; to be asked for once."""
+        """Lines for the parts of the dialog, without its buttons; to be called once."""
         parts = QWidget()
-        self._parts = QVBoxLayout(parts)
-        self._parts.setContentsMargins(SIDE, TOP, SIDE, BOTTOM)
-        self._parts.setSpacing(spacing)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.setSpacing(0)
+        self._parts = column(spacing=spacing, margins=(SIDE, TOP, SIDE, BOTTOM))
+        parts.setLayout(self._parts)
         self._room = FieldsRoom(parts)
         self._room.changed.connect(self._grow_if_shown)
-        outer.addWidget(self._room, 1)
+        self.setLayout(column((self._room, 1), spacing=0))
         return self._parts
 
     def set_foot(self, *lines: QWidget | QLayout) -> None:
-        """Lines that are never scrolled: the buttons, and before them e.g. why nothing happened."""
+        """Set the lines that never scroll: the buttons, and above them e.g. an error."""
         outer = self.layout()
         assert self._parts is not None
         assert isinstance(outer, QVBoxLayout)
         self._parts.setContentsMargins(SIDE, TOP, SIDE, 0)
-        self._foot = QVBoxLayout()
-        self._foot.setContentsMargins(SIDE, self._parts.spacing(), SIDE, BOTTOM)
-        self._foot.setSpacing(self._parts.spacing())
-        for line in lines:
-            if isinstance(line, QWidget):
-                self._foot.addWidget(line)
-            else:
-                self._foot.addLayout(line)
+        spacing = self._parts.spacing()
+        self._foot = column(*lines, spacing=spacing, margins=(SIDE, spacing, SIDE, BOTTOM))
         outer.addLayout(self._foot)
 
     def showEvent(self, event: QShowEvent) -> None:
-        # Only now is it known how wide wrapped words are. Before Qt places the dialog: within the screen, too.
+        # The width of wrapped texts is known only now. Before Qt places the dialog: within the screen, too.
         self._count_anew()
         if not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
-            # Qt foresees several lines for words that may wrap: of a dialog of no set size that would be an empty strip.
+            # Qt reserves several lines for texts that may wrap: a dialog without a set size would have an empty strip.
             width = max(self.minimumWidth(), self.minimumSizeHint().width())
             self.resize(width, self._height_for(width))
         self._grow()
@@ -140,11 +128,10 @@ class FittedDialog(QDialog):
 
     @property
     def room(self) -> QSize:
-        """How large it may be."""
         return screen_room(self)
 
     def _count_anew(self) -> None:
-        """Forget what was counted before parts were hidden and dressed: that is told by events that come later."""
+        """Recompute sizes of before parts were hidden and dressed, whose events arrive later."""
         for widget in self.findChildren(QWidget):
             widget.ensurePolished()
         if self._parts is not None and self._room is not None:
@@ -166,7 +153,7 @@ class FittedDialog(QDialog):
 
 
 def screen_room(dialog: QWidget) -> QSize:
-    """How large a dialog may be on its screen."""
+    """Largest size of a dialog on its screen."""
     room = dialog.screen().availableGeometry().size()
     return QSize(room.width(), room.height() - SCREEN_MARGIN)
 

@@ -1,4 +1,4 @@
-"""`FoldingPanel`: a panel whose buttons lose their words where it is narrow, so that the page need not be scrolled."""
+"""`FoldingPanel`: a panel whose buttons lose their texts where it is narrow, so that the page need not scroll."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gui.widgets.panel import Panel
 from gui.words.plain_text import tip_text
 
 WIDE_AGAIN = 16
-"""So much wider it must be for the words to come back."""
+"""Hysteresis in px before the texts return."""
 
 
 class FoldingPanel(Panel):
-    """As narrow as it may be with glyphs alone; the words are the tips of the buttons then."""
+    """As narrow as it may be with glyphs alone; the texts are then the tips of the buttons."""
 
     def __init__(self, title: str = "", *, flush: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(title, flush=flush, parent=parent)
@@ -24,14 +24,14 @@ class FoldingPanel(Panel):
         self.is_folded = False
 
     def set_words(self, button: IconButton, words: str, tip: str = "") -> None:
-        """Say what a button of the title line says, and the tip that it has beside its words."""
+        """Set the text of a button of the title line, and its tip beside the text."""
         self._words[button], self._tips[button] = words, tip
         self._write(button)
 
     def minimumSizeHint(self) -> QSize:
         hint = super().minimumSizeHint()
         head = self._head_width()
-        # What lies below the title line may be wider than that.
+        # The content below the title line may be wider.
         rest = max(self.content.minimumSize().width(), head - self._words_width())
         return QSize(hint.width() - max(0, max(head, self.content.minimumSize().width()) - rest), hint.height())
 
@@ -42,7 +42,7 @@ class FoldingPanel(Panel):
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
-            # Another title, or buttons that come and go.
+            # Another title, or other visible buttons.
             self._fold()
         return done
 

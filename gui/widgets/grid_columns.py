@@ -1,7 +1,7 @@
-"""`GridColumns`: which columns of a `DataGrid` are shown, how wide and in which order; what the user chose is remembered.
+"""`GridColumns`: visibility, width and order of the columns of a `DataGrid`; the user's choice is remembered.
 
-Where a table is narrow, columns that say that they give way are left out. Where a page has a memory for it, the menu of the
-header hides and shows columns, keeps sets of them under names, borders are dragged, and so are headings.
+In a narrow table, columns that give way are hidden. On a page with a memory the menu of the header hides and shows columns and
+stores named sets of them; borders and headings can be dragged.
 """
 
 from __future__ import annotations
@@ -30,13 +30,6 @@ KEY_CHARACTERS_MAX = 120
 
 
 class GridColumns(QObject):
-    """Acts on the columns of one view.
-
-    Args:
-        view: Of the table.
-        model: Of the table.
-    """
-
     def __init__(self, view: QTableView, model: ColumnTableModel[Any]) -> None:
         super().__init__(view)
         self._view = view
@@ -45,7 +38,7 @@ class GridColumns(QObject):
         self._left_out: frozenset[str] = frozenset()
         """By the page."""
         self._without_room: frozenset[str] = frozenset()
-        """Left out because the table is narrow."""
+        """Hidden because the table is narrow."""
         self._hidden: set[str] = set()
         """By the user."""
         self._widths: dict[str, int] = {}
@@ -53,7 +46,7 @@ class GridColumns(QObject):
         self._grown: dict[str, int] = {}
         """Of columns whose figures did not fit, px."""
         self._is_ours = False
-        """Whether a change of width comes from here."""
+        """Whether this object is changing a width."""
         for place, column in enumerate(model.columns):
             if column.width:
                 view.setColumnWidth(place, column.width)
@@ -66,13 +59,13 @@ class GridColumns(QObject):
     # ---- what pages call -------------------------------------------------------------------------------------------
 
     def leave_out(self, keys: Collection[str]) -> None:
-        """Leave out these columns and show the others, but for those that the user hid."""
+        """Hide these columns and show the others, except those that the user hid."""
         if self._left_out != frozenset(keys):
             self._left_out = frozenset(keys)
             self._show()
 
     def take_others(self) -> None:
-        """Begin anew after the model got other columns; those that the page leaves out stay left out."""
+        """Apply the columns of a changed model; those that the page hides stay hidden."""
         with self._by_us():
             for place, column in enumerate(self._model.columns):
                 if column.width:
@@ -80,7 +73,7 @@ class GridColumns(QObject):
         self._show()
 
     def share(self) -> None:
-        """Give the columns without a width what the others leave, equally; the last of them takes the rest."""
+        """Share the remaining width equally among the columns without a width; the last takes the rest."""
         columns = self._model.columns
         without_room = self._find_without_room()
         if without_room != self._without_room:
@@ -95,20 +88,19 @@ class GridColumns(QObject):
                 if columns[place].key in self._widths or columns[place].key in self._grown:
                     self._view.setColumnWidth(place, width)
             for number, place in enumerate(flexible):
-                # Each what those before it leave, so that the last takes the rest.
+                # Each divides what those before it leave, so that the last takes the rest.
                 width = max(columns[place].least or FLEXIBLE_WIDTH_MIN, left // (len(flexible) - number))
                 self._view.setColumnWidth(place, width)
                 left -= width
 
     def widen(self, wanted: Mapping[str, int]) -> None:
-        """Make room for figures that did not fit, at the cost of the columns without a width; no column shrinks again.
+        """Widen columns to ``wanted`` px (by key), at the cost of the columns without a width; no column shrinks again.
 
-        Args:
-            wanted: Key of a column → px. Columns whose width the user chose stay.
+        Columns with a width of the user stay.
         """
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
         flexible = [column for column in shown if not self._width_of(column)]
-        # Where other columns would give way to it, names keep what they want; a moment that is cut tells less than any of them.
+        # Where other columns would give way, names keep their preferred width; but a cut moment is worse than a hidden column.
         least = sum(column.least or FLEXIBLE_WIDTH_MIN for column in flexible)
         has_order = any(column.gives_way for column in shown)
         kept = sum(column.wants or FLEXIBLE_WIDTH_WANTED for column in flexible) if has_order else least
@@ -121,13 +113,13 @@ class GridColumns(QObject):
         self.share()
 
     def _width_of(self, column: Column[Any]) -> int:
-        """In px; 0: what the others leave."""
+        """In px; 0: the remaining width."""
         return self._widths.get(column.key) or self._grown.get(column.key, column.width)
 
     # ---- the choice of the user ------------------------------------------------------------------------------------
 
     def remember_by(self, memory: ColumnMemory) -> None:
-        """Let the user choose, beginning with what was chosen last time."""
+        """Let the user choose, beginning with the stored choice."""
         if self._memory is not None:
             return
         self._memory = memory
@@ -138,7 +130,7 @@ class GridColumns(QObject):
         header.sectionMoved.connect(lambda *_places: self._keep())
 
     def menu(self, parent: QWidget, place: int = -1) -> QMenu:
-        """Which columns are shown; the last one stays. ``place`` is the column under the mouse, of which it can be asked."""
+        """Menu of the columns; the last shown one stays. ``place`` is the column under the mouse, to be explained."""
         menu = new_menu(parent)
         self._add_question(menu, parent, place)
         shown = [column for column in self._model.columns if self._is_shown(column.key)]
@@ -157,17 +149,15 @@ class GridColumns(QObject):
 
     @property
     def presets(self) -> ColumnPresets | None:
-        """Named sets of the columns; None where nothing is remembered."""
+        """Named sets of the columns; None without a memory."""
         return None if self._memory is None else ColumnPresets(self._memory, self._key)
 
     def save_preset(self, name: str) -> None:
-        """Keep the columns as they are under a name."""
         presets = self.presets
         if presets is not None and not presets.is_full(name):
             presets.save(name, self._kept_text())
 
     def choose_preset(self, name: str) -> None:
-        """Show the columns of a name."""
         presets = self.presets
         if presets is not None and name in presets.known:
             self._take(presets.known[name])
@@ -181,12 +171,10 @@ class GridColumns(QObject):
         save.setEnabled(not presets.is_full(""))
 
     def ask_name(self, parent: QWidget) -> QInputDialog:
-        """Ask for the name under which the columns are kept."""
         words = tr("Name of this set of columns; one that exists is replaced.")
         return ask_name(parent, tr("Save these columns"), words, "", self.save_preset)
 
     def explain(self, part: QWidget) -> None:
-        """Say what the column is that the keyboard stands on."""
         if self._memory is not None:
             self._memory.explain_part(part)
 
@@ -207,11 +195,10 @@ class GridColumns(QObject):
         self._keep()
 
     def reset(self) -> None:
-        """Show the columns as at first."""
         self._take("")
 
     def _take(self, text: str) -> None:
-        """Show the columns as they were kept, an empty text: as at first."""
+        """Apply a stored text, empty: the initial columns."""
         self._hidden.clear()
         self._widths.clear()
         self._grown.clear()
@@ -235,7 +222,7 @@ class GridColumns(QObject):
         return key not in self._hidden and key not in self._left_out and key not in self._without_room
 
     def _find_without_room(self) -> frozenset[str]:
-        """Columns that give way to the others at the width of now."""
+        """Columns that give way at the current width."""
         wanted = [column for column in self._model.columns if column.key not in self._hidden | self._left_out]
         widths = {column.key: self._width_of(column) or column.wants or FLEXIBLE_WIDTH_WANTED for column in wanted}
         too_much = sum(widths.values()) - self._view.viewport().width()
@@ -270,7 +257,7 @@ class GridColumns(QObject):
             self._memory.keep_columns(self._key, self._kept_text())
 
     def _kept_text(self) -> str:
-        """What the user made of the columns; empty for nothing."""
+        """The user's choice as text; empty for none."""
         header, columns = self._view.horizontalHeader(), self._model.columns
         order = [columns[header.logicalIndex(place)].key for place in range(len(columns))]
         is_moved = order != [column.key for column in columns]
@@ -278,7 +265,7 @@ class GridColumns(QObject):
         return json.dumps(kept) if any(kept.values()) else ""
 
     def _restore(self, text: str) -> None:
-        """Take what was kept; of a file that somebody edited, what makes sense."""
+        """Apply a stored text; invalid parts are ignored."""
         try:
             kept = read_json(text) if text else {}
         except ValueError:

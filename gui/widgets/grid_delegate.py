@@ -1,4 +1,4 @@
-"""How wide the cells of `DataGrid` want to be; their painting is `gui.widgets.row_painter`."""
+"""Preferred widths of the cells of `DataGrid`; `gui.widgets.row_painter` paints them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAINTED_WIDTH = 90
 
 
 class GridDelegate(QStyledItemDelegate):
-    """Answers the view when a double click fits a column to its cells."""
+    """Used when a double click fits a column to its cells."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: ARG002  Qt's
         cell = index.data(CELL_ROLE)

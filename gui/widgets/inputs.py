@@ -1,4 +1,4 @@
-"""`SegmentedControl`, `UnitField`, `SearchField`, and fields of numbers that say what they count."""
+"""`SegmentedControl`, `UnitField`, `SearchField`, and number fields with a unit."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ NAME_WIDTH_MAX = 360
 """Of a choice among names, px."""
 _NAME_ROOM = QSize(NAME_WIDTH_MAX, 1_000)
 _ARROW_ROOM = 40
-"""Of a choice, for its arrow and its padding, px."""
+"""Px for the arrow and the padding of a choice."""
 
 
 class NameBox(QComboBox):
-    """A choice among names of topics, groups or clients, no wider than most of them are: of longer ones the middle is cut."""
+    """A choice among names of topics, groups or clients, of bounded width: longer names are cut in the middle."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,19 +92,18 @@ class SegmentedControl(QFrame):
 
     @property
     def current(self) -> str:
-        """Key of the chosen segment."""
         return next(key for key, button in self._buttons.items() if button.isChecked())
 
     def choose(self, key: str) -> None:
-        """Choose a segment without telling anyone."""
+        """Choose a segment without a signal."""
         self._buttons[key].setChecked(True)
 
     def set_text(self, key: str, text: str) -> None:
-        """Write a segment anew, e.g. with another count."""
+        """Change the text of a segment, e.g. its count."""
         self._buttons[key].setText(text)
 
     def show_segment(self, key: str, *, shown: bool) -> None:
-        """Show or hide a segment that is neither first nor last; one that is chosen gives way to the first."""
+        """Show or hide a segment that is neither first nor last; if it is chosen, the first one is chosen instead."""
         if not shown and self.current == key:
             self.choose(next(iter(self._buttons)))
         self._buttons[key].setVisible(shown)
@@ -117,19 +116,17 @@ def _place(index: int, count: int) -> str:
 
 
 def name_count(field: QSpinBox, one: str, several: str) -> None:
-    """Have a field of numbers say what it counts behind its number; both English, with the space before them."""
+    """Show the unit of a number field after its number; both forms English, with the space before them."""
     field.valueChanged.connect(lambda _value: write_count(field, one, several))
     write_count(field, one, several)
 
 
 def write_count(field: QSpinBox, one: str, several: str) -> None:
-    """Write what a field of numbers counts anew, e.g. in another language; as `name_count`."""
+    """Write the unit of a number field again, e.g. in another language; as `name_count`."""
     field.setSuffix(tr(one) if field.value() == 1 else tr(several))
 
 
 class UnitField(QLineEdit):
-    """A text field for a number, with its unit at the right end inside it."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._unit = PlainLabel(self)
@@ -141,7 +138,7 @@ class UnitField(QLineEdit):
         return self._unit.text()
 
     def set_unit(self, unit: str) -> None:
-        """Show another unit; empty for none."""
+        """Set the unit; empty for none."""
         self._unit.setText(unit)
         self._place_unit()
 
@@ -156,7 +153,7 @@ class UnitField(QLineEdit):
 
 
 class SearchField(QLineEdit):
-    """A text field with a glyph and a clear button; tells of its text when typing pauses.
+    """A text field with a glyph and a clear button, which emits its text when typing pauses.
 
     Signals:
         searched: The text changed and stayed for `SEARCH_DELAY_MS`, or Enter was pressed; carries it.
@@ -174,11 +171,9 @@ class SearchField(QLineEdit):
         self.setAccessibleName(placeholder.strip())
         self._action = self.addAction(icon(glyph, theme.tokens.text_2, 15), QLineEdit.ActionPosition.LeadingPosition)
         self.setClearButtonEnabled(True)
-        # The glyph has its own distance from the text; the padding of text fields comes on top of it.
+        # The glyph has its own distance from the text, in addition to the padding of text fields.
         self.setTextMargins(-TEXT_PADDING, 0, 0, 0)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(SEARCH_DELAY_MS)
+        self._pause = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._pause.timeout.connect(self._tell)
         self.textChanged.connect(self._pause.start)
         self.returnPressed.connect(self._tell)

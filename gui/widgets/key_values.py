@@ -1,4 +1,4 @@
-"""`KeyValueList`: facts as name and value, and `Meter`: a share with its words."""
+"""`KeyValueList`: facts as name and value; `Meter`: a share with its text."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel, Line, label
+from gui.widgets.basic import ElidedLabel, Line, column, label, row
 from gui.widgets.paint import paint_bar
 from gui.widgets.repaint import repaint_with
 
 PAIR_HEIGHT = 27
-"""With its hairline a multiple of four: at 125 and 150 % all lines of a list are equally thick."""
+"""A multiple of four with its hairline: at 125 and 150 % all lines of a list are equally thick."""
 
 
 class _Pair(QWidget):
@@ -27,11 +27,7 @@ class _Pair(QWidget):
         self.value = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(12)
-        line.addWidget(self.name)
-        line.addWidget(self.value, 1)
+        self.setLayout(row(self.name, (self.value, 1), spacing=12))
         self.setFixedHeight(PAIR_HEIGHT)
 
 
@@ -45,16 +41,11 @@ class KeyValueList(QWidget):
         self._lines: list[Line] = []
         self._shown = 0
         self._body = QWidget()
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._body)
-        self._layout = QVBoxLayout(self._body)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
-        self._layout.addStretch(1)
+        self._layout = column(1, spacing=0)
+        self._body.setLayout(self._layout)
+        self.setLayout(column(self._body))
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Show these facts, in order."""
         if len(pairs) != self._shown:
             self._show_so_many(len(pairs))
         for pair, (name, value) in zip(self._pairs, pairs, strict=False):
@@ -62,7 +53,6 @@ class KeyValueList(QWidget):
             pair.value.setText(value)
 
     def pairs(self) -> list[tuple[str, str]]:
-        """What is shown."""
         return [(pair.name.text(), pair.value.whole_text()) for pair in self._pairs[: self._shown]]
 
     def _show_so_many(self, count: int) -> None:
@@ -86,7 +76,7 @@ class KeyValueList(QWidget):
 
 
 class Meter(QWidget):
-    """Name, a bar filled to a share, and the figure in words."""
+    """Name, a bar filled to a share, and the figure as text."""
 
     def __init__(self, theme: ThemeManager, name: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -103,7 +93,6 @@ class Meter(QWidget):
         self.setFixedHeight(23)
 
     def set_name(self, name: str) -> None:
-        """Write the name anew."""
         self._name.setText(name)
 
     def set(self, text: str, share: float | None = None, state: State | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Lanes and pips: messages on their way to the moment they are due, and steps taken of those allowed. Painted, no widgets."""
+"""Lanes and pips: pending messages before their due time, and steps taken of those allowed. Painted, no widgets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DENSITY_PERCENT_MIN = 10.0
 PIP_PX = 6.0
 PIP_GAP_PX = 2.0
 _SCATTER = (0.18, 0.62, 0.38, 0.82, 0.5, 0.27, 0.73, 0.1, 0.55, 0.9)
-"""Heights of dots, in turn, so that neighbours do not lie on each other."""
+"""Heights of successive dots, so that neighbours do not overlap."""
 
 
 def paint_lane(painter: QPainter, box: QRectF, lane: WaitingLane, state: State, tokens: Tokens) -> None:
@@ -53,7 +53,7 @@ def _paint_density(painter: QPainter, way: QRectF, density: tuple[float, ...], c
 
 
 def paint_pips(painter: QPainter, box: QRectF, pips: tuple[int, int], state: State, tokens: Tokens) -> None:
-    """Paint the first of ``pips`` (steps, most) small boxes filled; narrower ones where there is no room for all."""
+    """Paint ``pips`` (steps, most) as boxes, the first ones filled; narrower where there is no room for all."""
     steps, most = pips
     if most <= 0:
         return
@@ -73,9 +73,9 @@ MOVE_DOT_PX = 8.0
 
 
 def paint_move(painter: QPainter, box: QRectF, move: Move, tokens: Tokens) -> None:
-    """Paint a line with a tick where something stands and a dot where it will; between them what it passes over.
+    """Paint a line with a tick at the current place, a dot at the target, and the range between them.
 
-    Going back is in the colour of repeats, going forward in that of a loss.
+    A move back has the colour of repeats, a move forward that of a loss.
     """
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -1,6 +1,6 @@
-"""Parts of pages that are made later, so that opening a page does not wait for all of it.
+"""Parts of pages that are made later, so that a page opens before all of it exists.
 
-`LazyTab` is made when it is first looked at, `LaterPart` by itself once its page is shown.
+`LazyTab` is made when it is first shown, `LaterPart` by itself once its page is shown.
 """
 
 from __future__ import annotations
@@ -17,13 +17,7 @@ W = TypeVar("W", bound=QWidget)
 
 
 class LazyTab(QWidget, Generic[W]):
-    """A place for a widget.
-
-    Args:
-        make: Makes the widget, once.
-        margin_top: Space above it, px.
-        at_top: Whether it keeps its height and stands at the top.
-    """
+    """A place for a widget that ``make`` makes once; ``at_top``: it keeps its height and stands at the top."""
 
     def __init__(self, make: Callable[[], W], *, margin_top: int = 0, at_top: bool = False) -> None:
         super().__init__()
@@ -35,16 +29,15 @@ class LazyTab(QWidget, Generic[W]):
 
     @property
     def made(self) -> W | None:
-        """The widget, if it was made."""
         return self._widget
 
     @property
     def widget(self) -> W:
-        """The widget; asking makes it."""
+        """The widget, made now if necessary."""
         return self.make()
 
     def make(self) -> W:
-        """Make the widget if it is not made yet, and return it."""
+        """Return the widget, made now if necessary."""
         if self._widget is None:
             self._widget = self._make()
             self._lines.addWidget(self._widget)
@@ -54,15 +47,15 @@ class LazyTab(QWidget, Generic[W]):
 
 
 class LaterPart(LazyTab[W]):
-    """A part that is made some turns of the loop after it was first shown, or when asked for: the page is seen before.
+    """A part that is made some turns of the loop after it was first shown, or at `make`: the page is visible before.
 
-    What fills the page leaves out a part that is not `made`; ``make`` gives it what is known by then. It does not wait for
-    its own painting: a part without content may have no height, and is then never painted.
+    Updates of the page skip a part that is not `made`. It does not wait for its own painting, because a part without content
+    may have no height and is then never painted.
 
     Args:
         make: Makes the widget, once.
-        fill: Shows in it what is known by then, a turn after it was made by itself, at once where it was asked for; once.
-        turns: How many; parts of one page that are made in the same turn would be felt.
+        fill: Shows the known data in it, once: a turn after it was made by itself, or within `make`.
+        turns: How many; several parts of one page made in one turn would be noticeable.
     """
 
     def __init__(self, make: Callable[[], W], *, fill: Callable[[W], None] | None = None, turns: int = 2) -> None:

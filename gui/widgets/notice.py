@@ -1,4 +1,4 @@
-"""Words in place of content or above it: empty and error states, and the banner of the window."""
+"""Texts in place of content or above it: empty and error states, and the banner of the window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, label
+from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, label, row
 from gui.words.text import Words, said, tr
 
 _STATE_GLYPHS = {
@@ -21,9 +21,9 @@ _STATE_GLYPHS = {
 
 
 class Placeholder(QWidget):
-    """One sentence and one action in the middle of an otherwise empty place.
+    """One sentence and one action in the middle of an empty place.
 
-    Every table has one, and most never say more than a sentence: what else there may be is made when it is wanted.
+    Every table has one, mostly with a sentence only: its other parts are made at their first use.
     """
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
@@ -52,13 +52,13 @@ class Placeholder(QWidget):
         return self._text.text()
 
     def show_empty(self, text: Words, action: Words = "", on_action: Callable[[], object] | None = None) -> None:
-        """Say that there is nothing, and what to do."""
+        """Show why there is nothing, with an action."""
         self._show(text, "", action, on_action, error=False)
 
     def show_error(
         self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], object] | None = None
     ) -> None:
-        """Say what did not work, why, and offer a way on; the details can be copied."""
+        """Show an error with its reason and an action; the details can be copied."""
         self._show(text, detail, action, on_action, error=True)
 
     def _show(self, text: Words, detail: Words, action: Words, on_action: Callable[[], object] | None, *, error: bool) -> None:
@@ -98,7 +98,7 @@ class Placeholder(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        # Plain texts are written anew by who said them.
+        # The caller writes plain texts again.
         if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
             self._write()
 
@@ -118,7 +118,7 @@ def _centred(role: str, *, selectable: bool = False) -> QLabel:
 
 
 class Notice(QFrame):
-    """A remark within a page: glyph, title, text, and what can be done about it."""
+    """A remark within a page: glyph, title, text and an action."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -128,23 +128,18 @@ class Notice(QFrame):
         self._text = label(role="secondary", wrap=True, selectable=True)
         self._said: tuple[Words, Words, Words] = ("", "", "")
         self._on_action: Callable[[], object] | None = None
-        words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self._title)
-        words.addWidget(self._text)
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 10, 12, 10)
         line.setSpacing(10)
         line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(words, 1)
+        line.addLayout(column(self._title, self._text, spacing=2), 1)
         self._line = line
         self.button: QPushButton | None = None
-        """What can be done about it; made when there is something."""
+        """Button of the action; made at the first one."""
         self.hide()
 
     @property
     def text(self) -> str:
-        """What is said."""
         return f"{self._title.text()} {self._text.text()}".strip()
 
     def set(
@@ -155,7 +150,7 @@ class Notice(QFrame):
         action: Words = "",
         on_action: Callable[[], object] | None = None,
     ) -> None:
-        """Say something; an empty title hides the remark. ``action`` is the word of a button that calls ``on_action``."""
+        """Show a remark; an empty title hides it. ``action`` is the text of a button that calls ``on_action``."""
         self.setVisible(bool(title))
         self._glyph.set_glyph(*_STATE_GLYPHS[state])
         self._said, self._on_action = (title, text, action), on_action
@@ -186,7 +181,7 @@ class Notice(QFrame):
 
 
 class MissingNote(WrappedLabel):
-    """What a list lacks, and why, below it; broken into lines, as a reason is longer than a page is wide."""
+    """What a list lacks, and why, below it; wrapped, because a reason may be longer than a page is wide."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -195,13 +190,13 @@ class MissingNote(WrappedLabel):
         self.hide()
 
     def say(self, text: str) -> None:
-        """Say it; nothing hides the note."""
+        """Show a text; an empty one hides the note."""
         self.setText(text)
         self.setVisible(bool(text))
 
 
 class Banner(QFrame):
-    """A line over the whole window for what concerns all of it, e.g. that the broker stopped."""
+    """A line over the whole window, e.g. that the broker stopped."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -209,13 +204,8 @@ class Banner(QFrame):
         self._title = label(role="strong")
         self._text = label(role="secondary", wrap=True, selectable=True)
         self.button = IconButton(theme, "arrow-clockwise", " ", role="primary")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 8, 16, 8)
-        line.setSpacing(10)
-        line.addWidget(IconLabel(theme, "warning-octagon", "critical", 17))
-        line.addWidget(self._title)
-        line.addWidget(self._text, 1)
-        line.addWidget(self.button)
+        glyph = IconLabel(theme, "warning-octagon", "critical", 17)
+        self.setLayout(row(glyph, self._title, (self._text, 1), self.button, spacing=10, margins=(16, 8, 16, 8)))
         self.hide()
 
     @property
@@ -223,7 +213,7 @@ class Banner(QFrame):
         return f"{self._title.text()} {self._text.text()}"
 
     def show_like(self, other: Banner) -> None:
-        """Say what another one says, without its button; hide if it is hidden."""
+        """Copy another banner without its button; hide if it is hidden."""
         if other.isHidden():
             self.hide()
         else:

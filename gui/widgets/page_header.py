@@ -1,40 +1,33 @@
-"""`PageHeader`: title, state chips, one line of facts, actions on the right."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import ElidedLabel
+from gui.widgets.basic import ElidedLabel, row
 from gui.widgets.chip import Chip
 
 TITLE_WIDTH_KEPT = 320
-"""Of a title, px; what is longer is cut in its middle where there is no room."""
+"""Of a title, px; a longer one is cut in its middle where there is no room."""
 
 
 class PageHeader(QWidget):
-    """The first line of every page."""
+    """The first line of every page: title, state chips, one line of facts, actions on the right."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._title = ElidedLabel(role="page-title", mode=Qt.TextElideMode.ElideMiddle)
         self._facts = ElidedLabel(role="caption")
-        # The facts give way to the title: they take what it leaves.
+        # The facts take the width that the title leaves.
         self._facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._chips: list[Chip] = []
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.setSpacing(10)
-        self._line.addWidget(self._title)
-        self._chip_line = QHBoxLayout()
-        self._chip_line.setSpacing(6)
-        self._line.addLayout(self._chip_line)
-        self._line.addWidget(self._facts, 1)
+        self._chip_line = row(spacing=6)
+        self._line = row(self._title, self._chip_line, (self._facts, 1), spacing=10)
+        self.setLayout(self._line)
         self.setMinimumHeight(30)
 
     @property
@@ -46,18 +39,15 @@ class PageHeader(QWidget):
         return self._facts.whole_text()
 
     def set_title(self, text: str) -> None:
-        """The name of the page or of the thing it shows."""
         self._title.setText(text)
-        # Names of topics and groups may be longer than the page is wide; words are not.
+        # Names of topics and groups may be longer than the page is wide; other titles are not.
         self._title.setMinimumWidth(min(self._title.sizeHint().width(), TITLE_WIDTH_KEPT))
         self.setAccessibleName(text)  # it has the keyboard where a page is about no list
 
     def set_facts(self, text: str) -> None:
-        """One line of facts beside the title."""
         self._facts.setText(text)
 
     def set_chips(self, chips: Sequence[tuple[str, State]]) -> None:
-        """State chips beside the title, in order."""
         while len(self._chips) < len(chips):
             chip = Chip(self._theme)
             self._chips.append(chip)
@@ -66,6 +56,5 @@ class PageHeader(QWidget):
             chip.set(*(chips[i] if i < len(chips) else ("", State.PLAIN)))
 
     def add_action(self, *widgets: QWidget) -> None:
-        """Put buttons at the right end."""
         for widget in widgets:
             self._line.addWidget(widget)

@@ -1,4 +1,4 @@
-"""Small things drawn the same way in widgets and table cells: chips, dots, bars, sparklines."""
+"""Parts painted the same way in widgets and table cells: chips, dots, bars, sparklines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPainterPath, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter, QPainterPath, QPen, QPolygonF
 
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -19,7 +19,6 @@ SPARKLINE_POINTS_MAX = 120
 
 
 def chip_width(text: str, state: State) -> int:
-    """Width in px of a chip."""
     glyph = Size.ICON_CHIP + 3 if STATE_GLYPHS[state] else 0
     return QFontMetrics(_chip_font()).horizontalAdvance(text) + glyph + 2 * CHIP_PADDING
 
@@ -55,7 +54,6 @@ def paint_chip(painter: QPainter, at: QPointF, text: str, state: State, tokens: 
 
 
 def tag_width(text: str) -> int:
-    """Width in px of a tag."""
     return chip_width(text, State.PLAIN)
 
 
@@ -85,8 +83,19 @@ def _paint_glyph(painter: QPainter, left: float, middle: float, glyph: str, colo
     painter.drawPixmap(QPointF(left, middle - size / 2), pixmap)
 
 
+def paint_line(
+    painter: QPainter, text: str, box: QRectF, font: QFont, colour: str, *, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft
+) -> float:
+    """Paint one line of text, cut at its end where it does not fit; returns its width in px."""
+    metrics = QFontMetricsF(font)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, box.width()))
+    painter.setFont(font)
+    painter.setPen(QColor(colour))
+    painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
+    return metrics.horizontalAdvance(shown)
+
+
 def paint_dot(painter: QPainter, left: float, middle: float, colour: str) -> None:
-    """Paint a state dot."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
@@ -112,7 +121,7 @@ def paint_bar(painter: QPainter, box: QRectF, share: float, colour: str, tokens:
 
 
 def paint_sparkline(painter: QPainter, box: QRect | QRectF, values: Sequence[float], colour: str) -> None:
-    """Paint a line over a light fill, from 0 up; NaN leaves a gap. Without two known values nothing is painted."""
+    """Paint a line over a light fill, from 0 up; NaN leaves a gap. With fewer than two known values nothing is painted."""
     area = QRectF(box)
     points = [float(value) for value in values]
     if len(points) > SPARKLINE_POINTS_MAX:
@@ -148,7 +157,7 @@ def _fill_under(painter: QPainter, line: QPolygonF, bottom: float, colour: QColo
 
 
 def _thinned(points: list[float]) -> list[float]:
-    """One mean for each of `SPARKLINE_POINTS_MAX` buckets; NaN where a bucket has no known value."""
+    """The mean of each of `SPARKLINE_POINTS_MAX` buckets; NaN where a bucket has no known value."""
     count = SPARKLINE_POINTS_MAX
     made = []
     for i in range(count):

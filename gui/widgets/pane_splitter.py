@@ -1,4 +1,4 @@
-"""`PaneSplitter`: a list and what belongs to it side by side; one below the other where the window is narrow."""
+"""`PaneSplitter`: a list and its detail pane side by side; one below the other in a narrow window."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from gui.theme.tokens import Size
 
 NARROW = 860
-"""Below this width, px, panes stand below each other; also where they would not fit side by side."""
+"""Below this width, px, the panes are stacked; also where they do not fit side by side."""
 WIDE_AGAIN = 40
-"""So much wider it must be to turn back: a scroll bar that comes with the turn takes width too."""
+"""Hysteresis in px before they turn back: a scroll bar that appears with the turn takes width too."""
 UPPER_SHARE = 0.42
-"""Of the height for the first pane where they stand below each other."""
+"""Share of the height for the first of the stacked panes."""
 UPPER_MIN = 200
-"""Its least height then, px: a few rows of a list; the page is scrolled where there is less."""
+"""Its minimum height then, px: a few rows of a list; the page scrolls in less."""
 
 
 class PaneSplitter(QWidget):
     """Two panes with a gap between; as narrow as the wider one may be.
 
-    It has no layout and is no splitter itself: either would hold it as wide as both panes side by side.
+    It has no layout and is no splitter itself: either would keep it as wide as both panes side by side.
 
     Args:
         panes: First the list.
         sizes: Widths in px side by side.
-        grows: Which pane takes what a larger window gives.
+        grows: Which pane grows with the window.
     """
 
     def __init__(self, panes: tuple[QWidget, QWidget], sizes: Sequence[int], *, grows: int) -> None:
@@ -45,7 +45,7 @@ class PaneSplitter(QWidget):
 
     @property
     def is_turned(self) -> bool:
-        """Whether the panes stand below each other."""
+        """Whether the panes are stacked."""
         return self.splitter.orientation() is Qt.Orientation.Vertical
 
     def sizeHint(self) -> QSize:
@@ -63,7 +63,7 @@ class PaneSplitter(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            # A pane has other bounds, or was hidden: told on as a layout would.
+            # A pane has other bounds, or was hidden: forwarded as a layout would.
             self._arrange()
             self.updateGeometry()
         return super().event(event)
@@ -82,8 +82,8 @@ class PaneSplitter(QWidget):
             self.splitter.setOrientation(Qt.Orientation.Horizontal)
             self.splitter.setSizes(self._side_by_side)
             self.updateGeometry()
-        # Each time: what is remembered of a page may bring the splitter here turned.
-        # A height that is set counts more than what the parts of the pane need: they would lie over each other.
+        # Each time, because the restored state of a page may turn the splitter. A set height overrides what the parts of the
+        # pane need: they would overlap.
         first = self._panes[0]
         upper_min = max(UPPER_MIN, self._upper_min, first.minimumSizeHint().height()) if self.is_turned else self._upper_min
         first.setMinimumHeight(upper_min)

@@ -1,4 +1,4 @@
-"""`Panel`, the card of every page, and `Tile`, its small sister with one number."""
+"""`Panel`, the card of every page, and `Tile`, a small card with one number."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLay
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, label, language_changed
+from gui.widgets.basic import ElidedLabel, column, label, language_changed, row
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
 from gui.words.text import UNKNOWN, tr
 
 SPARKLINE_WIDTH_MIN = 36
 TITLE_WIDTH_KEPT = 180
-"""Of a title, px; what is longer is cut in its middle where there is no room."""
+"""Of a title, px; a longer one is cut in its middle where there is no room."""
 HEAD_HEIGHT = 36
 """Of the title line of a panel, px."""
 TERM = "term"
-"""Property of a widget that shows a figure: its English title, by which an explanation is found."""
+"""Property of a widget with a figure: its English title, the key of its explanation."""
 
 
 class Panel(QFrame):
@@ -34,37 +34,28 @@ class Panel(QFrame):
         """Create the card; ``flush`` lets the content reach the border, as tables do."""
         super().__init__(parent)
         self.setProperty("role", "panel")
-        self._outer = QVBoxLayout(self)
-        self._outer.setContentsMargins(1, 1, 1, 1)
-        self._outer.setSpacing(0)
         self._head = QWidget()
-        self._line = QHBoxLayout(self._head)
-        self._line.setContentsMargins(12, 0, 12, 0)
-        self._line.setSpacing(8)
         self._head.setFixedHeight(HEAD_HEIGHT)
         self._heading = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
         self._subtitle = ElidedLabel(subtitle, "caption")
-        self._line.addWidget(self._heading)
-        self._line.addWidget(self._subtitle, 1)
-        self._outer.addWidget(self._head)
+        self._line = row(self._heading, (self._subtitle, 1), margins=(12, 0, 12, 0))
+        self._head.setLayout(self._line)
+        self._outer = column(self._head, spacing=0, margins=(1, 1, 1, 1))
+        self.setLayout(self._outer)
         self.set_title(title)
         self._head.setVisible(bool(title))
-        self.content = QVBoxLayout()
-        self.content.setContentsMargins(0, 0, 0, 0) if flush else self.content.setContentsMargins(12, 0, 12, 12)
-        self.content.setSpacing(spacing)
+        self.content = column(spacing=spacing, margins=(0, 0, 0, 0) if flush else (12, 0, 12, 12))
         self._outer.addLayout(self.content, 1)
 
     def set_title(self, title: str, subtitle: str | None = None) -> None:
-        """Write the title line anew."""
         self._heading.setText(title)
-        # Names of clients and topics may be longer than a panel is wide; words are not.
+        # Names of clients and topics may be longer than a panel is wide; other titles are not.
         self._heading.setMinimumWidth(min(self._heading.sizeHint().width(), TITLE_WIDTH_KEPT))
         self._head.setVisible(True)
         if subtitle is not None:
             self._subtitle.setText(subtitle)
 
     def set_subtitle(self, subtitle: str) -> None:
-        """Write the words after the title anew."""
         self._subtitle.setText(subtitle)
 
     @property
@@ -76,14 +67,14 @@ class Panel(QFrame):
         return self._subtitle.whole_text()
 
     def add_action(self, *widgets: QWidget, before: QWidget | None = None) -> None:
-        """Put buttons, chips or legends at the right end of the title line, or before another one."""
+        """Add buttons, chips or legends at the right end of the title line, or before another one."""
         self._head.setVisible(True)
         for widget in widgets:
             self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
 
 
 def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
-    """A page of tabs that is one panel with a table in it, and what is said above that."""
+    """A tab page of one panel with a table, and a widget above it."""
     page = QWidget()
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
@@ -142,7 +133,7 @@ class Tile(QFrame):
         return self._value
 
     def set_title(self, title: str) -> None:
-        """Write the title anew; English."""
+        """Set the English title."""
         self._name = title
         self.setProperty(TERM, title)
         self._title.setText(tr(title))

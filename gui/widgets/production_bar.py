@@ -1,37 +1,35 @@
-"""The mark of a production cluster: a bar over its windows, and the name that is typed before it is changed."""
+"""The mark of a production cluster: a bar over its windows, and the typed name that confirms a change."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
-from gui.widgets.basic import label
+from gui.widgets.basic import column, label, row
 from gui.words.text import tr
 
 _PROPERTY = "productionName"
 
 
 class ProductionBar(QFrame):
-    """A loud line over a window that shows a production cluster; hidden over all others."""
+    """A conspicuous line over a window of a production cluster; hidden over all others."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("role", "production")
         self._text = label(role="production")
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(16, 4, 16, 4)
-        line.addWidget(self._text)
+        self.setLayout(row(self._text, margins=(16, 4, 16, 4)))
         self._name, self._read_only = "", False
         self.hide()
 
     @property
     def text(self) -> str:
-        """What it says; empty while it is hidden."""
+        """Its text; empty while it is hidden."""
         return self._text.text() if self._name else ""
 
     def set_name(self, name: str, *, read_only: bool) -> None:
-        """Mark the window as that of a production cluster; an empty name takes the mark off."""
+        """Mark the window as one of a production cluster; an empty name removes the mark."""
         self._name, self._read_only = name, read_only
         self.window().setProperty(_PROPERTY, name)
         self.retranslate()
@@ -44,10 +42,7 @@ class ProductionBar(QFrame):
 
 
 class ProductionField(QWidget):
-    """Asks for the name of a production cluster; hidden, and content, where a dialog belongs to none.
-
-    Args:
-        asked_for: What the dialog is opened over.
+    """Asks for the name of a production cluster; hidden, and without fault, in the dialogs of other clusters.
 
     Signals:
         changed: Another text was typed.
@@ -62,11 +57,7 @@ class ProductionField(QWidget):
         self.typed.setPlaceholderText(self.name)
         text = tr("{name} is a production cluster: type its name to confirm", name=self.name)
         self.typed.setAccessibleName(text)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(0, 0, 0, 0)
-        lines.setSpacing(6)
-        lines.addWidget(label(text, "secondary", wrap=True))
-        lines.addWidget(self.typed)
+        self.setLayout(column(label(text, "secondary", wrap=True), self.typed, spacing=6))
         self.typed.textChanged.connect(lambda _text: self.changed.emit())
         if not self.name:
             self.hide()  # never shown from here: without a parent it would be a window
@@ -78,7 +69,7 @@ class ProductionField(QWidget):
 
 
 def production_name(widget: QWidget | None) -> str:
-    """Name of the production cluster whose window a widget is in, or in a dialog of; empty for none."""
+    """Name of the production cluster of a widget's window, also of a dialog over it; empty for none."""
     while widget is not None:
         window = widget.window()
         if name := window.property(_PROPERTY):

@@ -1,5 +1,3 @@
-"""`ProgressLine`: work in progress as a line 2 px high."""
-
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QTimer
@@ -14,21 +12,19 @@ RUNNER_SHARE = 0.25
 
 
 class ProgressLine(QWidget):
-    """Shows a share, or a running piece while the share is not known. Its timer runs only while that is on screen."""
+    """Progress as a line 2 px high: a share, or a moving piece while it is not known. Its timer runs only then."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
         self._share: float | None = None
         self._step = 0.0
-        self._timer = QTimer(self)
-        self._timer.setInterval(STEP_MS)
+        self._timer = QTimer(self, interval=STEP_MS)
         self._timer.timeout.connect(self._advance)
         self.setFixedHeight(2)
         repaint_with(self, theme)
 
     def set_share(self, share: float | None) -> None:
-        """Progress from 0 to 1; None: not known."""
         self._share = share
         self._run_if_needed()
         self.update()

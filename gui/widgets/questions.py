@@ -1,4 +1,4 @@
-"""Questions in small dialogs of Qt: for a line of text, and before something is lost. Their texts are plain texts."""
+"""Small dialogs of Qt: for a line of text, and before a loss. Their texts are plain texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gui.words.text import tr
 
 
 def ask_text(parent: QWidget, title: str, text: str, proposed: str, take: Callable[[str], object]) -> QInputDialog:
-    """Ask for a line of text; ``take`` gets it."""
+    """Ask for a line of text and pass it to ``take``."""
     dialog = QInputDialog(parent)
     dialog.setWindowTitle(title_text(title))
     dialog.setLabelText(text)
@@ -24,12 +24,12 @@ def ask_text(parent: QWidget, title: str, text: str, proposed: str, take: Callab
 
 
 def ask_name(parent: QWidget, title: str, text: str, proposed: str, save: Callable[[str], None]) -> QInputDialog:
-    """Ask under which name something is to be kept; ``save`` gets the name unless it is empty."""
+    """Ask for a name and pass it to ``save`` unless it is empty."""
     return ask_text(parent, title, text, proposed, lambda name: save(name.strip()) if name.strip() else None)
 
 
 def ask_loss(parent: QWidget, text: str, detail: str, verb: str, go: Callable[[], object]) -> QMessageBox:
-    """Ask before something is lost; the button ``verb`` calls ``go``, and Enter cancels."""
+    """Ask before a loss; the button ``verb`` calls ``go``, and Enter cancels."""
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Warning)
     box.setText(text)

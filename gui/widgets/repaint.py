@@ -1,4 +1,4 @@
-"""`repaint_with`: a widget that paints itself is painted again when the theme, or how times are written, changes."""
+"""`repaint_with`: repaints a widget when the theme or the format of times changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from gui.words.text import TimeZoneChoice
 
 
 def repaint_with(widget: QWidget, *sources: ThemeManager | TimeZoneChoice) -> None:
-    """Paint ``widget`` again with each change of ``sources``, for as long as it lives.
+    """Repaint ``widget`` at each change of ``sources``, for as long as it lives.
 
-    ``source.changed.connect(widget.update)`` would leave 60 bytes of PySide's with each widget that goes, as any connection
-    to a method of Qt's own (PySide 6.11); a page has dozens of such widgets.
+    ``source.changed.connect(widget.update)`` would leak 60 bytes of PySide's for each deleted widget, as any connection to a
+    method of Qt's own (PySide 6.11); a page has dozens of such widgets.
     """
     repaint = _Repaint(widget)
     for source in sources:

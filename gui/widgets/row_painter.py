@@ -1,7 +1,7 @@
 """Paints the rows of `DataGrid`: text, chips, dots, sparklines, bars and section headings. No widgets in cells.
 
-Rows are painted in one go and not cell by cell through Qt's delegate: a page of 30 rows × 8 columns takes about a third of
-the time, because fonts, places and colours are looked up once for a column and Qt asks Python nothing for a cell.
+All rows are painted at once, not cell by cell through Qt's delegate: a page of 30 rows × 8 columns takes about a third of the
+time, because fonts, places and colours are looked up once for a column and Qt calls no Python for a cell.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
 
 CELL_PADDING = 10
 MARK_SHARE = 16
-"""Of a state's colour in the ground of a marked row, in percent."""
+"""Share of a state's colour in the ground of a marked row, in percent."""
 FOUND_SHARE = 38
-"""Of the warning's colour in the ground of what a search looks for, in percent."""
+"""Share of the warning colour in the ground of search matches, in percent."""
 FOUND_MAX = 20
-"""Matches marked in one cell."""
+"""Most matches marked in one cell."""
 TEXTS_KEPT = 4_096
-"""Shortened texts that are remembered; a page of a wide table has some 500 cells."""
+"""Size of the cache of shortened texts; a page of a wide table has some 500 cells."""
 TEXT_KINDS = frozenset({CellKind.TEXT, CellKind.STRONG, CellKind.MONO, CellKind.CODE})
 CUT_AT_END = frozenset({CellKind.TEXT, CellKind.CODE})
 
 
 @dataclass(frozen=True, slots=True)
 class _ColumnPlace:
-    """A column as it stands in the viewport.
+    """A column in the viewport.
 
     Attributes:
         left: Left edge of its cells, in px of the viewport.
         width: Width of its cells in px.
         font: Font of its texts.
         widest: Advance in px of the widest Latin character in that font.
-        flags: Where the text stands.
+        flags: Alignment of its texts.
     """
 
     column: Column[Any]
@@ -63,13 +63,11 @@ class _ColumnPlace:
 
 
 class RowPainter:
-    """Paints what a table view shows of a `ColumnTableModel`."""
-
     def __init__(self, theme: ThemeManager) -> None:
         self._theme = theme
         self.hovered_row = -1
         self.cut: dict[str, int] = {}
-        """Keys of columns whose figures did not fit when they were painted → width in px with which they would."""
+        """Keys of columns whose figures did not fit at the last painting → necessary width in px."""
 
     def paint(self, painter: QPainter, view: QTableView, area: QRect) -> None:
         """Paint the rows that touch ``area`` of the view's viewport."""
@@ -184,7 +182,7 @@ class RowPainter:
                 self._note_cut(place, cell.text, box.width())
 
     def _note_cut(self, place: _ColumnPlace, text: str, width: int) -> None:
-        """Remember that a figure or moment did not fit into ``width`` px; names and sentences may be shortened."""
+        """Record that a figure or moment did not fit into ``width`` px; names and sentences may be shortened."""
         if place.column.right or place.column.whole:
             # Rounded up and one more: Qt shortens a text that is a fraction of a pixel too wide.
             missing = ceil(QFontMetricsF(place.font).horizontalAdvance(text)) + 1 - width
@@ -192,7 +190,6 @@ class RowPainter:
 
 
 def cell_font(kind: CellKind) -> QFont:
-    """Font of the texts of a column."""
     if kind in (CellKind.MONO, CellKind.CODE):
         return mono_font()
     return text_font(Size.BODY, QFont.Weight.DemiBold if kind is CellKind.STRONG else QFont.Weight.Normal)
@@ -212,7 +209,7 @@ def _column_places(view: QTableView, model: ColumnTableModel[Any], area: QRect) 
 
 
 def _paint_text(painter: QPainter, place: _ColumnPlace, box: QRect, text: str, colour: str) -> bool:
-    """Paint a text as it fits; returns whether that is all of it."""
+    """Paint a text, shortened if necessary; returns whether it is whole."""
     if not text:
         return True
     painter.setFont(place.font)
@@ -223,7 +220,7 @@ def _paint_text(painter: QPainter, place: _ColumnPlace, box: QRect, text: str, c
 
 
 def _marked(place: _ColumnPlace, text: str, pattern: MarkPattern, box: QRect) -> list[QRect]:
-    """Where in a cell the matches stand; of texts on the left."""
+    """Places of the matches in a cell with left-aligned text."""
     metrics = QFontMetrics(place.font)
     found = []
     for match in islice(pattern.finditer(text), FOUND_MAX):
@@ -233,8 +230,7 @@ def _marked(place: _ColumnPlace, text: str, pattern: MarkPattern, box: QRect) ->
 
 
 def _fitting(place: _ColumnPlace, text: str, width: int) -> str:
-    """The text as it fits into a cell of ``width`` px."""
-    # Measuring a text takes half as long as painting it; most are so short that they fit whatever they say.
+    # Measuring a text takes half as long as painting it; most are so short that they fit in any case.
     if len(text) * place.widest > width or not text.isascii():
         return _shortened(place.column.kind, text, width)
     return text
@@ -250,7 +246,6 @@ def _text_colour(tokens: Tokens, state: State | None, *, dim: bool, selected: bo
 
 @lru_cache(maxsize=TEXTS_KEPT)
 def _shortened(kind: CellKind, text: str, width: int) -> str:
-    """The text as it fits into ``width`` px."""
     mode = Qt.TextElideMode.ElideRight if kind in CUT_AT_END else Qt.TextElideMode.ElideMiddle
     return QFontMetrics(cell_font(kind)).elidedText(text, mode, width)
 
@@ -264,5 +259,5 @@ def _widest(kind: CellKind) -> int:
 
 @lru_cache(maxsize=256)
 def _colour(name: str) -> QColor:
-    """A colour of the theme; not to be changed by whoever gets it."""
+    """A shared colour of the theme, not to be changed."""
     return QColor(name)

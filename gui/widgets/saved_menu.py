@@ -1,4 +1,4 @@
-"""Menus of what was saved under names: save, choose, forget."""
+"""Menus of named items: choose, forget."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CHARACTERS_MAX = 90
 
 
 def menu_text(text: str, most: int = CHARACTERS_MAX) -> str:
-    """A text as a menu shows it, cut at its end."""
+    """A text for a menu, cut at its end."""
     return button_text(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def menu_name(name: str, most: int = CHARACTERS_MAX) -> str:
-    """A name of a topic, group or client as a menu or a button shows it, cut in its middle: such names differ at their ends."""
+    """A name of a topic, group or client for a menu or a button, cut in its middle because such names differ at their ends."""
     if len(name) > most:
         half = (most - 1) // 2
         name = f"{name[:half]}…{name[-half:]}"
@@ -27,14 +27,7 @@ def menu_name(name: str, most: int = CHARACTERS_MAX) -> str:
 
 
 def add_saved(menu: QMenu, saved: Mapping[str, str], choose: Callable[[str], None], forget: Callable[[str], None]) -> None:
-    """Add what was saved to a menu.
-
-    Args:
-        menu: Gets an action for each name, and one more menu to forget them.
-        saved: Name → tip.
-        choose: Called with a name.
-        forget: Likewise.
-    """
+    """Add named items (name → tip) to a menu, and a submenu to forget them."""
     menu.addSeparator()
     for name, tip in saved.items():
         menu.addAction(menu_text(name), partial(choose, name)).setToolTip(tip_text(tip))

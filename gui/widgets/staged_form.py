@@ -1,4 +1,4 @@
-"""`StagedForm`: settings beside their values and defaults; what is changed is only marked until somebody applies it."""
+"""`StagedForm`: settings beside their values and defaults; changes are only staged until they are applied."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class FormField:
     Attributes:
         key: Its name among the values.
         title: English; shown through `tr`.
-        default: What it is where nobody set it; its type is that of the setting.
-        tip: English; what it does.
+        default: Its default, whose type is that of the setting.
+        tip: English; its effect.
         choices: Values and their English texts, for a choice of one.
         low: Least whole number.
         high: Greatest whole number.
-        wire_name: How the broker calls it.
+        wire_name: The broker's name of it.
     """
 
     key: str
@@ -44,7 +44,6 @@ class FormField:
     wire_name: str = ""
 
     def text(self, value: Value) -> str:
-        """A value as it is shown."""
         known = dict(self.choices).get(value)
         if known is not None:
             return tr(known)
@@ -55,7 +54,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting that is to become another."""
+    """A staged change of a setting."""
 
     field: FormField
     before: Value
@@ -63,7 +62,6 @@ class Change:
 
     @property
     def text(self) -> str:
-        """``8 → 16``."""
         return f"{self.field.text(self.before)} → {self.field.text(self.after)}"
 
 
@@ -104,12 +102,12 @@ class StagedForm(QWidget):
 
     @property
     def values(self) -> dict[str, Value]:
-        """What is in the editors."""
+        """Values of the editors."""
         return {field.key: _read(self._editors[field.key]) for field in self.fields}
 
     @property
     def changes(self) -> list[Change]:
-        """What differs from what the broker has."""
+        """Differences from the broker's values."""
         values = self.values
         return [
             Change(field, self._before[field.key], values[field.key])
@@ -118,23 +116,22 @@ class StagedForm(QWidget):
         ]
 
     def editor(self, key: str) -> QWidget:
-        """The editor of a setting."""
         return self._editors[key]
 
     def set_values(self, values: Mapping[str, Value]) -> None:
-        """Take over what the broker has; what was staged is dropped."""
+        """Show the broker's values and drop the staged ones."""
         self._before = dict(values)
         self.setEnabled(True)
         self.stage(values)
 
     def clear(self) -> None:
-        """The values are not known."""
+        """Disable the form because the values are not known."""
         self._before = {}
         self.setEnabled(False)
         self._mark()
 
     def stage(self, values: Mapping[str, Value]) -> None:
-        """Put values into the editors without applying them."""
+        """Set values of editors without applying them."""
         for key, value in values.items():
             editor = self._editors.get(key)
             if editor is not None:
@@ -145,7 +142,7 @@ class StagedForm(QWidget):
         self.edited.emit()
 
     def revert(self) -> None:
-        """Go back to what the broker has."""
+        """Restore the broker's values."""
         self.stage(self._before)
 
     def _write_texts(self) -> None:
@@ -222,7 +219,7 @@ def _write(editor: QWidget, value: Value) -> None:
     if isinstance(editor, QComboBox):
         place = editor.findData(value)
         if place < 0:
-            # A value that no choice names is kept as it is.
+            # A value without a choice is kept.
             editor.addItem(str(value), value)
             place = editor.count() - 1
         editor.setCurrentIndex(place)

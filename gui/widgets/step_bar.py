@@ -1,4 +1,4 @@
-"""`StepBar`: the steps of a piece of work side by side, which are done, which is shown, and what stands in each."""
+"""`StepBar`: the steps of a piece of work side by side, with the done ones, the shown one and a fact for each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QFont, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size
+from gui.widgets.basic import row
 from gui.widgets.repaint import repaint_with
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -24,7 +25,7 @@ HEIGHT = 40
 
 
 class StepButton(QAbstractButton):
-    """One step: its number, or a tick where it is done, its title, and a fact below."""
+    """One step: its number, or a tick after it is done, its title, and a fact below."""
 
     def __init__(self, theme: ThemeManager, number: int) -> None:
         super().__init__()
@@ -40,7 +41,7 @@ class StepButton(QAbstractButton):
         repaint_with(self, theme)
 
     def show_facts(self, title: str, fact: str, *, is_done: bool, count: int) -> None:
-        """Write the step anew; ``count`` are the steps of the bar."""
+        """Update the step; ``count`` is the number of steps of the bar."""
         if (title, fact, is_done) != (self.text(), self.fact, self.is_done):
             self.setText(title)
             self.fact, self.is_done = fact, is_done
@@ -103,11 +104,7 @@ class StepButton(QAbstractButton):
 
 
 class StepBar(QWidget):
-    """The arrow keys go from step to step, Enter and Space show one.
-
-    Args:
-        theme: Colours.
-        keys: Of the steps, in their order; the first is shown.
+    """The arrow keys go from step to step, Enter and Space show one; the first is shown at the start.
 
     Signals:
         chosen: The user wants another step; carries its key.
@@ -119,27 +116,21 @@ class StepBar(QWidget):
         super().__init__()
         self._theme = theme
         self.steps = {key: StepButton(theme, number) for number, key in enumerate(keys, start=1)}
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(LINK_MIN)
         for key, step in self.steps.items():
             step.setAutoExclusive(True)
             step.clicked.connect(partial(self._clicked, key))
-            line.addWidget(step)
-        line.addStretch(1)
+        self.setLayout(row(*self.steps.values(), 1, spacing=LINK_MIN))
         self.steps[keys[0]].setChecked(True)
 
     @property
     def current(self) -> str:
-        """Key of the step that is shown."""
         return next(key for key, step in self.steps.items() if step.isChecked())
 
     def choose(self, key: str) -> None:
-        """Show a step without telling anyone."""
+        """Show a step without a signal."""
         self.steps[key].setChecked(True)
 
     def show_step(self, key: str, title: str, fact: str, *, is_done: bool) -> None:
-        """Write a step anew."""
         self.steps[key].show_facts(title, fact, is_done=is_done, count=len(self.steps))
 
     def _clicked(self, key: str, _checked: bool = False) -> None:

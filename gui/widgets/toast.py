@@ -1,7 +1,6 @@
 """Toasts: short notices at the bottom right. At most three, six seconds each; errors stay until closed.
 
-The lowest lies over the status bar and reaches into the margin of the page only, so that it hides nothing of it while its text
-fits in a line.
+The lowest covers only the status bar and the margin of the page while its text fits in one line.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TOAST_WIDTH_MAX = 560
 """A longer text takes further lines."""
 MARGIN = 16
 WRAPPED_MARGIN = 8
-"""Above and below several lines, which fill the toast otherwise."""
+"""Margin above and below several lines, which otherwise fill the toast."""
 BOTTOM, APART = 3, 6
 """Px below the lowest toast, and between two."""
 
@@ -41,13 +40,10 @@ class KeptNotice:
 
     @property
     def text(self) -> str:
-        """What it says, in the language of the window."""
         return said(self.words)
 
 
 class Toast(QFrame):
-    """One notice."""
-
     def __init__(
         self,
         theme: ThemeManager,
@@ -93,7 +89,7 @@ class Toast(QFrame):
         self.close_button.setAccessibleName(tr("Close"))
 
     def fit(self, width_max: int) -> None:
-        """Take as much width as the text needs, up to a limit; then further lines."""
+        """Take the width of the text up to a limit; then further lines."""
         self._words.setWordWrap(False)
         width = min(self.sizeHint().width(), width_max)
         is_wrapped = width == width_max
@@ -107,13 +103,7 @@ def _token_of(state: State) -> str:
 
 
 class ToastStack(QObject):
-    """Shows toasts over a window and keeps what they said for the bell.
-
-    Args:
-        theme: Colours.
-        window: What they stand in.
-        beside: Stays visible: toasts end left of it; None: at the edge of the window.
-    """
+    """Shows toasts over a window and keeps their texts for the bell; they end left of ``beside``, or at the window's edge."""
 
     def __init__(self, theme: ThemeManager, window: QWidget, beside: QWidget | None = None) -> None:
         super().__init__(window)
@@ -127,13 +117,13 @@ class ToastStack(QObject):
 
     @property
     def shown_texts(self) -> list[str]:
-        """What is on screen, oldest first."""
+        """Texts on screen, oldest first."""
         return [toast.accessibleName() for toast in self._toasts]
 
     def show(
         self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
     ) -> None:
-        """Show a notice; the oldest goes when there are too many."""
+        """Show a notice; the oldest is removed when there are too many."""
         self.unread += 1
         self.keep(words, state)
         toast = Toast(self._theme, words, self._window, state=state, action=action, on_action=on_action)
@@ -142,23 +132,20 @@ class ToastStack(QObject):
         while len(self._toasts) > TOASTS_MAX:
             self._close(self._toasts[0])
         if state is not State.CRITICAL:
-            timer = QTimer(toast)
-            timer.setSingleShot(True)
+            timer = QTimer(toast, singleShot=True)
             timer.timeout.connect(lambda: self._close(toast))
             timer.start(TOAST_MS)
         toast.show()
         self._place()
 
     def keep(self, words: Words, state: State) -> None:
-        """Put a notice under the bell without showing or counting it: an event that asks for nothing."""
+        """Keep a notice under the bell without showing or counting it."""
         self.kept = [KeptNotice(words, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
 
     def mark_read(self) -> None:
-        """The bell was opened."""
         self.unread = 0
 
     def close_all(self) -> None:
-        """Take all toasts off the screen, also those that wait for a click."""
         for toast in list(self._toasts):
             self._close(toast)
 

@@ -1,4 +1,4 @@
-"""`TokenField`: a search field whose conditions stand in it as chips, with words offered while one is typed."""
+"""`TokenField`: a search field that shows its conditions as chips and offers completions."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
 TOKENS_MAX = 6
-"""Chips that fit; more conditions stay in the text."""
+"""Most chips; further conditions stay in the text."""
 _TEXT_WIDTH_MIN = 110
 _POPUP_WIDTH_MIN = 180
 _TAKES_WORD = (Qt.Key.Key_Enter, Qt.Key.Key_Return, Qt.Key.Key_Tab)
 
 Offer = tuple[str, Sequence[str]]
-"""A title of the menu, and the words below it."""
+"""Title and words of a submenu."""
 
 
 class TokenField(QFrame):
-    """Knows no grammar: who makes it says what the words of a text are, which of them are conditions, and what may follow.
+    """Knows no grammar: its owner passes functions that split a text, recognise conditions and complete words.
 
     Signals:
-        searched: Another text stands in it, and typing paused, or Enter was pressed; carries all of it.
+        searched: The text changed and typing paused, or Enter was pressed; carries all of it.
     """
 
     searched = Signal(str)
@@ -54,10 +54,10 @@ class TokenField(QFrame):
 
         Args:
             theme: Colours.
-            words: Takes a text apart.
-            is_condition: Whether a word becomes a chip when it is complete.
-            offers: What may be meant by a word that is begun.
-            menu: What can be asked for, for those who do not type.
+            words: Splits a text.
+            is_condition: Whether a complete word becomes a chip.
+            offers: Completions of a word.
+            menu: All conditions, for users who do not type.
             parent: Qt's owner.
         """
         super().__init__(parent)
@@ -66,7 +66,7 @@ class TokenField(QFrame):
         self._words, self._is_condition, self._offers, self._menu = words, is_condition, offers, menu
         self._conditions: list[str] = []
         self.chips: list[IconButton] = []
-        self.add_button = said_button(theme, "funnel", tip="Add a condition", role="icon", on_click=self._open_menu)
+        self.add_button = said_button(theme, "funnel", tip="Add a condition", role="icon", on_click=self.open_menu)
         self.edit = QLineEdit()
         self.edit.setProperty("role", "bare")
         self.edit.setMinimumWidth(_TEXT_WIDTH_MIN)
@@ -78,9 +78,7 @@ class TokenField(QFrame):
         for part in (self.add_button, self.edit, self.clear_button):
             self._line.addWidget(part, 1 if part is self.edit else 0)
         self._completer = self._make_completer()
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(SEARCH_DELAY_MS)
+        self._pause = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._pause.timeout.connect(self._tell)
         self.edit.installEventFilter(self)
         self.edit.textChanged.connect(lambda _text: self._pause.start())
@@ -91,37 +89,33 @@ class TokenField(QFrame):
     # ---- as a text field -----------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """All of it: the conditions, then what is typed."""
+        """The conditions, then the typed text."""
         return " ".join(filter(None, (*self._conditions, self.edit.text().strip())))
 
     def setText(self, text: str) -> None:
-        """Show another text; its conditions become chips."""
+        """Set the text; its conditions become chips."""
         self._conditions = []
         self._take_in(text)
 
     def clear(self) -> None:
-        """Ask for nothing."""
         self.setText("")
 
     def setPlaceholderText(self, text: str) -> None:
-        """Say what can be typed; shown while no word is."""
         self.edit.setPlaceholderText(text)
 
     def setAccessibleName(self, name: str) -> None:
-        """Name the text field."""
         super().setAccessibleName(name)
         self.edit.setAccessibleName(name)
 
     # ---- what its owner calls ------------------------------------------------------------------------------------------
 
     def add(self, condition: str) -> None:
-        """Ask for one thing more, at once."""
         if condition not in self._conditions:
             self._take_in(" ".join(filter(None, (condition, self.edit.text()))))
             self._tell()
 
     def show_fault(self, words: str) -> None:
-        """Mark the text as one that cannot be read, with the reason; empty: it can."""
+        """Mark the text as invalid with the reason; empty: valid."""
         self.setToolTip(tip_text(words))
         if self.property("valid") != ("false" if words else ""):
             self.setProperty("valid", "false" if words else "")
@@ -130,7 +124,7 @@ class TokenField(QFrame):
     # ---- chips ---------------------------------------------------------------------------------------------------------
 
     def _take_in(self, text: str) -> None:
-        """Make chips of the conditions of a text and leave the rest to be typed on."""
+        """Make chips of the conditions of a text; the rest stays in the field."""
         rest = []
         for word in self._words(text):
             is_new = self._is_condition(word) and len(self._conditions) < TOKENS_MAX
@@ -231,7 +225,7 @@ class TokenField(QFrame):
         return completer
 
     def _begun(self) -> str:
-        """The word that the cursor stands behind."""
+        """The word before the cursor."""
         words = self._words(self.edit.text()[: self.edit.cursorPosition()])
         return words[-1] if words and self.edit.text()[: self.edit.cursorPosition()].endswith(words[-1]) else ""
 
@@ -262,11 +256,7 @@ class TokenField(QFrame):
         self.edit.setCursorPosition(len(before) + len(word))
         self._offer()
 
-    def _open_menu(self) -> None:
-        self.open_menu()
-
     def open_menu(self) -> QMenu:
-        """Offer what can be asked for."""
         menu = new_menu(self)
         for title, words in self._menu():
             part = menu.addMenu(tr(title))
@@ -277,7 +267,7 @@ class TokenField(QFrame):
 
 
 class _TakesWord(QObject):
-    """Has Tab take the word that is marked in the list, as Enter does."""
+    """Makes Tab take the marked word of the list, as Enter does."""
 
     def __init__(self, popup: QListView, take: Callable[[str], None]) -> None:
         super().__init__(popup)

@@ -1,7 +1,4 @@
-"""Values of recorded series as they are shown: the one way in which alerts, events and lists write them with their units.
-
-`online_text` does so for how many members a group has.
-"""
+"""Values of recorded series with their units, as alerts, events and lists show them; `online_text` shows members of a group."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ def value_text(series: str, value: float) -> str:
 
 
 def told_text(amount: str) -> str:
-    """The same of an amount as the history of events keeps it: ``600,000 ms`` is shown as ``10 min``, whatever is before it."""
+    """An amount of the history of events in the same form: ``600,000 ms`` as ``10 min``, after any subject."""
     subject, colon, figure = amount.rpartition(": ")
     found = _AMOUNT.fullmatch(figure)
     shown = _text_of(found[2], float(found[1].replace(",", ""))) if found is not None else ""
@@ -30,14 +27,14 @@ def told_text(amount: str) -> str:
 
 
 def online_text(members: int) -> str:
-    """How many members of a group are online, as `monitoring.state.ClusterState.group_members` says it."""
+    """Number of online members of a group, from `monitoring.state.ClusterState.group_members`."""
     if members == MEMBERS_UNREAD:
         return UNKNOWN
     return tr("offline") if members <= 0 else str(members)
 
 
 def _text_of(unit: str, value: float) -> str:
-    """Empty where the plain number with its unit reads well."""
+    """Empty where the plain number with its unit is readable."""
     if unit == "B":
         return bytes_text(value)
     return duration_text(value) if unit == "ms" and value >= SECOND_MS else ""

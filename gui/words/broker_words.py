@@ -1,6 +1,6 @@
-"""What the broker says of itself, stages, notices and events, in the language of the window.
+"""The broker's stages, notices and events in the language of the window.
 
-The broker speaks English. A text of a known form is translated with its names and figures kept; any other is shown as it came.
+The broker writes English. A text of a known form is translated with its names and figures; others are shown unchanged.
 """
 
 from __future__ import annotations
@@ -172,39 +172,38 @@ _EVENT_STATES = {
     "name_server_back": State.HEALTHY,
     "recording_taken_over": State.HEALTHY,
 }
-"""Events by kind that ask for a look at once; every other one can wait under the bell."""
+"""Events by kind that need attention at once; all others are only kept under the bell."""
 
 
 def broker_text(text: str) -> str:
-    """A stage, notice or event text, or the reason of an error, in the language of the window; of no known form as it came."""
+    """A stage, notice or event text, or the reason of an error, in the language of the window; unknown forms unchanged."""
     named = dict.fromkeys(("reason", "what", "why"), broker_text)
     told = _TEXTS.text(text, named={**named, "reasons": _of_each_text})
     return child_text(text) if told == text else told
 
 
 def _of_each_text(reasons: str) -> str:
-    """Why each of several brokers did not answer: ``NAME: REASON``, with ``; `` between them, which reasons may have too."""
+    """Reasons of several brokers: ``NAME: REASON``, separated by ``; ``, which reasons may contain too."""
     parts = [reason.partition(": ") for reason in re.split(r"; (?=[^\s:;]+: )", reasons)]
     return "; ".join(f"{name}{colon}{broker_text(reason)}" for name, colon, reason in parts)
 
 
 def reasons_text(reasons: str) -> str:
-    """Why brokers cannot do something, several with ``; `` between them, in the language of the window."""
+    """Why brokers cannot do something, separated by ``; ``, in the language of the window."""
     return "; ".join(map(broker_text, reasons.split("; "))) if reasons else ""
 
 
 def faults_text(faults: Mapping[str, str]) -> str:
-    """Which parts of a cluster do not answer, since when and why, in the language of the window."""
+    """Missing parts of a cluster with times and reasons, in the language of the window."""
     return "   ".join(f"{tr(part)}: {broker_text(reason)}" for part, reason in faults.items())
 
 
 def event_text(event: Occurred) -> str:
-    """What happened, in a sentence."""
     if event.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(event.text))
     return broker_text(event.text)
 
 
 def event_state(event: Occurred) -> State:
-    """How urgent an event is; `State.INFO` asks for nothing."""
+    """Urgency of an event; `State.INFO` needs no attention."""
     return _EVENT_STATES.get(event.kind, State.INFO)

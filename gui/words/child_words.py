@@ -1,7 +1,7 @@
-"""What the doctor, copies, replays and reports that failed say, in the language of the window.
+"""Output of the doctor, copies, replays and failed reports in the language of the window.
 
-They are processes that speak English, to whoever runs them. A line of a known form is told anew with its names and figures;
-what several forms may stand in is looked at in turn, and a part of no known form stays as it came.
+These processes write English. A line of a known form is translated with its names and figures; a line of several forms is split
+and translated part by part, and unknown parts stay unchanged.
 """
 
 from __future__ import annotations
@@ -268,17 +268,17 @@ _FORMS: tuple[str, ...] = (
 )
 _NUMBER = r"[\d,.]+"
 _WITHIN = frozenset({"rest", "reason", "remark", "subject", "name", "keys"})
-"""Fields whose values may be of known forms themselves."""
+"""Fields whose values may have known forms themselves."""
 _BREAKS = ("; ", ", ")
-"""Between parts of a line that are looked at alone; the first that parts it counts."""
+"""Separators of parts that are translated alone; the first that splits the line is used."""
 DEPTH_MAX = 6
 LINES_KEPT = 2_048
-"""Looking for the form of a line takes up to a millisecond, and views write all lines anew when one comes."""
+"""Finding the form of a line takes up to a millisecond, and views write all lines again for each new one."""
 
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    # When first asked for: nothing is said before a person starts something.
+    # Compiled at the first use, which a person starts.
     return tuple(
         (form, re.compile(re.sub(r"\\\{(\w+)\\\}", _field, re.escape(spoken))))
         for form in _FORMS
@@ -316,6 +316,6 @@ def _anew(line: str, depth: int) -> str:
         if between in words:
             parts = words.split(between)
             told_parts = [_anew(part, depth - 1) for part in parts]
-            # Of words that nobody knows not even the commas change.
+            # Unknown words keep even their commas.
             return indent + tr(between).join(told_parts) if told_parts != parts else line
     return indent + tr(words)

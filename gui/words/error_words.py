@@ -1,8 +1,7 @@
-"""What went wrong, in the language of the window: the one way in which an error of a question or an action is shown.
+"""Errors in the language of the window: the one way in which an error of a request or an action is shown.
 
-Errors are written in English, by the broker, its worker or the system. One of a known form is told anew with its names and
-figures. Of any other its class says in a sentence what it is and what to do, and the text stays behind that as the detail:
-somebody may have to look for it.
+The broker, its worker and the system write English errors. One of a known form is translated with its names and figures. For
+any other a sentence about its class says what to do, followed by the original text, which somebody may have to search for.
 """
 
 from __future__ import annotations
@@ -85,10 +84,9 @@ _OF_SYSTEM = {
 
 
 def error_text(error: Exception) -> str:
-    """What went wrong and what to do; the words of whoever found it stand in a line behind that.
+    """An error and what to do; the original text follows in a line of its own.
 
-    Args:
-        error: Any; one that Orbit does not raise on purpose is told by its own words.
+    An error that Orbit does not raise on purpose is shown with its own text.
     """
     if isinstance(error, OrbitError):
         told = broker_text(error.message)
@@ -102,21 +100,21 @@ def error_text(error: Exception) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """The same in one line, for a toast or a place within a sentence."""
+    """`error_text` in one line, for a toast or a place within a sentence."""
     sentence, _, detail = error_text(error).partition("\n")
     return tr("{sentence} ({detail})", sentence=sentence, detail=detail.replace("\n", " ")) if detail else sentence
 
 
 def kept_line(error: Exception) -> Callable[[], str]:
-    """What writes `error_line` whenever it is wanted, for notices, which stay: it keeps no frame the error went through."""
+    """A function that writes `error_line`, for notices, which stay: it keeps no frame of the error."""
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return partial(error_line, error)
 
 
 def _sentence(error: OrbitError) -> str:
-    """What the class of an error says of it. English texts of ours say it themselves; those of other brokers may not."""
+    """Sentence of an error's class. Our own English texts need none; those of other brokers may."""
     code = error.context.get("code")
-    # What an account lacks is said by its own error already.
+    # The error itself names the missing permission.
     if code in _OF_CODES and not isinstance(error, AccountRefusedError):
         return tr(_OF_CODES[ResponseCode(int(code))])
     if shown_language() == "en":

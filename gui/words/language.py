@@ -1,4 +1,4 @@
-"""`LanguageSwitch`: the language of the window, changed while it runs."""
+"""`LanguageSwitch`: changes the language of the window while it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _QT_TEXTS = {"zh": "qtbase_zh_CN"}
 
 
 def system_language() -> str:
-    """The language of the desktop, English where it is none of ours."""
+    """The language of the desktop, English where Orbit does not have it."""
     name = QLocale.system().name()[:2]
     return name if name in LANGUAGES else "en"
 
@@ -36,7 +36,7 @@ class LanguageSwitch(QObject):
         return shown_language()
 
     def use(self, language: str) -> None:
-        """Show another language of `LANGUAGES`."""
+        """Use a language of `LANGUAGES`."""
         if language == self.language:
             return
         for translator in self._translators:

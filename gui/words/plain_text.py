@@ -1,8 +1,8 @@
-"""Texts from outside (names, keys, bodies, reasons) as Qt and the desktop show them: letter by letter.
+"""Texts from outside (names, keys, bodies, reasons) for Qt and the desktop: shown literally.
 
-Qt takes a text for HTML where `Qt.mightBeRichText` says so. A tool tip then opens the files that the HTML names, and so does
-the notice of a desktop. Labels, message boxes and questions are made as plain text (`gui.widgets.basic`,
-`gui.widgets.questions`); only the length of their texts is bounded here.
+Qt renders a text as HTML where `Qt.mightBeRichText` says so. A tool tip then opens the files that the HTML names, and so does a
+notice of a desktop. Labels, message boxes and questions are plain text (`gui.widgets.basic`, `gui.widgets.questions`), so only
+the length of their texts is bounded here.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from PySide6.QtGui import Qt
 TIP_LINES_MAX = 40
 TIP_LINE_LENGTH_MAX = 300
 TIP_CHARACTERS_MAX = 2_000
-"""Qt lays a whole tool tip out in one turn of the loop, and makes it as large as the text."""
+"""Qt lays out a whole tool tip in one turn of the loop, and makes it as large as the text."""
 LABEL_LINES_MAX = 200
 LABEL_CHARACTERS_MAX = 4_000
 FILE_NAME_CHARACTERS_MAX = 127
-"""As long as the name of a topic may be."""
+"""The length limit of topic names."""
 _JOINER = "\u2060"
-"""Word joiner: takes no room. After `<` and `&` it ends what could be a tag or an entity."""
+"""Word joiner, without width. After `<` and `&` it breaks a possible tag or entity."""
 _UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but tab and line feed, and those that turn the direction of the text after them."""
+"""Control characters except tab and line feed, and those that change the direction of text."""
 _NO_FILE_NAME = re.compile(r"[^\w%.-]")
 
 
@@ -33,14 +33,14 @@ def tip_text(text: str) -> str:
 
 
 def label_text(text: str) -> str:
-    """The text for a label, bounded: Qt lays a label out again at each change of its width, 1 MB in some seconds."""
+    """The text for a label, bounded: Qt lays out a label at each change of its width, 1 MB in some seconds."""
     lines = text[:LABEL_CHARACTERS_MAX].split("\n", LABEL_LINES_MAX)
     is_cut = len(text) > LABEL_CHARACTERS_MAX or len(lines) > LABEL_LINES_MAX
     return _UNSEEN.sub("\ufffd", "\n".join(lines[:LABEL_LINES_MAX])) + ("…" if is_cut else "")
 
 
 def notice_text(text: str) -> str:
-    """The text for a notice of the desktop, bounded. A desktop may show markup in it, so ``<`` becomes ``‹``."""
+    """The text for a notice of the desktop, bounded. A desktop may render markup, so ``<`` becomes ``‹``."""
     return _bounded(text).replace("<", "‹").replace("&", f"&{_JOINER}")
 
 
@@ -50,17 +50,17 @@ def title_text(text: str) -> str:
 
 
 def button_text(text: str) -> str:
-    """The text for a button, a tab or an entry of a menu: Qt takes the letter after a single ``&`` for a shortcut."""
+    """The text for a button, a tab or a menu entry: Qt makes the letter after a single ``&`` a shortcut."""
     return text.replace("&", "&&")
 
 
 def file_name(text: str) -> str:
-    """The text as the beginning of a file's name: without separators, hidden beginnings and what Qt takes for HTML."""
+    """The text as the beginning of a file name: without separators, leading dots and HTML."""
     return _NO_FILE_NAME.sub("_", text[:FILE_NAME_CHARACTERS_MAX]).lstrip(".")
 
 
 def _bounded(text: str) -> str:
-    """The text in at most `TIP_LINES_MAX` lines without control characters; an ellipsis stands for what is cut off."""
+    """The text in at most `TIP_LINES_MAX` lines without control characters; an ellipsis replaces the rest."""
     shown = _UNSEEN.sub("\ufffd", text[:TIP_CHARACTERS_MAX].replace("\r\n", "\n"))
     lines = [line[at : at + TIP_LINE_LENGTH_MAX] for line in shown.split("\n") for at in _starts(line)]
     is_cut = len(text) > TIP_CHARACTERS_MAX or len(lines) > TIP_LINES_MAX

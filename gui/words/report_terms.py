@@ -1,4 +1,4 @@
-"""What the columns of report results are, by their names in `spark_reports.vocabulary`. Plain data, as `words.term_texts`."""
+"""Explanations of the columns of report results, by their names in `spark_reports.vocabulary`. Plain data."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ RESULT_COLUMNS: dict[str, str] = {
     "last_time": "Time of the last one.",
     "store_time": "When the broker stored the message.",
 }
-"""Name of a column → what it is, a sentence, English."""
+"""Name of a column → its explanation, a sentence, English."""
 RESULT_UNITS = {
     ValueUnit.COUNT: "a count",
     ValueUnit.BYTES: "bytes",
@@ -139,10 +139,10 @@ RESULT_UNITS = {
     ValueUnit.DURATION: "time",
     ValueUnit.RATIO: "a ratio or mean",
 }
-"""How the values of a column are counted, English; words have none."""
+"""Units of columns, English; words have none."""
 
 
 def result_term(column: str) -> Term | None:
-    """What a column of a result is; None for one that a query of a person's own made."""
+    """The explanation of a result column; None for one of a person's own query."""
     text = RESULT_COLUMNS.get(column)
     return None if text is None else Term(text, Origin.RESULT, RESULT_UNITS.get(unit_of(column), ""))

@@ -1,4 +1,4 @@
-"""Where figures come from and how often they are read: `Origin`, and `Term`, which says what one figure is. Plain data."""
+"""`Origin`: source and refresh rate of figures; `Term`: the explanation of one figure. Plain data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Origin(Enum):
-    """Which request or file a figure is from, and how often that is read. English; shown through `tr`."""
+    """Request or file of a figure, and how often it is read. English; shown through `tr`."""
 
     LIVE = (
         "The broker process, up to ten times a second; shown at the refresh rate of the window. Of an attached "
@@ -70,14 +70,20 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a figure is.
+    """The explanation of a figure.
 
     Attributes:
         text: A sentence or two, English; shown through `tr`.
-        origin: Where it comes from.
+        origin: Its source.
         unit: English; empty for words.
     """
 
     text: str
     origin: Origin
     unit: str = ""
+
+    @classmethod
+    def of(cls, said: str, origin: Origin) -> Term:
+        """The term of a text with its unit in brackets at the end; without a unit, of words."""
+        text, _, unit = said.removesuffix("]").partition(" [")
+        return cls(text, origin, unit)

@@ -1,523 +1,397 @@
-"""What each figure of the window is: every column, tile and chart once. Plain data; `gui.views.explanation` finds a term.
+"""Explanations of all figures of the window: columns, tiles and charts. Plain data; `gui.views.explanation` finds a term.
 
-Keys are English titles, as columns, tiles and lines of charts have them; before a slash stands the page where the title means
-something else, or ``chart`` for lines of charts. ``PAGE/chart`` is for all lines of charts of a page, ``PAGE/*`` for all else.
+Keys are the English titles of columns, tiles and chart lines. A prefix before a slash is the page where the title has another
+meaning, or ``chart`` for chart lines. ``PAGE/chart`` is for all chart lines of a page, ``PAGE/*`` for all other figures.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gui.words.runtime_terms import RUNTIME_TERMS
 from gui.words.term_origins import Origin, Term
 
-TERMS: dict[str, Term] = {
-    "About": Term("The topic, group, broker or rule that the event is about.", Origin.EVENTS),
-    "clients/Address": Term(
-        "Where the client's connection comes from, as the broker sees it; behind NAT that is not the client's own address.",
-        Origin.CONNECTIONS,
-    ),
-    "settings/Address": Term("The name servers of the connection, or the folder of the store.", Origin.SAVED),
-    "store/Address": Term("Where the broker, or the slave that is read in its place, is reached.", Origin.LIVE),
-    "topic/15 min": Term(
-        "What was written to the queue in the last quarter of an hour, whatever time the page shows; gaps are gaps.",
-        Origin.HISTORY,
-        unit="messages/s",
-    ),
-    "topic/Address": Term("Where clients reach this broker, as the name server tells them.", Origin.ROUTE),
-    "consumers/After": Term(
-        "The offset at which the group will go on with this queue; stays: it is left where it is.", Origin.LIVE, unit="offset"
-    ),
-    "Age": Term(
-        "How long ago the half message was stored; of one that ended, from then to its decision.",
-        Origin.TRANSACTIONS,
-        unit="time",
-    ),
-    "Agreement": Term(
-        "Whether all members of the group ask for the same topics with the same filter. Those that differ lose messages.",
-        Origin.CLIENT,
-    ),
-    "Alert": Term("What the rule told: its name, the subject, the value and the limit.", Origin.EVENTS),
-    "Asked": Term(
-        "When the producer was last asked what became of the transaction, or why nobody can be asked.",
-        Origin.TRANSACTIONS,
-    ),
-    "Attempt": Term("The number of the attempt; the first delivery counts as one.", Origin.RETRIES),
-    "Avg size": Term(
-        "Mean body of the messages written to the topic since the broker was started. Not known of an attached cluster.",
-        Origin.LIVE,
-        unit="bytes",
-    ),
-    "store/Answers": Term("Whether the broker answers; where it does not, why and for how long.", Origin.LIVE),
-    "Before": Term("The action before which the offsets were saved.", Origin.SAVED),
-    "Behind": Term(
-        "Age of the oldest message that the group has not consumed: the store time of the message at its offset, against now.",
-        Origin.LIVE,
-        unit="time",
-    ),
-    "store/Behind": Term(
-        "Messages of the topic that are in the log and not yet in the files of its consume queues.",
-        Origin.STORE,
-        unit="entries",
-    ),
-    "Body": Term(
-        "The beginning of the body as decoder rules read it; masked where a rule says so. Open the message for all of it.",
-        Origin.MESSAGE,
-    ),
-    "Broker": Term("Name of the broker in the route of the topic.", Origin.ROUTE),
-    "store/Broker": Term("Name of the broker, as the name server tells it.", Origin.LIVE),
-    "Broker offset": Term("The end of the queue: the offset that the next message gets.", Origin.LIVE, unit="offset"),
-    "messages/Consumption": Term(
-        "How many of the groups with a position on the topic have an offset past the message. What a group failed on, or its "
-        "filter left out, counts as consumed; unknown where an offset is not known.",
-        Origin.LIVE,
-    ),
-    "topics/Import": Term("Whether the topic is to be made or changed.", Origin.FILE),
-    "topics/In this cluster": Term("What there is of the topic now, held against the file.", Origin.CONFIG),
-    "topics/Outcome": Term("What became of the topic in this import.", Origin.FILE),
-    "topics/Settings": Term("What the topic will have, or what changes of it; why it is refused.", Origin.FILE),
-    "Bytes": Term("Size of the body as it is stored, compressed or not.", Origin.MESSAGE, unit="bytes"),
-    "Bytes in": Term(
-        "What the broker received over the connection, frames and all, since the look before.",
-        Origin.CONNECTIONS,
-        unit="bytes/s",
-    ),
-    "Bytes out": Term(
-        "What the broker sent over the connection, frames and all, since the look before.",
-        Origin.CONNECTIONS,
-        unit="bytes/s",
-    ),
-    "store/Cannot": Term("What the broker cannot do; its tool tip says why.", Origin.LIVE),
-    "Change": Term("Robust slope of the lag over the last three minutes; positive: it grows.", Origin.LIVE, unit="messages/s"),
-    "consumers/chart": Term(
-        "What is chosen above it, of the group or of each queue: messages not consumed, age of the oldest of them, "
-        "or messages taken, mean over 4 s.",
-        Origin.HISTORY,
-        unit="messages, s or messages/s",
-    ),
-    "Checks": Term(
-        "How often the producer was asked, of how often it is asked at most before the transaction is given up.",
-        Origin.TRANSACTIONS,
-    ),
-    "Client": Term("Language and version that the client told in its heartbeat.", Origin.CLIENTS_OF_GROUP),
-    "Client ID": Term(
-        "The name a client gives itself, mostly address@process; two clients with one ID take queues from each other.",
-        Origin.CLIENTS_OF_GROUP,
-    ),
-    "clients/Client ID": Term(
-        "The name a client gives itself, mostly address@process; of connections that told none, the address.",
-        Origin.CONNECTIONS,
-    ),
-    "Clients": Term("Members of the group that are connected now, and how many versions they have.", Origin.LIVE),
-    "Cluster": Term("Name of the cluster to which the broker belongs.", Origin.ROUTE),
-    "consumers/Commits": Term("The offset that the client will commit next for this queue.", Origin.CLIENT, unit="offset"),
-    "Connected": Term("How long the connection has been open.", Origin.CONNECTIONS, unit="time"),
-    "Connection": Term(
-        "Name of the connection; it stands in the cluster switcher and in the title of the window.",
-        Origin.SAVED,
-    ),
-    "Connections": Term("Connections of clients of this language and version.", Origin.CONNECTIONS),
-    "Consume": Term(
-        "Mean time that the listener of the client took for a message, as the client counts it over the last minute.",
-        Origin.CLIENT,
-        unit="ms",
-    ),
-    "Dead": Term("Messages in the dead letter topic of the group that the store still has.", Origin.LIVE, unit="messages"),
-    "Default": Term("What the broker does where nobody set anything.", Origin.SETTINGS),
-    "Delay": Term("How long messages of this level wait, from the setting messageDelayLevel.", Origin.LIVE, unit="time"),
-    "consumers/Delivered again": Term(
-        "Messages from the new offset to the one of now: the group gets them once more.", Origin.LIVE, unit="messages"
-    ),
-    "Detail": Term("What is known of the step: queue, offset, group, attempt.", Origin.LIFELINE),
-    "Died": Term("Store time of the dead letter: when the group gave the message up.", Origin.MESSAGE),
-    "Drains": Term(
-        "When the lag is gone if it goes on as in the last minutes; grows: it never is. A dash where the trend is not clear.",
-        Origin.LIVE,
-        unit="time",
-    ),
-    "Due at": Term("When the message becomes readable in its real topic, by the clock of the broker.", Origin.WAITING),
-    "Due in": Term("Time until then, by the clock of the broker.", Origin.WAITING, unit="time"),
-    "Earliest": Term("When this attempt comes at the earliest.", Origin.RETRIES),
-    "Entries": Term(
-        "Entries in the files: one for each message of a queue, or one for each key of a message in an index file.",
-        Origin.STORE,
-    ),
-    "Event": Term("What happened, in a sentence.", Origin.EVENTS),
-    "message/Event": Term("A step in the life of the message.", Origin.LIFELINE),
-    "Evidence": Term(
-        "What the step is known from: a record, a committed offset, recorded offsets, a trace, or an inference.",
-        Origin.LIFELINE,
-    ),
-    "consumers/Held messages": Term(
-        "Messages of this queue that the client has pulled and not yet consumed.", Origin.CLIENT, unit="messages"
-    ),
-    "consumers/Lag after": Term("Messages from the new offset to the end of the queue.", Origin.LIVE, unit="messages"),
-    "consumers/Last consumed": Term("When the client last consumed a message of this queue.", Origin.CLIENT, unit="time"),
-    "consumers/Last pull": Term(
-        "When the client last asked the broker for messages of this queue.", Origin.CLIENT, unit="time"
-    ),
-    "consumers/Lock": Term("Whether the client holds the lock of the queue, as ordered consumers need it.", Origin.CLIENT),
-    "consumers/Now at": Term("The offset that the group has committed for this queue.", Origin.LIVE, unit="offset"),
-    "consumers/Queue position (drag)": Term(
-        "The queue from its smallest to its largest offset, with the offset of now and the new one, which can be dragged.",
-        Origin.LIVE,
-        unit="offset",
-    ),
-    "Failed /s": Term(
-        "Messages for which the listener of the client failed, as the client counts it over the last minute.",
-        Origin.CLIENT,
-        unit="messages/s",
-    ),
-    "File": Term("Name of the index file: the time of its beginning.", Origin.STORE),
-    "Files": Term("Files of the commit log that the run deleted.", Origin.STORE),
-    "Filter": Term("Tags or SQL92 condition with which the client subscribes.", Origin.CLIENT),
-    "Fires": Term("The condition: above or below which value, and for how long.", Origin.ALERTS),
-    "Forecast": Term(
-        "When the lag is gone: median of slopes over the recent minutes with a band; unknown where the band leaves "
-        "the direction open.",
-        Origin.LIVE,
-        unit="time",
-    ),
-    "Found": Term("The subject that is worst now, and its value.", Origin.ALERTS),
-    "Freed": Term("Bytes of the commit log files that the run deleted.", Origin.STORE, unit="bytes"),
-    "Group": Term("Name of the consumer group.", Origin.LIVE),
-    "clients/Group": Term("The producer or consumer group that the client named in its heartbeat.", Origin.CONNECTIONS),
-    "Group offset": Term(
-        "The offset that the group committed: the next message it wants. What it works on is not committed yet.",
-        Origin.LIVE,
-        unit="offset",
-    ),
-    "Groups with lag": Term(
-        "Groups that consume the topic, largest lag first, with the messages they are behind.",
-        Origin.LIVE,
-    ),
-    "Heartbeat": Term(
-        "How long ago the client told that it lives; clients do so every 30 s. Attached clusters do not tell it.",
-        Origin.CLIENTS_OF_GROUP,
-        unit="time",
-    ),
-    "clients/Heartbeat": Term(
-        "How long ago the client told that it lives; clients do so every 30 s. Attached clusters tell it of producers alone.",
-        Origin.CONNECTIONS,
-        unit="time",
-    ),
-    "Held": Term("Messages that the client has taken and not consumed yet.", Origin.CLIENT, unit="messages"),
-    "Held back": Term(
-        "Messages that readers of committed messages do not get before the transaction ends.",
-        Origin.ATOMIC,
-        unit="messages",
-    ),
-    "Hop": Term("A step on the way to the cluster: name, connection, TLS, account, each broker.", Origin.PROBE),
-    "In": Term("Messages written to the queues of the topic, mean over the last 4 s.", Origin.LIVE, unit="messages/s"),
-    "In /s": Term(
-        "Messages written, mean over the last 4 s. Of an attached cluster queues are looked at in turn, so a rate "
-        "may come late.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "In words": Term("The value as a person reads it: a time, a size, flags by name.", Origin.MESSAGE),
-    "Key": Term("Keys that the producer gave the message; masked where a rule says so.", Origin.MESSAGE),
-    "Lag": Term(
-        "Messages that the group has not consumed: end of the queue less committed offset, summed over queues. A "
-        "dash where an offset is not known.",
-        Origin.LIVE,
-        unit="messages",
-    ),
-    "Language and version": Term("What clients told in their heartbeats.", Origin.CONNECTIONS),
-    "Last 15 min": Term("Dead letters of the group that were stored in the last 15 minutes.", Origin.LETTERS, unit="messages"),
-    "Last write": Term(
-        "Store time of the newest message. Of an attached cluster as of the last look at the topic.",
-        Origin.LIVE,
-    ),
-    "Late p50": Term(
-        "How late half of the messages of the last minute were delivered, after their due time. Attached clusters "
-        "do not tell it.",
-        Origin.LIVE,
-        unit="ms",
-    ),
-    "Level": Term("Number of the delay level, from 1.", Origin.LIVE),
-    "reports/Made": Term("When the report was made.", Origin.RESULTS),
-    "Max offset": Term("The offset that the next message gets: one past the newest message.", Origin.LIVE, unit="offset"),
-    "Members": Term("Clients of the group that are connected now.", Origin.LIVE),
-    "Messages": Term("Messages that the queue still holds: max offset less min offset.", Origin.LIVE, unit="messages"),
-    "Messages kept": Term(
-        "Messages that the queues of the topic still hold: max offset less min offset, summed.",
-        Origin.LIVE,
-        unit="messages",
-    ),
-    "Min offset": Term(
-        "The oldest message that is still kept; earlier ones were deleted with their files.",
-        Origin.LIVE,
-        unit="offset",
-    ),
-    "Most from": Term("The topics from which most dead letters of the group come.", Origin.LETTERS),
-    "Name": Term("Name of the property, as it is stored.", Origin.MESSAGE),
-    "New value": Term("What you have staged; the broker is not changed before you review it.", Origin.SAVED),
-    "Newest": Term("How long ago the newest dead letter of the group was stored.", Origin.LIVE, unit="time"),
-    "Next": Term("When the producer is asked next.", Origin.TRANSACTIONS, unit="time"),
-    "Next attempt": Term("When the message is given to the group again.", Origin.RETRIES, unit="time"),
-    "Next due": Term("When the first message that waits is due.", Origin.LIVE, unit="time"),
-    "Not read yet": Term(
-        "Messages in the retry topic of the group that are due and not consumed.",
-        Origin.LIVE,
-        unit="messages",
-    ),
-    "broker_settings/Note": Term(
-        "Whether the value can be changed now, and whether it differs from its default.",
-        Origin.SETTINGS,
-    ),
-    "clients/Note": Term(
-        "What is worth a look: an old version, another version than the rest, no heartbeat.",
-        Origin.CONNECTIONS,
-    ),
-    "Messages in by tag": Term(
-        "What came into the topic, by tag. No broker counts tags: the first messages of each bar are read, and their shares "
-        "are laid on the recorded rate, so it is an estimate.",
-        Origin.LOOKS,
-        unit="messages/s",
-    ),
-    "Note on the group": Term(
-        "Your own words on all dead letters of the group; kept in this window's settings, not in the broker.",
-        Origin.SAVED,
-    ),
-    "dead_letters/Note": Term(
-        "Your own words on the dead letter; kept in this window's settings, not in the broker.",
-        Origin.SAVED,
-    ),
-    "Offset": Term("Place of the message in its queue.", Origin.MESSAGE, unit="offset"),
-    "Offsets": Term("The saved offsets, queue by queue.", Origin.SAVED),
-    "Oldest": Term("How long ago the oldest dead letter of the group was stored.", Origin.LETTERS, unit="time"),
-    "On disk": Term(
-        "Records in the commit log and entries of the consume queues. ≈: estimated from a part of the records.",
-        Origin.MEASURED,
-        unit="bytes",
-    ),
-    "Open for": Term("Since the producer began the transaction.", Origin.ATOMIC, unit="time"),
-    "Original topic": Term("The topic that the producer sent the message to.", Origin.MESSAGE),
-    "consumers/Out /s": Term(
-        "Messages that the client consumed, as it counts them over the last minute.",
-        Origin.CLIENT,
-        unit="messages/s",
-    ),
-    "delay/Out /s": Term(
-        "Messages of the level that were delivered to their real topics, mean over the last 4 s.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "topic/Out /s": Term(
-        "Messages that the group took, of all its topics, mean over the last 4 s. Of an attached cluster: growth of"
-        " committed offsets.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "Owner": Term(
-        "The client that the queue is assigned to now. Brokers of an attached cluster do not tell it: there it is the "
-        "client that says so itself.",
-        Origin.LIVE,
-    ),
-    "Pending": Term("Messages that wait in the level: end of its queue less what was delivered.", Origin.LIVE, unit="messages"),
-    "Permission": Term("What clients may do with the queues of the topic on this broker.", Origin.ROUTE),
-    "Positions": Term("Consumer positions that are committed together with the messages.", Origin.ATOMIC),
-    "Producer": Term("Host that the message was sent from, as stored in it.", Origin.MESSAGE),
-    "Producer ID": Term("Id of the producer and its epoch; an older epoch is refused.", Origin.ATOMIC),
-    "Producers": Term("The producer group that is asked what became of the transaction.", Origin.TRANSACTIONS),
-    "Queue": Term("Number of the queue; of several brokers with the broker's name.", Origin.LIVE),
-    "Queues": Term("How many queues the row is about.", Origin.LIVE),
-    "consumers/Queues": Term("Queues that are assigned to the client, or that were saved.", Origin.CLIENTS_OF_GROUP),
-    "store/Queues": Term("Consume queues of the topic that have files.", Origin.STORE),
-    "transactions/Queues": Term("Queues that the transaction has written to.", Origin.ATOMIC),
-    "Queues W / R": Term(
-        "Queues for writing and for reading. More for reading: the topic is being made smaller.",
-        Origin.CONFIG,
-    ),
-    "Range": Term("From the first to the last message that the index file covers.", Origin.STORE),
-    "Read queues": Term("Queues of the topic on this broker that consumers read.", Origin.ROUTE),
-    "Real topic": Term("The topic that the message will be in when it is readable.", Origin.MESSAGE),
-    "reports/Report": Term("Which report of the catalogue it is.", Origin.RESULTS),
-    "Req /s": Term("Requests of all kinds over the connection since the look before.", Origin.CONNECTIONS, unit="requests/s"),
-    "reports/*": Term(
-        "A figure of the result, from what the report read when it was made; the report says what it counts.",
-        Origin.RESULTS,
-    ),
-    "reports/Result": Term("Whether the report was made, and from all that was asked for.", Origin.RESULTS),
-    "settings/Result": Term("Whether the step worked, and why not.", Origin.PROBE),
-    "Retained span": Term(
-        "Time between the oldest and the newest message that the queue still holds.",
-        Origin.LIVE,
-        unit="time",
-    ),
-    "Retries waiting": Term(
-        "Retries of the group that wait in delay levels for their next attempt.",
-        Origin.RETRIES,
-        unit="messages",
-    ),
-    "Role": Term("Master, or which replica.", Origin.ROUTE),
-    "Rule": Term("Name of the rule; its tool tip names the series.", Origin.ALERTS),
-    "Saved": Term("When the offsets were saved.", Origin.SAVED),
-    "Setting": Term("Key of the setting, as in broker.conf.", Origin.SETTINGS),
-    "Share": Term("Share of all connections that clients of this language and version have.", Origin.CONNECTIONS, unit="%"),
-    "consumers/Skipped": Term(
-        "Messages from the offset of now to the new one: the group never gets them.", Origin.LIVE, unit="messages"
-    ),
-    "store/Slaves": Term(
-        "How many slaves the broker has, and how far the one that is furthest behind is behind, where that is known.",
-        Origin.LIVE,
-    ),
-    "overview/Size": Term(
-        "Mean body of the messages written to the topic since the broker was started. Not known of an attached cluster.",
-        Origin.LIVE,
-        unit="bytes",
-    ),
-    "store/Size": Term("Size of the consume queue files of the topic.", Origin.STORE, unit="bytes"),
-    "Stable to": Term("Readers of committed messages get none from this offset on.", Origin.ATOMIC, unit="offset"),
-    "alerts/State": Term("Quiet, pending (true, but not for long enough), firing, muted or unknown.", Origin.ALERTS),
-    "dead_letters/Sent to": Term(
-        "Topic, queue and offset of the message that the dead letter was sent again as.", Origin.SAVED
-    ),
-    "dead_letters/State": Term(
-        "What became of the dead letter: your mark, or what the proof of a resend shows.",
-        Origin.LETTERS,
-    ),
-    "settings/State": Term("Whether this window shows the connection now, and how it stands.", Origin.SAVED),
-    "topic/State": Term("What the group does on the topic: keeps up, lags, stands still, is offline.", Origin.LIVE),
-    "transactions/State": Term(
-        "Where the transaction stands: undecided, in check, committed, rolled back, given up.",
-        Origin.TRANSACTIONS,
-    ),
-    "Stored": Term("When the broker stored the message, by its clock.", Origin.MESSAGE),
-    "Tag": Term("Tag that the producer gave the message; consumers filter by it.", Origin.MESSAGE),
-    "Threads": Term("Threads with which the client consumes.", Origin.CLIENT),
-    "Time": Term("When it happened, in the time zone of the window.", Origin.EVENTS),
-    "message/Time": Term(
-        "When the step happened; by the clock of the broker, or of the client for what it traced.",
-        Origin.LIFELINE,
-    ),
-    "settings/Time": Term("How long the step took.", Origin.PROBE, unit="ms"),
-    "store/Time": Term("When the run of cleaning began.", Origin.STORE),
-    "chart/Time": Term("The moment of the figures in the row.", Origin.HISTORY),
-    "Timeout": Term("After this time without an end the broker aborts the transaction.", Origin.ATOMIC, unit="time"),
-    "Topic": Term("Name of the topic.", Origin.LIVE),
-    "Topics and filter": Term("What the client subscribes to, and with which filter.", Origin.CONNECTIONS),
-    "Transactional ID": Term("Name that the producer gave itself; it finds its open transaction by it.", Origin.ATOMIC),
-    "Trend": Term("Lag of the group over the last 15 minutes, drawn from the window's own record.", Origin.LIVE),
-    "Tries": Term("Deliveries that failed before the group gave the message up.", Origin.MESSAGE),
-    "Type": Term("What the topic is for: its attribute, or what its name says.", Origin.CONFIG),
-    "Value": Term("The value as it is stored; masked where a rule says so.", Origin.MESSAGE),
-    "broker_settings/Value": Term("The value with which the broker works now.", Origin.SETTINGS),
-    "Version": Term("Language and version that the client told in its heartbeat.", Origin.CONNECTIONS),
-    "store/Version": Term("Version of RocketMQ that the broker tells.", Origin.LIVE),
-    "Waits": Term("How long the message waits in a delay level before this attempt.", Origin.RETRIES, unit="time"),
-    "What": Term("The kind of event.", Origin.EVENTS),
-    "What changed": Term("Which client got or lost which queues.", Origin.EVENTS),
-    "Why": Term("What began the run of cleaning: the hour, a full disk, or a person.", Origin.STORE),
-    "Write queues": Term("Queues of the topic on this broker that producers write to.", Origin.ROUTE),
-    "due now … just stored": Term(
-        "Where the waiting messages of the level are on their way: left due now, right just stored. Short levels "
-        "are read whole, long ones at twelve places.",
-        Origin.LANES,
-    ),
-    "p99 ms": Term(
-        "How late all but one of a hundred messages of the last minute were delivered, after their due time.",
-        Origin.LIVE,
-        unit="ms",
-    ),
-    "15 min": Term(
-        "The last quarter of an hour of the figure beside it, from the window's own record; gaps are gaps.",
-        Origin.LIVE,
-    ),
-    "Messages in": Term(
-        "Messages that the broker stored, mean over the last 4 s: what producers sent, and its own copies of "
-        "delayed, transactional and retried messages. Of an attached cluster: putMessageTimesTotal of all brokers. "
-        "The message flow below counts what producers sent alone.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "Messages out": Term(
-        "Messages that consumers took, mean over the last 4 s; a message counts once for each group. Of an attached"
-        " cluster: msgGetTotalTodayNow of all brokers, without what this window read itself; that is told below the figure.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "Consumer lag": Term(
-        "Messages that groups have not consumed: end of each queue less committed offset, over all groups but the "
-        "broker's own.",
-        Origin.LIVE,
-        unit="messages",
-    ),
-    "Put latency p99": Term(
-        "Time in which all but one of a hundred puts of the last 10 s were stored, measured in the broker. Attached"
-        " clusters do not tell it.",
-        Origin.LIVE,
-        unit="ms",
-    ),
-    "Dead letters": Term("Messages in dead letter topics that the store still has.", Origin.LIVE, unit="messages"),
-    "Disk used": Term(
-        "Used part of the disk that holds the store, whoever uses it; below it the size of this store.",
-        Origin.LIVE,
-        unit="%",
-    ),
-    "delay/Pending": Term(
-        "Messages that wait: in delay levels, and with a time of their own (of an attached cluster GET_TIMER_METRICS). Of "
-        "a level: end of its queue less what was delivered.",
-        Origin.LIVE,
-        unit="messages",
-    ),
-    "delay/Delivered": Term(
-        "Messages delivered to their real topics, mean over the last 4 s; below it how many since the broker was started.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "delay/Lateness p99": Term(
-        "How late all but one of a hundred messages of the last minute were delivered, after their due time. "
-        "Attached clusters do not tell it.",
-        Origin.LIVE,
-        unit="ms",
-    ),
-    "delay/Lateness": Term(
-        "How many deliveries of the last hour came how late after their due time; a bar ends where the next one begins. Those "
-        "of delay levels and of timers together, counted since the broker was started. Attached clusters do not tell it.",
-        Origin.LIVE,
-        unit="deliveries",
-    ),
-    "chart/In": Term("Messages written, mean over 4 s.", Origin.HISTORY, unit="messages/s"),
-    "chart/Out": Term(
-        "Messages that consumers took, mean over 4 s; a message counts once for each group.",
-        Origin.HISTORY,
-        unit="messages/s",
-    ),
-    "chart/Lag": Term(
-        "Messages that are not consumed: end of each queue less committed offset.",
-        Origin.HISTORY,
-        unit="messages",
-    ),
-    "chart/p50": Term("Time in which half of the puts of 10 s were stored.", Origin.HISTORY, unit="ms"),
-    "chart/p99": Term("Time in which all but one of a hundred puts of 10 s were stored.", Origin.HISTORY, unit="ms"),
-    "chart/Sync": Term("The longest sync of the log to the disk in 10 s.", Origin.HISTORY, unit="ms"),
-    "chart/Value": Term("The series that the rule watches, with its threshold.", Origin.HISTORY),
-    "Message flow": Term(
-        "What producers sent, where it waits and what became of it. Rates are means over the last 4 s, from the "
-        "ends of the queues, each message once: a delayed or half message counts when it is sent, not again when it"
-        " is delivered. That is why the sum may be less than Messages in, which counts each record that the broker "
-        "stored. A dash: the brokers do not tell what is needed to take it apart.",
-        Origin.LIVE,
-        unit="messages/s",
-    ),
-    "State of transactions": Term(
-        "How many transactions are in each state: undecided ones now, decided ones since the broker was started. "
-        "Attached clusters tell how far the queues are, not the counts.",
-        Origin.LIVE,
-        unit="transactions",
-    ),
-    "Commit log": Term(
-        "The files of the commit log, from the oldest to the newest record, and how far it is written, on the disk "
-        "and indexed.",
-        Origin.STORE,
-        unit="bytes",
-    ),
-    "Action": Term("What the window can do, as menus and the palette name it.", Origin.SAVED),
-    "Menu": Term("The menu in which the action stands.", Origin.SAVED),
-    "Shortcut": Term(
-        "The key that runs the action now; blue where you changed it. Kept for all windows of this computer.",
-        Origin.SAVED,
-    ),
-    "Key at first": Term("The key that the action came with.", Origin.SAVED),
-    **RUNTIME_TERMS,
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TEXTS: Mapping[Origin, Mapping[str, str]] = {
+    Origin.LIVE: {
+        "store/Address": "Where the broker, or the slave that is read in its place, is reached.",
+        "consumers/After": "The offset at which the group will go on with this queue; stays: it is left where it is. [offset]",
+        "Avg size": (
+            "Mean body of the messages written to the topic since the broker was started. Not known of an attached cluster. "
+            "[bytes]"
+        ),
+        "store/Answers": "Whether the broker answers; where it does not, why and for how long.",
+        "Behind": (
+            "Age of the oldest message that the group has not consumed: the store time of the message at its offset, against "
+            "now. [time]"
+        ),
+        "store/Broker": "Name of the broker, as the name server tells it.",
+        "Broker offset": "The end of the queue: the offset that the next message gets. [offset]",
+        "messages/Consumption": (
+            "How many of the groups with a position on the topic have an offset past the message. What a group failed on, or "
+            "its filter left out, counts as consumed; unknown where an offset is not known."
+        ),
+        "store/Cannot": "What the broker cannot do; its tool tip says why.",
+        "Change": "Robust slope of the lag over the last three minutes; positive: it grows. [messages/s]",
+        "Clients": "Members of the group that are connected now, and how many versions they have.",
+        "Dead": "Messages in the dead letter topic of the group that the store still has. [messages]",
+        "Delay": "How long messages of this level wait, from the setting messageDelayLevel. [time]",
+        "consumers/Delivered again": (
+            "Messages from the new offset to the one of now: the group gets them once more. [messages]"
+        ),
+        "Drains": (
+            "When the lag is gone if it goes on as in the last minutes; grows: it never is. A dash where the trend is not "
+            "clear. [time]"
+        ),
+        "consumers/Lag after": "Messages from the new offset to the end of the queue. [messages]",
+        "consumers/Now at": "The offset that the group has committed for this queue. [offset]",
+        "consumers/Queue position (drag)": (
+            "The queue from its smallest to its largest offset, with the offset of now and the new one, which can be dragged. "
+            "[offset]"
+        ),
+        "Forecast": (
+            "When the lag is gone: median of slopes over the recent minutes with a band; unknown where the band leaves the "
+            "direction open. [time]"
+        ),
+        "Group": "Name of the consumer group.",
+        "Group offset": (
+            "The offset that the group committed: the next message it wants. What it works on is not committed yet. [offset]"
+        ),
+        "Groups with lag": "Groups that consume the topic, largest lag first, with the messages they are behind.",
+        "In": "Messages written to the queues of the topic, mean over the last 4 s. [messages/s]",
+        "In /s": (
+            "Messages written, mean over the last 4 s. Of an attached cluster queues are looked at in turn, so a rate may come "
+            "late. [messages/s]"
+        ),
+        "Lag": (
+            "Messages that the group has not consumed: end of the queue less committed offset, summed over queues. A dash "
+            "where an offset is not known. [messages]"
+        ),
+        "Last write": "Store time of the newest message. Of an attached cluster as of the last look at the topic.",
+        "Late p50": (
+            "How late half of the messages of the last minute were delivered, after their due time. Attached clusters do not "
+            "tell it. [ms]"
+        ),
+        "Level": "Number of the delay level, from 1.",
+        "Max offset": "The offset that the next message gets: one past the newest message. [offset]",
+        "Members": "Clients of the group that are connected now.",
+        "Messages": "Messages that the queue still holds: max offset less min offset. [messages]",
+        "Messages kept": "Messages that the queues of the topic still hold: max offset less min offset, summed. [messages]",
+        "Min offset": "The oldest message that is still kept; earlier ones were deleted with their files. [offset]",
+        "Newest": "How long ago the newest dead letter of the group was stored. [time]",
+        "Next due": "When the first message that waits is due. [time]",
+        "Not read yet": "Messages in the retry topic of the group that are due and not consumed. [messages]",
+        "delay/Out /s": "Messages of the level that were delivered to their real topics, mean over the last 4 s. [messages/s]",
+        "topic/Out /s": (
+            "Messages that the group took, of all its topics, mean over the last 4 s. Of an attached cluster: growth of "
+            "committed offsets. [messages/s]"
+        ),
+        "Owner": (
+            "The client that the queue is assigned to now. Brokers of an attached cluster do not tell it: there it is the "
+            "client that says so itself."
+        ),
+        "Pending": "Messages that wait in the level: end of its queue less what was delivered. [messages]",
+        "Queue": "Number of the queue; of several brokers with the broker's name.",
+        "Queues": "How many queues the row is about.",
+        "Retained span": "Time between the oldest and the newest message that the queue still holds. [time]",
+        "consumers/Skipped": "Messages from the offset of now to the new one: the group never gets them. [messages]",
+        "store/Slaves": (
+            "How many slaves the broker has, and how far the one that is furthest behind is behind, where that is known."
+        ),
+        "overview/Size": (
+            "Mean body of the messages written to the topic since the broker was started. Not known of an attached cluster. "
+            "[bytes]"
+        ),
+        "topic/State": "What the group does on the topic: keeps up, lags, stands still, is offline.",
+        "Topic": "Name of the topic.",
+        "Trend": "Lag of the group over the last 15 minutes, drawn from the window's own record.",
+        "store/Version": "Version of RocketMQ that the broker tells.",
+        "p99 ms": "How late all but one of a hundred messages of the last minute were delivered, after their due time. [ms]",
+        "15 min": "The last quarter of an hour of the figure beside it, from the window's own record; gaps are gaps.",
+        "Messages in": (
+            "Messages that the broker stored, mean over the last 4 s: what producers sent, and its own copies of delayed, "
+            "transactional and retried messages. Of an attached cluster: putMessageTimesTotal of all brokers. The message flow "
+            "below counts what producers sent alone. [messages/s]"
+        ),
+        "Messages out": (
+            "Messages that consumers took, mean over the last 4 s; a message counts once for each group. Of an attached "
+            "cluster: msgGetTotalTodayNow of all brokers, without what this window read itself; that is told below the figure. "
+            "[messages/s]"
+        ),
+        "Consumer lag": (
+            "Messages that groups have not consumed: end of each queue less committed offset, over all groups but the broker's "
+            "own. [messages]"
+        ),
+        "Put latency p99": (
+            "Time in which all but one of a hundred puts of the last 10 s were stored, measured in the broker. Attached "
+            "clusters do not tell it. [ms]"
+        ),
+        "Dead letters": "Messages in dead letter topics that the store still has. [messages]",
+        "Disk used": "Used part of the disk that holds the store, whoever uses it; below it the size of this store. [%]",
+        "delay/Pending": (
+            "Messages that wait: in delay levels, and with a time of their own (of an attached cluster GET_TIMER_METRICS). Of "
+            "a level: end of its queue less what was delivered. [messages]"
+        ),
+        "delay/Delivered": (
+            "Messages delivered to their real topics, mean over the last 4 s; below it how many since the broker was started. "
+            "[messages/s]"
+        ),
+        "delay/Lateness p99": (
+            "How late all but one of a hundred messages of the last minute were delivered, after their due time. Attached "
+            "clusters do not tell it. [ms]"
+        ),
+        "delay/Lateness": (
+            "How many deliveries of the last hour came how late after their due time; a bar ends where the next one begins. "
+            "Those of delay levels and of timers together, counted since the broker was started. Attached clusters do not tell "
+            "it. [deliveries]"
+        ),
+        "Message flow": (
+            "What producers sent, where it waits and what became of it. Rates are means over the last 4 s, from the ends of "
+            "the queues, each message once: a delayed or half message counts when it is sent, not again when it is delivered. "
+            "That is why the sum may be less than Messages in, which counts each record that the broker stored. A dash: the "
+            "brokers do not tell what is needed to take it apart. [messages/s]"
+        ),
+        "State of transactions": (
+            "How many transactions are in each state: undecided ones now, decided ones since the broker was started. Attached "
+            "clusters tell how far the queues are, not the counts. [transactions]"
+        ),
+    },
+    Origin.HISTORY: {
+        "topic/15 min": (
+            "What was written to the queue in the last quarter of an hour, whatever time the page shows; gaps are gaps. "
+            "[messages/s]"
+        ),
+        "consumers/chart": (
+            "What is chosen above it, of the group or of each queue: messages not consumed, age of the oldest of them, or "
+            "messages taken, mean over 4 s. [messages, s or messages/s]"
+        ),
+        "chart/Time": "The moment of the figures in the row.",
+        "chart/In": "Messages written, mean over 4 s. [messages/s]",
+        "chart/Out": "Messages that consumers took, mean over 4 s; a message counts once for each group. [messages/s]",
+        "chart/Lag": "Messages that are not consumed: end of each queue less committed offset. [messages]",
+        "chart/p50": "Time in which half of the puts of 10 s were stored. [ms]",
+        "chart/p99": "Time in which all but one of a hundred puts of 10 s were stored. [ms]",
+        "chart/Sync": "The longest sync of the log to the disk in 10 s. [ms]",
+        "chart/Value": "The series that the rule watches, with its threshold.",
+    },
+    Origin.CONFIG: {
+        "topics/In this cluster": "What there is of the topic now, held against the file.",
+        "Queues W / R": "Queues for writing and for reading. More for reading: the topic is being made smaller.",
+        "Type": "What the topic is for: its attribute, or what its name says.",
+    },
+    Origin.ROUTE: {
+        "topic/Address": "Where clients reach this broker, as the name server tells them.",
+        "Broker": "Name of the broker in the route of the topic.",
+        "Cluster": "Name of the cluster to which the broker belongs.",
+        "Permission": "What clients may do with the queues of the topic on this broker.",
+        "Read queues": "Queues of the topic on this broker that consumers read.",
+        "Role": "Master, or which replica.",
+        "Write queues": "Queues of the topic on this broker that producers write to.",
+    },
+    Origin.CONNECTIONS: {
+        "clients/Address": (
+            "Where the client's connection comes from, as the broker sees it; behind NAT that is not the client's own address."
+        ),
+        "Bytes in": "What the broker received over the connection, frames and all, since the look before. [bytes/s]",
+        "Bytes out": "What the broker sent over the connection, frames and all, since the look before. [bytes/s]",
+        "clients/Client ID": (
+            "The name a client gives itself, mostly address@process; of connections that told none, the address."
+        ),
+        "Connected": "How long the connection has been open. [time]",
+        "Connections": "Connections of clients of this language and version.",
+        "clients/Group": "The producer or consumer group that the client named in its heartbeat.",
+        "clients/Heartbeat": (
+            "How long ago the client told that it lives; clients do so every 30 s. Attached clusters tell it of producers "
+            "alone. [time]"
+        ),
+        "Language and version": "What clients told in their heartbeats.",
+        "clients/Note": "What is worth a look: an old version, another version than the rest, no heartbeat.",
+        "Req /s": "Requests of all kinds over the connection since the look before. [requests/s]",
+        "Share": "Share of all connections that clients of this language and version have. [%]",
+        "Topics and filter": "What the client subscribes to, and with which filter.",
+        "Version": "Language and version that the client told in its heartbeat.",
+    },
+    Origin.CLIENTS_OF_GROUP: {
+        "Client": "Language and version that the client told in its heartbeat.",
+        "Client ID": (
+            "The name a client gives itself, mostly address@process; two clients with one ID take queues from each other."
+        ),
+        "Heartbeat": (
+            "How long ago the client told that it lives; clients do so every 30 s. Attached clusters do not tell it. [time]"
+        ),
+        "consumers/Queues": "Queues that are assigned to the client, or that were saved.",
+    },
+    Origin.CLIENT: {
+        "Agreement": (
+            "Whether all members of the group ask for the same topics with the same filter. Those that differ lose messages."
+        ),
+        "consumers/Commits": "The offset that the client will commit next for this queue. [offset]",
+        "Consume": (
+            "Mean time that the listener of the client took for a message, as the client counts it over the last minute. [ms]"
+        ),
+        "consumers/Held messages": "Messages of this queue that the client has pulled and not yet consumed. [messages]",
+        "consumers/Last consumed": "When the client last consumed a message of this queue. [time]",
+        "consumers/Last pull": "When the client last asked the broker for messages of this queue. [time]",
+        "consumers/Lock": "Whether the client holds the lock of the queue, as ordered consumers need it.",
+        "Failed /s": (
+            "Messages for which the listener of the client failed, as the client counts it over the last minute. [messages/s]"
+        ),
+        "Filter": "Tags or SQL92 condition with which the client subscribes.",
+        "Held": "Messages that the client has taken and not consumed yet. [messages]",
+        "consumers/Out /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
+        "Threads": "Threads with which the client consumes.",
+    },
+    Origin.MESSAGE: {
+        "Body": (
+            "The beginning of the body as decoder rules read it; masked where a rule says so. Open the message for all of it."
+        ),
+        "Bytes": "Size of the body as it is stored, compressed or not. [bytes]",
+        "Died": "Store time of the dead letter: when the group gave the message up.",
+        "In words": "The value as a person reads it: a time, a size, flags by name.",
+        "Key": "Keys that the producer gave the message; masked where a rule says so.",
+        "Name": "Name of the property, as it is stored.",
+        "Offset": "Place of the message in its queue. [offset]",
+        "Original topic": "The topic that the producer sent the message to.",
+        "Producer": "Host that the message was sent from, as stored in it.",
+        "Real topic": "The topic that the message will be in when it is readable.",
+        "Stored": "When the broker stored the message, by its clock.",
+        "Tag": "Tag that the producer gave the message; consumers filter by it.",
+        "Tries": "Deliveries that failed before the group gave the message up.",
+        "Value": "The value as it is stored; masked where a rule says so.",
+    },
+    Origin.LOOKS: {
+        "Messages in by tag": (
+            "What came into the topic, by tag. No broker counts tags: the first messages of each bar are read, and their "
+            "shares are laid on the recorded rate, so it is an estimate. [messages/s]"
+        ),
+    },
+    Origin.MEASURED: {
+        "On disk": (
+            "Records in the commit log and entries of the consume queues. ≈: estimated from a part of the records. [bytes]"
+        ),
+    },
+    Origin.WAITING: {
+        "Due at": "When the message becomes readable in its real topic, by the clock of the broker.",
+        "Due in": "Time until then, by the clock of the broker. [time]",
+    },
+    Origin.LANES: {
+        "due now … just stored": (
+            "Where the waiting messages of the level are on their way: left due now, right just stored. Short levels are read "
+            "whole, long ones at twelve places."
+        ),
+    },
+    Origin.RETRIES: {
+        "Attempt": "The number of the attempt; the first delivery counts as one.",
+        "Earliest": "When this attempt comes at the earliest.",
+        "Next attempt": "When the message is given to the group again. [time]",
+        "Retries waiting": "Retries of the group that wait in delay levels for their next attempt. [messages]",
+        "Waits": "How long the message waits in a delay level before this attempt. [time]",
+    },
+    Origin.LETTERS: {
+        "Last 15 min": "Dead letters of the group that were stored in the last 15 minutes. [messages]",
+        "Most from": "The topics from which most dead letters of the group come.",
+        "Oldest": "How long ago the oldest dead letter of the group was stored. [time]",
+        "dead_letters/State": "What became of the dead letter: your mark, or what the proof of a resend shows.",
+    },
+    Origin.TRANSACTIONS: {
+        "Age": "How long ago the half message was stored; of one that ended, from then to its decision. [time]",
+        "Asked": "When the producer was last asked what became of the transaction, or why nobody can be asked.",
+        "Checks": "How often the producer was asked, of how often it is asked at most before the transaction is given up.",
+        "Next": "When the producer is asked next. [time]",
+        "Producers": "The producer group that is asked what became of the transaction.",
+        "transactions/State": "Where the transaction stands: undecided, in check, committed, rolled back, given up.",
+    },
+    Origin.ATOMIC: {
+        "Held back": "Messages that readers of committed messages do not get before the transaction ends. [messages]",
+        "Open for": "Since the producer began the transaction. [time]",
+        "Positions": "Consumer positions that are committed together with the messages.",
+        "Producer ID": "Id of the producer and its epoch; an older epoch is refused.",
+        "transactions/Queues": "Queues that the transaction has written to.",
+        "Stable to": "Readers of committed messages get none from this offset on. [offset]",
+        "Timeout": "After this time without an end the broker aborts the transaction. [time]",
+        "Transactional ID": "Name that the producer gave itself; it finds its open transaction by it.",
+    },
+    Origin.STORE: {
+        "store/Behind": "Messages of the topic that are in the log and not yet in the files of its consume queues. [entries]",
+        "Entries": "Entries in the files: one for each message of a queue, or one for each key of a message in an index file.",
+        "File": "Name of the index file: the time of its beginning.",
+        "Files": "Files of the commit log that the run deleted.",
+        "Freed": "Bytes of the commit log files that the run deleted. [bytes]",
+        "store/Queues": "Consume queues of the topic that have files.",
+        "Range": "From the first to the last message that the index file covers.",
+        "store/Size": "Size of the consume queue files of the topic. [bytes]",
+        "store/Time": "When the run of cleaning began.",
+        "Why": "What began the run of cleaning: the hour, a full disk, or a person.",
+        "Commit log": (
+            "The files of the commit log, from the oldest to the newest record, and how far it is written, on the disk and "
+            "indexed. [bytes]"
+        ),
+    },
+    Origin.SETTINGS: {
+        "Default": "What the broker does where nobody set anything.",
+        "broker_settings/Note": "Whether the value can be changed now, and whether it differs from its default.",
+        "Setting": "Key of the setting, as in broker.conf.",
+        "broker_settings/Value": "The value with which the broker works now.",
+    },
+    Origin.EVENTS: {
+        "About": "The topic, group, broker or rule that the event is about.",
+        "Alert": "What the rule told: its name, the subject, the value and the limit.",
+        "Event": "What happened, in a sentence.",
+        "Time": "When it happened, in the time zone of the window.",
+        "What": "The kind of event.",
+        "What changed": "Which client got or lost which queues.",
+    },
+    Origin.ALERTS: {
+        "Fires": "The condition: above or below which value, and for how long.",
+        "Found": "The subject that is worst now, and its value.",
+        "Rule": "Name of the rule; its tool tip names the series.",
+        "alerts/State": "Quiet, pending (true, but not for long enough), firing, muted or unknown.",
+    },
+    Origin.LIFELINE: {
+        "Detail": "What is known of the step: queue, offset, group, attempt.",
+        "message/Event": "A step in the life of the message.",
+        "Evidence": "What the step is known from: a record, a committed offset, recorded offsets, a trace, or an inference.",
+        "message/Time": "When the step happened; by the clock of the broker, or of the client for what it traced.",
+    },
+    Origin.RESULTS: {
+        "reports/Made": "When the report was made.",
+        "reports/Report": "Which report of the catalogue it is.",
+        "reports/*": "A figure of the result, from what the report read when it was made; the report says what it counts.",
+        "reports/Result": "Whether the report was made, and from all that was asked for.",
+    },
+    Origin.SAVED: {
+        "settings/Address": "The name servers of the connection, or the folder of the store.",
+        "Before": "The action before which the offsets were saved.",
+        "Connection": "Name of the connection; it stands in the cluster switcher and in the title of the window.",
+        "New value": "What you have staged; the broker is not changed before you review it.",
+        "Note on the group": (
+            "Your own words on all dead letters of the group; kept in this window's settings, not in the broker."
+        ),
+        "dead_letters/Note": "Your own words on the dead letter; kept in this window's settings, not in the broker.",
+        "Offsets": "The saved offsets, queue by queue.",
+        "Saved": "When the offsets were saved.",
+        "dead_letters/Sent to": "Topic, queue and offset of the message that the dead letter was sent again as.",
+        "settings/State": "Whether this window shows the connection now, and how it stands.",
+        "Action": "What the window can do, as menus and the palette name it.",
+        "Menu": "The menu in which the action stands.",
+        "Shortcut": "The key that runs the action now; blue where you changed it. Kept for all windows of this computer.",
+        "Key at first": "The key that the action came with.",
+    },
+    Origin.FILE: {
+        "topics/Import": "Whether the topic is to be made or changed.",
+        "topics/Outcome": "What became of the topic in this import.",
+        "topics/Settings": "What the topic will have, or what changes of it; why it is refused.",
+    },
+    Origin.PROBE: {
+        "Hop": "A step on the way to the cluster: name, connection, TLS, account, each broker.",
+        "settings/Result": "Whether the step worked, and why not.",
+        "settings/Time": "How long the step took. [ms]",
+    },
 }
+"""Origin → title → text, with the unit in brackets at its end."""
+
+TERMS: dict[str, Term] = {title: Term.of(said, origin) for origin, texts in _TEXTS.items() for title, said in texts.items()}
+assert len(TERMS) == sum(map(len, _TEXTS.values())), "a title has two terms"
+TERMS.update(RUNTIME_TERMS)

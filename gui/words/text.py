@@ -1,12 +1,12 @@
-"""Words and figures as they are shown: the translation seam and the formats of numbers, sizes and times.
+"""Texts and figures as they are shown: translation, and the formats of numbers, sizes and times.
 
-Everything a person reads goes through `tr`; the key is the English text. The Chinese texts are JSON files under
+Every text for a person goes through `tr`; the key is the English text. The Chinese texts are JSON files under
 ``resources/translations/zh``, one file per part of the window, all merged. Names from the broker (topics, groups, keys, codes)
 are never translated. An unknown figure (None, NaN, a negative count) is shown as `UNKNOWN`, never as zero.
 
-English says "1 file" and "2 files": ``resources/translations/singular.json`` has, for a text and each of its counts, the words
-that change and how they read when the count is 1. Qt's own forms (``%n``) know one count a text, and write it without our
-separators. Chinese needs no such forms.
+English has singulars ("1 file"): ``resources/translations/singular.json`` has, for a text and each of its counts, the words
+that change and their form when the count is 1. Qt's own forms (``%n``) allow one count a text, without our separators. Chinese
+needs no such forms.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def tr(text: str, /, **values: object) -> str:
 
 
 Words = str | Callable[[], str]
-"""A text, or what writes it: that is asked anew when the language changes, so it knows a key and values, and no widget."""
+"""A text, or a function that writes it again after a change of language; it holds a key and values, and no widget."""
 
 
 def said(words: Words) -> str:
@@ -66,21 +66,21 @@ def _singular(text: str, values: Mapping[str, object]) -> str:
 
 @lru_cache(maxsize=1)
 def load_singulars() -> dict[str, dict[str, tuple[str, str]]]:
-    """English text → name of a count → the words that change when it is 1, and how they read then."""
+    """English text → name of a count → the words that change when it is 1, and their singular."""
     path = resource_directory() / "translations" / "singular.json"
     forms = json.loads(path.read_text(encoding="utf-8"))
     return {text: {name: (plural, one) for name, (plural, one) in counts.items()} for text, counts in forms.items()}
 
 
 def shown_language() -> str:
-    """Code of the language of the window, see `LANGUAGES`; `gui.words.language.LanguageSwitch` keeps it in the application."""
+    """Code of the language of the window, see `LANGUAGES`; `gui.words.language.LanguageSwitch` stores it in the application."""
     application = QCoreApplication.instance()
     language = None if application is None else application.property(LANGUAGE_PROPERTY)
     return str(language or "en")
 
 
 def spoken_forms(form: str) -> list[str]:
-    """A text with fields as it may be said: with all of its counts in the plural, and with any of them in the singular."""
+    """All forms of a text with fields: with all counts in the plural, and with any of them in the singular."""
     spoken = [form]
     for plural, singular in load_singulars().get(form, {}).values():
         spoken += [one.replace(plural, singular) for one in spoken]
@@ -93,15 +93,13 @@ def told_anew(form: str, fields: Mapping[str, str]) -> str:
 
 
 def fields_of(form: str) -> list[str]:
-    """Names of the fields of a text."""
     return [name for _text, name, _spec, _conversion in Formatter().parse(form) if name is not None]
 
 
 class KnownTexts:
-    """Texts that another process wrote in English, recognised by their form; their names and figures stay.
+    """English texts of another process, recognised by their form; their names and figures stay.
 
-    Args:
-        forms: English texts with ``{name}`` fields for what differs. They are the keys of the catalogue.
+    The forms have ``{name}`` fields for the variable parts, and are the keys of the catalogue.
     """
 
     def __init__(self, *forms: str) -> None:
@@ -109,7 +107,7 @@ class KnownTexts:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        # When first asked for: the frame is on screen before the worker says anything.
+        # Compiled at the first use: the frame is on screen before the worker writes anything.
         return [
             (form, re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(spoken))))
             for form in self._forms
@@ -117,11 +115,9 @@ class KnownTexts:
         ]
 
     def text(self, text: str, *, named: Mapping[str, Callable[[str], str]] | None = None) -> str:
-        """The text in the language of the window; one of unknown form as `tr` has it, else as it came.
+        """The text in the language of the window; of an unknown form through `tr`, else unchanged.
 
-        Args:
-            text: English.
-            named: How single fields are shown that are words themselves.
+        ``named`` has functions for fields that are texts themselves.
         """
         for form, pattern in self._patterns:
             found = pattern.fullmatch(text)
@@ -140,7 +136,7 @@ def load_catalogue(language: str) -> dict[str, str]:
 
 
 class CatalogueTranslator(QTranslator):
-    """Answers Qt's translation requests from a catalogue; Qt itself tells every widget when it is installed or removed."""
+    """Answers Qt's translation requests from a catalogue; Qt notifies every widget when it is installed or removed."""
 
     def __init__(self, texts: dict[str, str], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -156,7 +152,7 @@ class CatalogueTranslator(QTranslator):
         disambiguation: str | None = None,  # noqa: ARG002  Qt's signature
         n: int = -1,  # noqa: ARG002  Qt's signature
     ) -> str | None:
-        # None, a null string, lets Qt fall back to the English text.
+        # None, a null string, makes Qt use the English text.
         return self._texts.get(source_text) if context == _CONTEXT else None
 
 
@@ -176,7 +172,7 @@ def count_text(value: float | None) -> str:
 
 
 def messages_unit(count: float) -> str:
-    """What stands behind a count of messages that is written by itself."""
+    """The unit of a count of messages that is written separately."""
     return tr("message") if count == 1 else tr("messages")
 
 
@@ -257,7 +253,7 @@ def percent_text(share: float | None, digits: int = 1) -> str:
 
 
 LATENCY_MAX_MS = 180_000.0
-"""What took longer is told as a duration."""
+"""Longer latencies are shown as durations."""
 
 
 def milliseconds_text(value: float | None) -> str:
@@ -267,7 +263,7 @@ def milliseconds_text(value: float | None) -> str:
 
 
 def milliseconds_parts(value: float | None) -> tuple[str, str]:
-    """A latency as number and unit, for headlines; a duration in words has its units in the number."""
+    """A latency as number and unit, for headlines; a duration has its units in the number."""
     if value is None or is_unknown(value) or value < 0:
         return UNKNOWN, ""
     if value >= LATENCY_MAX_MS:
@@ -299,7 +295,7 @@ def duration_text(milliseconds: float | None) -> str:
 
 
 def span_text(milliseconds: float) -> str:
-    """A duration that somebody set, exactly: ``200 ms``, ``1.5 s``, ``1 min``, ``1 min 30 s``, ``2 h``, ``3 d``."""
+    """An exact duration of a setting: ``200 ms``, ``1.5 s``, ``1 min``, ``1 min 30 s``, ``2 h``, ``3 d``."""
     if 0 < milliseconds < 1_000:
         return tr("{count} ms", count=f"{milliseconds:g}")
     seconds = milliseconds / 1_000
@@ -313,12 +309,12 @@ def span_text(milliseconds: float) -> str:
 
 
 def size_text(value: float) -> str:
-    """A size that somebody set: as `bytes_text`, whole ones without a fraction: ``1 GiB``, ``5.7 MiB``."""
+    """A size of a setting: as `bytes_text`, whole ones without a fraction: ``1 GiB``, ``5.7 MiB``."""
     return bytes_text(value).replace(".0 ", " ")
 
 
 def age_text(then_ms: float | None, now_ms: float) -> str:
-    """How long ago: ``0.2 s``, ``52 min``. An unknown or never reached moment is `UNKNOWN`."""
+    """Time since a moment: ``0.2 s``, ``52 min``. An unknown or never reached moment is `UNKNOWN`."""
     if then_ms is None or is_unknown(then_ms) or then_ms < 0:
         return UNKNOWN
     return duration_text(max(0.0, now_ms - then_ms))
@@ -328,24 +324,24 @@ def age_text(then_ms: float | None, now_ms: float) -> str:
 
 
 LAST_MS = 253_402_214_400_000
-"""The last day of the year 9999; a calendar goes no further, but clients write any number as a time."""
+"""The last day of the year 9999, the end of the calendar; clients may write any number as a time."""
 
 
 def _no_moment(at_ms: float | None) -> str:
-    """What stands for a time that no calendar has: a dash for one that is not known, else the number."""
+    """Text of a time outside the calendar: a dash if it is not known, else the number."""
     return UNKNOWN if at_ms is None or is_unknown(at_ms) or at_ms < 0 else f"{int(at_ms)} ms"
 
 
 def _clock(moment: datetime, at_ms: float) -> str:
-    # Lists write one for each row that is painted; strftime takes four times as long.
+    # Lists write one for each painted row; strftime takes four times as long.
     return f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}.{int(at_ms) % 1000:03d}"
 
 
 class TimeZoneChoice(QObject):
-    """How moments are shown: local time or UTC.
+    """Format of moments: local time or UTC.
 
     Signals:
-        changed: The zone changed; shown moments are to be written anew.
+        changed: The zone changed; shown moments must be written again.
     """
 
     changed = Signal()
@@ -368,7 +364,7 @@ class TimeZoneChoice(QObject):
 
     @property
     def zone(self) -> tzinfo | None:
-        """What `datetime.fromtimestamp` takes: None is local time."""
+        """Argument for `datetime.fromtimestamp`: None is local time."""
         return UTC if self._utc else None
 
     def name(self, at_ms: float) -> str:

@@ -86,7 +86,7 @@ def test_nothing_acknowledged_is_lost_when_the_worker_is_killed_and_restarted(ap
     app.until(lambda: app.source.status is SourceStatus.LOST, "the loss is not noticed")
     assert "SIGKILL" in str(app.source.reason)
     assert app.window.banner.isVisible()
-    app.window.commands.restart_broker()
+    app.window.commands.closing.restart()
     app.until(lambda: app.source.status is SourceStatus.READY, "the broker does not come back")
     app.until(lambda: kept(app) == COUNT, "messages are lost")
     pages: list[object] = []

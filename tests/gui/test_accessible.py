@@ -7,7 +7,8 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QWidget
 
 from gui.main_window.places import PagePlace
-from gui.main_window.shortcut_sheet import ShortcutSheet, key_text
+from gui.main_window.shortcut_sheet import ShortcutSheet
+from gui.operations.key_choices import shown as key_text
 from gui.operations.page_keys import PAGE_KEYS
 from gui.plots.time_chart import TimeChart
 from gui.views.consumers.view import TABS as GROUP_TABS

@@ -347,11 +347,11 @@ def test_a_restart_asks_only_if_clients_would_lose_the_broker(frame):
     assert frame.restarts == 0
     question.stay.click()
     assert frame.restarts == 0
-    frame.window.commands.restart_broker()
+    frame.window.commands.closing.restart()
     frame.window.findChildren(LossQuestion)[-1].go.click()
     assert frame.restarts == 1
     frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
-    frame.window.commands.restart_broker()
+    frame.window.commands.closing.restart()
     assert frame.restarts == 2
 
 
