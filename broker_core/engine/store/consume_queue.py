@@ -2,10 +2,10 @@
 
     physical offset i64 | record size i32 | tags code i64
 
-New units are kept in memory and written to the file by `write`, from time to time: the log is the truth, and a queue that is
-behind it is completed at the next start. So a queue needs neither a mapping nor an open file, and a store can have many.
+New units are kept in memory and `write` writes them from time to time: the log is the truth, and the next start completes a
+queue that lags it. So a queue needs no mapping and no open file, and a store can have many.
 
-Not safe for concurrent use by itself: callers hold the store's lock, except in `write` (see there).
+Not thread-safe: callers hold the store's lock, except in `write`.
 
 Source: docs/spec/store.md §4, §10.2, §10.5.
 """
@@ -29,12 +29,12 @@ assert UNIT.size == UNIT_BYTES
 
 PRE_BLANK_SIZE = 0x7FFFFFFF
 PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
-"""Fills a file before the first unit of a queue whose older files are gone (docs/spec/store.md §4.4)."""
+"""Fills a file before the first unit of a queue whose older files are deleted (docs/spec/store.md §4.4)."""
 
 KEPT_UNITS = 204
-"""Units kept in memory after they were written, for the consumers that keep up (4 KiB a queue)."""
+"""Written units kept in memory for the consumers that keep up (4 KiB a queue)."""
 UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
-"""A queue with more than this in memory is written by the put that notices."""
+"""A put that finds more unwritten units in memory writes the queue."""
 
 _ZERO_UNIT = bytes(UNIT_BYTES)
 _SCAN_BYTES = 20 * 3276
@@ -43,7 +43,7 @@ _pack_unit = UNIT.pack
 
 
 class PendingUnits(NamedTuple):
-    """What `ConsumeQueue.write` has to bring to the disk."""
+    """Units that `ConsumeQueue.write` writes."""
 
     start_offset: int
     data: bytes
@@ -56,11 +56,11 @@ class ConsumeQueue:
     Args:
         topic: Name as stored.
         queue_id: Number.
-        directory: Where its files are, or will be.
+        directory: Directory of its files; may not exist yet.
         file_bytes: Size of a file, a multiple of 20.
         disk: Access to the operating system.
         read_only: Never write to the directory.
-        extension: Where more is said about its messages; None for a queue without.
+        extension: The queue's extension, if any.
     """
 
     __slots__ = (
@@ -102,40 +102,40 @@ class ConsumeQueue:
         self.min_offset = 0
         self.max_offset = 0
         self.changes = 0
-        """Grows when units that were there become others, or none."""
+        """Grows when units change or are dropped."""
         self.last_store_ms = -1
-        """Store time of the last message; -1 not known."""
+        """Store time of the last message; -1 if unknown."""
         self.directory_is_new = False
         self.is_damaged = False
-        """`load` found files that do not follow each other; the queue must be built anew."""
+        """`load` found files that do not follow each other; the queue must be built again."""
         self._directory = directory
         self._disk = disk
         self._read_only = read_only
         self.tail = bytearray()
-        """The newest units; a put adds its own by itself, with ``max_offset``."""
+        """The newest units. A put appends its own directly, and advances ``max_offset``."""
         self._tail_start = 0
         self.written_offset = 0
-        """Offset up to which the files have the units."""
+        """The files hold the units before this offset."""
         self._unsynced: set[Path] = set()
         self._mended: dict[int, bytes] = {}
-        """Read-only, units that take the place of those in the files."""
+        """If read-only: units that replace those in the files."""
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 
     def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> int:
-        """Add the unit of the next message; returns how many are in memory only."""
+        """Add the unit of the next message; returns the number of unwritten units."""
         self.tail += _pack_unit(physical_offset, record_bytes, tags_code)
         self.max_offset = end = self.max_offset + 1
         return end - self.written_offset
 
     def extend(self, units: bytes) -> int:
-        """Add the units of the next messages; returns how many are in memory only."""
+        """Add the units of the next messages; returns the number of unwritten units."""
         self.tail += units
         self.max_offset = end = self.max_offset + len(units) // UNIT_BYTES
         return end - self.written_offset
 
     def start_at(self, offset: int) -> None:
-        """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
+        """Set the first offset of an empty queue: earlier units in the same file become blanks."""
         self.changes += 1
         units_in_file = self.file_bytes // UNIT_BYTES
         first = offset - offset % units_in_file
@@ -145,17 +145,16 @@ class ConsumeQueue:
 
     @property
     def unwritten_bytes(self) -> int:
-        """Bytes in memory that the file does not have."""
         return (self.max_offset - self.written_offset) * UNIT_BYTES
 
     def pending(self) -> PendingUnits:
-        """Copy of what is to be written; taken under the store's lock."""
+        """Copy of the unwritten units; taken under the store's lock."""
         extension = self.extension.pending() if self.extension is not None else None
         start = (self.written_offset - self._tail_start) * UNIT_BYTES
         return PendingUnits(self.written_offset, bytes(self.tail[start:]), extension)
 
     def write(self, pending: PendingUnits) -> None:
-        """Write units to the files; called without the store's lock, by one thread at a time.
+        """Write units to the files, without the store's lock, on one thread at a time.
 
         Raises:
             OSError: The disk is full or broken; `written` must not be called then.
@@ -175,7 +174,7 @@ class ConsumeQueue:
         )
 
     def written(self, pending: PendingUnits) -> None:
-        """Take note that `write` succeeded; called under the store's lock."""
+        """Note that `write` succeeded; called under the store's lock."""
         if pending.extension is not None and self.extension is not None:
             self.extension.written(pending.extension)
         self.written_offset = pending.start_offset + len(pending.data) // UNIT_BYTES
@@ -186,11 +185,11 @@ class ConsumeQueue:
 
     @property
     def needs_sync(self) -> bool:
-        """Whether bytes written to the files may not be on the disk."""
+        """Whether written bytes may not be on the disk."""
         return bool(self._unsynced)
 
     def sync(self) -> None:
-        """Bring what was written to the disk; by the thread that writes.
+        """Sync the written files, on the thread that writes.
 
         Raises:
             OSError: The sync failed.
@@ -208,7 +207,7 @@ class ConsumeQueue:
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def units(self, offset: int, count: int) -> bytes:
-        """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty where there are none."""
+        """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty without any."""
         units_in_file = self.file_bytes // UNIT_BYTES
         end = min(offset + count, self.max_offset, offset - offset % units_in_file + units_in_file)
         if offset < 0 or offset >= end:
@@ -221,19 +220,19 @@ class ConsumeQueue:
         return on_disk + tail if len(on_disk) == (in_memory - offset) * UNIT_BYTES else on_disk
 
     def unit(self, offset: int) -> QueueUnit | None:
-        """One unit, None where there is none."""
+        """One unit; None without one."""
         data = self.units(offset, 1)
         return QueueUnit._make(UNIT.unpack(data)) if len(data) == UNIT_BYTES else None
 
     def plain_code(self, tags_code: int) -> int | None:
-        """What a unit's third field stands for: itself, or what the extension has at that address; None if that is lost."""
+        """The tags code of a unit's third field, looked up in the extension if it is an address; None if it is lost."""
         if not is_address(tags_code):
             return tags_code
         unit = self.extension.unit(tags_code) if self.extension is not None else None
         return None if unit is None else unit.tags_code
 
     def next_file_offset(self, offset: int) -> int:
-        """First queue offset of the file behind the one that holds ``offset``."""
+        """First queue offset of the file after the one that holds ``offset``."""
         units_in_file = self.file_bytes // UNIT_BYTES
         return offset - offset % units_in_file + units_in_file
 
@@ -257,10 +256,10 @@ class ConsumeQueue:
     # ---- recovery ------------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Find the first and the last unit in the files. Units behind a hole do not count.
+        """Find the first and the last unit in the files. Units after a hole do not count.
 
-        A unit of zeros ends a queue: what follows one can only be left-overs of a crash. The last three files are looked
-        through, as RocketMQ does; a hole further back is found when it is read, and by a rebuild.
+        A unit of zeros ends a queue, because only left-overs of a crash can follow it. As in RocketMQ only the last three files
+        are read; a read or a rebuild finds a hole further back.
         """
         files = offset_files(self._directory)
         if not files:
@@ -283,8 +282,8 @@ class ConsumeQueue:
     def _valid_bytes(self, path: Path) -> int:
         """Bytes before the first unit of zeros.
 
-        Twenty zeros in a row cannot lie within two valid units (a size is never zero), so a plain byte search, at the
-        speed of memory, finds the place.
+        Twenty zeros in a row cannot lie within two valid units, because a size is never zero. So a plain byte search finds the
+        place at the speed of memory.
         """
         position = 0
         while position < self.file_bytes:
@@ -318,7 +317,7 @@ class ConsumeQueue:
         self.clear_behind_end()
 
     def clear_behind_end(self) -> None:
-        """Remove left-overs behind the last written unit from the files, unless read-only."""
+        """Remove left-overs after the last written unit from the files, unless read-only."""
         if self._read_only:
             return
         end = self.written_offset * UNIT_BYTES
@@ -331,7 +330,7 @@ class ConsumeQueue:
                 self._unsynced.add(path)
 
     def settle_extension(self) -> None:
-        """Let the extension end behind the last unit that has one; once recovery has found the queue's end."""
+        """End the extension after the last unit that has one; called once recovery has found the queue's end."""
         if self.extension is not None:
             self.extension.settle(self._last_address())
 
@@ -347,7 +346,7 @@ class ConsumeQueue:
         return None
 
     def mend(self, offset: int, unit: bytes) -> None:
-        """Put a unit in place of a damaged one; read-only, in memory alone. By the thread that writes, under the store's lock.
+        """Replace a damaged unit; if read-only, in memory only. On the thread that writes, under the store's lock.
 
         Raises:
             OSError: The disk is full or broken.
@@ -362,7 +361,7 @@ class ConsumeQueue:
             self.write(PendingUnits(offset, unit))
 
     def remove_before_min(self) -> int:
-        """Delete files that hold nothing but units before the min offset, never the last; returns how many."""
+        """Delete files that hold only units before the min offset, never the last; returns the number."""
         files = offset_files(self._directory)
         removed = 0
         for path, base in files[:-1]:
@@ -376,7 +375,7 @@ class ConsumeQueue:
         return removed
 
     def forget(self) -> None:
-        """Drop all units and files, to build the queue anew."""
+        """Drop all units and files, to build the queue again."""
         self.changes += 1
         if not self._read_only:
             for path, _ in offset_files(self._directory):
@@ -387,7 +386,7 @@ class ConsumeQueue:
         self.is_damaged = False
 
     def remove(self) -> None:
-        """Delete files and directory; the topic's directory too when it is empty then."""
+        """Delete files and directory, and the topic's directory if it is empty then."""
         self.forget()
         if self.extension is not None:
             self.extension.remove()

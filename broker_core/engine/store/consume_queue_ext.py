@@ -2,11 +2,11 @@
 
     size i16 (of the whole unit) | tags code i64 | store timestamp i64 | bitmap length i16, in bytes | bitmap
 
-The consume queue's unit then holds, instead of the tags code, the address of the extension's unit: its offset with the sign
-bit set. A unit never crosses a file's end: where one does not fit with 4 bytes to spare, the size -1 ends the file.
+Instead of the tags code, the consume queue's unit then holds the address of the extension's unit: its offset with the sign
+bit set. A unit never crosses a file's end: if it does not fit with 4 bytes to spare, the size -1 ends the file.
 
-As with queues, new units are kept in memory until `write`. Recovery adds no units; it gives records their plain tags code,
-which readers take as well. Units are only ever looked up by address, so a lost one means an unknown tag, not a lost message.
+As in queues, new units are kept in memory until `write`. Recovery adds no units; it stores plain tags codes, which readers
+accept too. Units are only looked up by address, so a lost one means an unknown tag, not a lost message.
 
 Source: docs/spec/store.md §4.6.
 """
@@ -30,16 +30,16 @@ FILE_END = struct.pack(">h", -1)
 FILE_END_ROOM_BYTES = 4
 UNIT_BYTES_MAX = 32767
 ADDRESS_MAX = -2147483649
-"""A tags code of this or less is an address; every hash is greater."""
+"""Largest address; every hash is greater."""
 _ADDRESS_BASE = -(1 << 63)
 _OFFSET_MAX = ADDRESS_MAX - _ADDRESS_BASE
 
 _KEPT_BYTES = 8 * 1024
-"""Kept in memory after it was written, for the consumers that keep up; also what is read from a file at a time."""
+"""Written bytes kept in memory for the consumers that keep up; also the bytes read from a file at a time."""
 
 
 class ExtUnit(NamedTuple):
-    """One unit. ``bitmap`` may be empty: nothing is known about filters then."""
+    """One unit. An empty ``bitmap`` means that its filters are unknown."""
 
     tags_code: int
     store_ms: int
@@ -47,7 +47,7 @@ class ExtUnit(NamedTuple):
 
 
 class PendingExt(NamedTuple):
-    """What `ConsumeQueueExtension.write` has to bring to the disk."""
+    """Bytes that `ConsumeQueueExtension.write` writes."""
 
     start: int
     data: bytes
@@ -59,7 +59,7 @@ def is_address(tags_code: int) -> bool:
 
 
 def address_of(offset: int) -> int:
-    """Third field of the unit whose extension lies at an offset."""
+    """Address of an offset in the extension."""
     return offset + _ADDRESS_BASE
 
 
@@ -69,7 +69,7 @@ def offset_of(address: int) -> int:
 
 
 def decode_unit(data: bytes | bytearray | memoryview, position: int = 0) -> ExtUnit | None:
-    """The unit at a position, None where there is none. Any bytes are taken."""
+    """The unit at a position of any bytes; None without one."""
     if position + HEAD_BYTES > len(data):
         return None
     size, tags_code, store_ms, bitmap_bytes = HEAD.unpack_from(data, position)
@@ -82,10 +82,10 @@ class ConsumeQueueExtension:
     """The extension of one queue. `unit` may be called from any thread; the rest as in `ConsumeQueue`.
 
     Args:
-        directory: Where its files are, or will be.
-        file_bytes: Size of a file, for one that has none yet.
+        directory: Directory of its files; may not exist yet.
+        file_bytes: Size of a file, unless files exist.
         disk: Access to the operating system.
-        is_written: Messages get units; else those that are there are only read.
+        is_written: New messages get units; else existing ones are only read.
         read_only: Never write to the directory.
     """
 
@@ -112,7 +112,7 @@ class ConsumeQueueExtension:
         self.file_bytes = sizes[0] if sizes else file_bytes
         self.is_written = is_written and not read_only
         self.end = 0
-        """Offset behind the last unit; known once `settle` was called."""
+        """Offset after the last unit; known once `settle` was called."""
         self.directory_is_new = False
         self._directory = directory
         self._disk = disk
@@ -128,7 +128,7 @@ class ConsumeQueueExtension:
     # ---- writing -------------------------------------------------------------------------------------------------------
 
     def add(self, tags_code: int, store_ms: int, bitmap: bytes = b"") -> int:
-        """Add a unit; returns its address, or the tags code itself where the unit is too large."""
+        """Add a unit; returns its address, or the tags code if the unit is too large."""
         size = HEAD_BYTES + len(bitmap)
         if size > UNIT_BYTES_MAX or size + FILE_END_ROOM_BYTES > self.file_bytes or self.end + size > _OFFSET_MAX:
             return tags_code
@@ -143,7 +143,7 @@ class ConsumeQueueExtension:
         return address
 
     def pending(self) -> PendingExt:
-        """Copy of what is to be written."""
+        """Copy of the unwritten bytes."""
         return PendingExt(self._written, bytes(self._tail[self._written - self._tail_start :]))
 
     def write(self, pending: PendingExt) -> None:
@@ -165,7 +165,7 @@ class ConsumeQueueExtension:
         )
 
     def written(self, pending: PendingExt) -> None:
-        """Take note that `write` succeeded."""
+        """Note that `write` succeeded."""
         with self._lock:
             self._written = pending.start + len(pending.data)
             surplus = self._written - self._tail_start - _KEPT_BYTES
@@ -174,7 +174,7 @@ class ConsumeQueueExtension:
                 self._tail_start += surplus
 
     def sync(self) -> None:
-        """Bring what was written to the disk.
+        """Sync the written files.
 
         Raises:
             OSError: The sync failed.
@@ -191,7 +191,7 @@ class ConsumeQueueExtension:
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def unit(self, address: int) -> ExtUnit | None:
-        """The unit at an address, None where there is none."""
+        """The unit at an address; None without one."""
         offset = offset_of(address)
         with self._lock:
             if offset >= self._tail_start:
@@ -215,7 +215,7 @@ class ConsumeQueueExtension:
     # ---- recovery and deletion -----------------------------------------------------------------------------------------
 
     def settle(self, last_address: int | None) -> None:
-        """Take the unit at an address as the last one; what lies behind it is removed, unless read-only."""
+        """Set the unit at an address as the last one; unless read-only, everything after it is removed."""
         with self._lock:
             self._tail, self._tail_start, self._written = bytearray(), 0, 0
             self._cached, self._cached_start = b"", 0
@@ -232,7 +232,7 @@ class ConsumeQueueExtension:
                 self._unsynced.add(path)
 
     def _behind(self, offset: int) -> int:
-        """Where to go on behind the unit at an offset; in the next file if that unit is damaged."""
+        """Offset after the unit at an offset; the next file's if that unit is damaged."""
         unit = decode_unit(self._read(offset))
         if unit is None:
             return offset - offset % self.file_bytes + self.file_bytes
@@ -252,7 +252,7 @@ class ConsumeQueueExtension:
             self._unsynced.discard(path)
 
     def remove(self) -> None:
-        """Delete files and directory; the topic's directory too when it is empty then."""
+        """Delete files and directory, and the topic's directory if it is empty then."""
         self.settle(None)
         if self._directory.is_dir() and not self._read_only:
             self._directory.rmdir()

@@ -1,8 +1,8 @@
-"""Puts of a store with queue extensions or multi-dispatch: what the plain put leaves out for speed.
+"""Puts of a store with queue extensions or multi-dispatch, which the plain put omits for speed.
 
-    extension        tags code, store time and filter bits go to the queue's extension, its address to the queue
-    multi-dispatch   a message that names further queues in INNER_MULTI_DISPATCH enters those as well; its offsets in them
-                     are added to its properties, under the lock, as INNER_MULTI_QUEUE_OFFSET
+    extension        tags code, store time and filter bits are stored in the queue's extension, its address in the queue
+    multi-dispatch   a message that names further queues in INNER_MULTI_DISPATCH is added to those as well; its offsets in
+                     them are added to its properties, under the lock, as INNER_MULTI_QUEUE_OFFSET
 
 Batches get extensions but are not dispatched further, as in RocketMQ.
 
@@ -42,24 +42,16 @@ from broker_core.protocol.message.sys_flag import enters_queue
 from broker_core.protocol.names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 FilterBits = Callable[[str, bytes, int], bytes]
-"""From topic, encoded properties and tags code of a message to the bits of the filters that take it; empty for not known."""
+"""From topic, encoded properties and tags code to the bits of the filters that accept the message; empty if unknown."""
 
 _NOT_DISPATCHED = (RETRY_PREFIX, SYSTEM_PREFIX, SCHEDULE_TOPIC)
 _DROPPED = (property_marker(WAIT), property_marker(INNER_MULTI_QUEUE_OFFSET))
 
 
 class ExtraPut:
-    """See the module. Methods may be called from any thread.
+    """Puts with extensions or multi-dispatch. Methods may be called from any thread.
 
-    Args:
-        config: Which of the two is on, and how many light queues there may be.
-        log: The commit log.
-        queues: All queues.
-        writer: Told of queues with new units.
-        gate: Whether puts are taken.
-        levels: Delay levels.
-        memory_lock: The store's; held while a message is stored.
-        clock: Store time, in milliseconds.
+    ``memory_lock`` is the store's, held while a message is stored. ``clock`` returns store times in milliseconds.
     """
 
     def __init__(
@@ -83,10 +75,10 @@ class ExtraPut:
         self._lock = memory_lock
         self._clock = clock
         self.filter_bits: FilterBits = lambda _topic, _properties, _code: b""
-        """Set by whoever knows the filters; called under the store's lock, so it must be quick."""
+        """Set by the owner of the filters; called under the store's lock, so it must be quick."""
 
     def put(self, message: MessageToStore, queue: ConsumeQueue, topic: TopicField) -> tuple[PutResult, list[Arrival]]:
-        """Store one message that was checked otherwise; returns what became of it and what entered queues.
+        """Store one message after all other checks; returns the result and the arrivals in queues.
 
         Raises:
             OSError: There is no room on the disk; nothing has changed.
@@ -122,7 +114,7 @@ class ExtraPut:
         return PutResult(PutStatus.PUT_OK, physical, size, queue_offset, now_ms, 1, (physical,)), arrivals
 
     def put_batch(self, draft: BatchDraft, queue: ConsumeQueue) -> tuple[PutResult, list[Arrival]]:
-        """Store a batch that was checked otherwise.
+        """Store a batch after all other checks.
 
         Raises:
             OSError: There is no room on the disk; nothing has changed.
@@ -170,7 +162,7 @@ class ExtraPut:
     # ---- multi-dispatch ------------------------------------------------------------------------------------------------
 
     def _further_names(self, message: MessageToStore) -> list[QueueKey] | None:
-        """Queues that a message names; None if a name cannot be one."""
+        """Queues that a message names; None if a name is no topic name."""
         if not self._config.multi_dispatch or message.topic.startswith(_NOT_DISPATCHED):
             return []
         names = (find_property(message.properties, INNER_MULTI_DISPATCH) or "").split(",")
@@ -190,12 +182,12 @@ class ExtraPut:
 
 
 def record_bytes_max(message: MessageToStore, topic: TopicField) -> int:
-    """Size of a message's record, with the longest addresses."""
+    """Size of a message's record with the longest addresses."""
     return FIXED_BYTES_OF[-1] + len(message.body) + len(topic.field) + len(message.properties)
 
 
 def _with_offsets(message: MessageToStore, further: list[ConsumeQueue]) -> MessageToStore:
-    """The message with its offsets in further queues, and without WAIT, as RocketMQ drops it then."""
+    """The message with its offsets in further queues, and without WAIT, which RocketMQ drops too."""
     items = message.properties.split(b"\x02")
     kept = b"\x02".join(item for item in items if item and not item.startswith(_DROPPED))
     offsets = ",".join(str(queue.max_offset) for queue in further)

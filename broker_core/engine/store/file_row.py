@@ -1,4 +1,4 @@
-"""Writing to a row of files of one size, named by the offset at which they begin."""
+"""Writes to a row of files of one size, named by the offset at which they begin."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from broker_core.engine.store.paths import offset_name
 
 
 def write_in_files(disk: Disk, directory: Path, data: bytes, *, position: int, file_bytes: int, written: set[Path]) -> None:
-    """Write ``data`` at ``position`` of the row, making files that are missing; they are not synced.
+    """Write ``data`` at byte ``position`` of the row, without a sync; missing files are created.
 
-    Args:
-        disk: The operating system.
-        directory: Where the files are.
-        data: What to write; it may go over several files.
-        position: In bytes from the beginning of the row.
-        file_bytes: Size of each file.
-        written: Gets the files that were written to, also when a later one fails.
+    ``written`` gets the files that were written to, also if a later one fails.
 
     Raises:
         OSError: The disk is full or broken.

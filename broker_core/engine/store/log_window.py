@@ -1,6 +1,6 @@
-"""A stretch of good commit log records, as recovery takes it in: in columns where it can, one by one where it must.
+"""Good commit log records for recovery: in columns where possible, else one by one.
 
-Loads numpy, which takes 0.2 s; a start with nothing to scan does without this module.
+Loads numpy, which takes 0.2 s; a start with nothing to scan does not load this module.
 
 Source: docs/spec/store.md §2.5, §10.
 """
@@ -33,7 +33,7 @@ _WINDOW_BYTES = 8 * 1024 * 1024
 
 
 class ScannedRecord(NamedTuple):
-    """What recovery needs of a record."""
+    """The fields of a record that recovery uses."""
 
     physical_offset: int
     size: int
@@ -47,7 +47,7 @@ class ScannedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogWindow:
-    """Good records of one file, one directly behind the other; never empty."""
+    """Consecutive good records of one file; never empty."""
 
     data: Bytes
     heads: RecordHeads
@@ -59,7 +59,7 @@ class LogWindow:
 
     @property
     def end(self) -> int:
-        """Position in the file behind the last record."""
+        """Position in the file after the last record."""
         return self.heads.end
 
     @property
@@ -68,11 +68,10 @@ class LogWindow:
         return int(self.heads.store_ms[-1])
 
     def unit_runs(self, start: int, end: int, levels: DelayLevels) -> list[QueueUnits] | None:
-        """Units of the records from a physical offset up to another, by queue.
+        """Units of the records between two physical offsets, by queue.
 
-        Returns:
-            None where the records must be looked at one by one: some are in several queues, or the numbers of a queue's
-            messages do not follow each other.
+        None if the records must be read one by one: some are in several queues, or the queue offsets of a queue are not
+        consecutive.
         """
         heads, data = self.heads, self.data
         first, last = np.searchsorted(heads.physical_offset, [start, end])
@@ -98,7 +97,7 @@ class LogWindow:
         return runs
 
     def of_queue(self, queue_id: int | None) -> LogWindow:
-        """Those records that have a queue id; all for None."""
+        """The records with a queue id; all for None."""
         if queue_id is None:
             return self
         return LogWindow(self.data, self.heads.without(np.flatnonzero(self.heads.queue_id != queue_id)))
@@ -118,7 +117,7 @@ class LogWindow:
 
 
 def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]:
-    """All records that lie between two physical offsets, damaged places and missing files passed over."""
+    """All records between two physical offsets, without damaged places and missing files."""
     position = start
     while position < min(end, log.end):
         base = position - position % log.file_bytes
@@ -142,7 +141,7 @@ def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]
 def good_records(
     mapped: memoryview, base: int, start: int, stop: int, *, check_crc: bool, force_record_crc: bool = False
 ) -> LogWindow | None:
-    """Records from a position of a file on, up to the first fault.
+    """Records from a position of a file on, up to the first fault; None if no good record starts there.
 
     Args:
         mapped: The whole file.
@@ -150,10 +149,7 @@ def good_records(
         start: Position of the first record.
         stop: Position before which the last one must end.
         check_crc: Whether to verify body checksums.
-        force_record_crc: Whether to verify checksums of whole records instead; one that has none is bad then.
-
-    Returns:
-        None if no good record starts there.
+        force_record_crc: Whether to verify checksums of whole records instead; a record without one is bad then.
     """
     heads = scan_records(mapped, base, start, stop)
     good = len(heads)

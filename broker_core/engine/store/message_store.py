@@ -1,21 +1,18 @@
 """The store: one directory of RocketMQ's files, for one owner.
 
-    put       commit log record → consume queue unit (in memory) → arrival listeners
-    behind    keys of the log → index files (`broker_core.engine.store.index_service`)
-              sync of the log → index → queue files → checkpoint
-              (`broker_core.engine.store.flush`, `broker_core.engine.store.queue_writer`)
-    now and then    what is too old is deleted (`broker_core.engine.store.cleanup`)
-    open      lock → recovery (`broker_core.engine.store.recovery`) → abort file → threads
-    close     threads → sync, queues, checkpoint → abort file away → lock
+    put           commit log record → consume queue unit (in memory) → arrival listeners
+    background    keys of the log → index files (`broker_core.engine.store.index_service`)
+                  sync of the log → index → queue files → checkpoint
+                  (`broker_core.engine.store.flush`, `broker_core.engine.store.queue_writer`)
+    cleaning      old files are deleted (`broker_core.engine.store.cleanup`)
+    open          lock → recovery (`broker_core.engine.store.recovery`) → abort file → threads
+    close         threads → sync, queues, checkpoint → abort file deleted → lock
 
 Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
-memory), the index's, then those inside `CommitLog`. Nothing is called back under a lock.
+memory), the index's, then those inside `CommitLog`. No callback runs under a lock.
 
-Its parts, each a module: `store_parts` (what there is, writing behind, cleaning), and `message_puts`, `message_reads` and
-`queue_figures`, which share that and do not know each other. Here is what concerns all of them: open, close, settings, and
-queues that are removed.
-
-Does not deliver delayed ones or check transactions; knows no network.
+Its parts, each a module: `store_parts` (shared state, background writes, cleaning), and `message_puts`, `message_reads` and
+`queue_figures`, which use it and not each other. This module has open, close, settings, and the removal of queues.
 """
 
 from __future__ import annotations
@@ -56,7 +53,7 @@ _log = logging.getLogger(__name__)
 class MessageStore:
     """An open store. Made by `open`; methods may be called from any thread unless they say otherwise.
 
-    Most of its methods are those of its parts, bound once so that they cost no call more.
+    Most of its methods are bound from its parts, so that they cost no further call.
 
     Attributes:
         put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
@@ -66,7 +63,7 @@ class MessageStore:
         next_file_offset, first_physical_offset, stats, flush_runs, inside: See `QueueFigures`.
         flush, clean, clean_queues: See `StoreParts`.
         delay_levels: Of the setting.
-        read_only: Whether it takes no puts.
+        read_only: Whether it refuses puts.
     """
 
     def __init__(
@@ -135,17 +132,17 @@ class MessageStore:
         progress: Progress | None = None,
         disk: Disk | None = None,
     ) -> MessageStore:
-        """Open, and recover if need be; a missing directory is made.
+        """Open a store, and recover it if need be; a missing directory is created.
 
         Args:
-            config: Where the store is and how it is served. File sizes are those of new stores; an existing one keeps its own.
+            config: Directory and settings. File sizes are those of new stores; an existing one keeps its own.
             clock: Store time, in milliseconds.
             read_only: Change nothing in the directory and take no lock; puts are refused.
-            progress: Told of a long recovery: what, bytes done, bytes in all.
+            progress: Called during a long recovery with its step, bytes done and bytes in all.
             disk: For tests.
 
         Raises:
-            ForeignStoreError: The directory belongs to something else.
+            ForeignStoreError: The directory belongs to another program.
             StorePermissionError: It cannot be read or written.
             StoreLockedError: Another process has it open; names its process id.
             CorruptStoreError: Its files do not fit together.
@@ -206,10 +203,10 @@ class MessageStore:
             keep_what_is_cut(self._parts.commit_log, end, self._parts.paths.cut, self._parts.disk)
 
     def close(self) -> None:
-        """Stop, with everything on the disk; after a failed sync, or if that fails now, the next start recovers.
+        """Stop, with everything on the disk. After a failed sync, now or before, the next start recovers.
 
         Raises:
-            StoreError: The last writes failed. The store is closed all the same.
+            StoreError: The last writes failed. The store is closed nevertheless.
         """
         if not self._is_open:
             return
@@ -246,7 +243,7 @@ class MessageStore:
         self.close()
 
     def reconfigure(self, config: StoreConfig) -> None:
-        """Take over changed settings: sizes of messages and answers, cleaning. What is laid down in files stays as it is.
+        """Apply changed settings: sizes of messages and answers, cleaning. Settings of existing files stay.
 
         Raises:
             UsageError: A setting cannot be used.
@@ -259,12 +256,12 @@ class MessageStore:
 
     @property
     def config(self) -> StoreConfig:
-        """Settings, as they are now."""
+        """The current settings."""
         return self._parts.config
 
     @property
     def write_refusal(self) -> str:
-        """Why puts are refused, in words for the user; empty while they are taken."""
+        """Why puts are refused, in words for the user; empty while they are accepted."""
         return self._parts.write_refusal
 
     @property
@@ -278,17 +275,17 @@ class MessageStore:
 
     @property
     def earliest_store_time(self) -> int:
-        """Store time of the first record that is kept; -1 for an empty log."""
+        """Store time of the first record kept; -1 for an empty log."""
         return store_time_at(self._parts.commit_log, self._parts.commit_log.min_offset)
 
     @property
     def commit_log_min_offset(self) -> int:
-        """Physical offset of the first byte that is kept."""
+        """Physical offset of the first byte kept."""
         return self._parts.commit_log.min_offset
 
     @property
     def commit_log_max_offset(self) -> int:
-        """Physical offset behind the last record."""
+        """Physical offset after the last record."""
         return self._parts.commit_log.end
 
     @property
@@ -298,7 +295,7 @@ class MessageStore:
 
     @property
     def index_last_update(self) -> tuple[int, int]:
-        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
+        """Store time and physical offset of the last indexed message; zeros without one."""
         return self._parts.index.last_update
 
     # ---- queues that go ------------------------------------------------------------------------------------------------
@@ -313,7 +310,7 @@ class MessageStore:
         self._remove_queues(lambda queue: queue.topic == topic)
 
     def remove_expired_queues(self) -> list[QueueKey]:
-        """Delete the queues whose messages are all gone from the log, their numbering too; returns which.
+        """Delete the queues without a message left in the log, with their numbering; returns which.
 
         Source: docs/spec/store.md §12 item 7 (not those of the delay levels).
 
@@ -324,7 +321,7 @@ class MessageStore:
         return self._remove_queues(lambda queue: queue.topic != SCHEDULE_TOPIC and queue.min_offset == queue.max_offset > 0)
 
     def remove_unused_topics(self, known: Collection[str]) -> list[QueueKey]:
-        """Delete the queues of topics that are not among the known ones; returns which.
+        """Delete the queues of topics that are not among ``known``; returns which.
 
         Source: docs/spec/store.md §12 item 7 (not those of delay levels, operations on half messages and light queues).
 
@@ -356,7 +353,7 @@ class MessageStore:
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
-    """Nobody watches."""
+    """No caller watches the recovery."""
 
 
 def _release(ownership: StoreOwnership | None) -> None:

@@ -18,11 +18,7 @@ from broker_core.errors import StoreError
 
 
 class QueueFigures:
-    """See the module. Methods may be called from any thread.
-
-    Args:
-        parts: What the store is made of.
-    """
+    """Figures of one store. Methods may be called from any thread."""
 
     def __init__(self, parts: StoreParts) -> None:
         self._parts = parts
@@ -35,18 +31,18 @@ class QueueFigures:
         return [key for key, queue in list(self._queues.by_key.items()) if queue.max_offset]
 
     def min_offset(self, topic: str, queue_id: int) -> int:
-        """First offset of a queue that is kept; 0 for an unknown queue."""
+        """First offset kept of a queue; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.min_offset if queue else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset that the next message of a queue gets, as far as readers may know; 0 for an unknown queue."""
+        """Visible offset of a queue's next message; 0 for an unknown queue."""
         end = None if self._parts.visibility is None else self._parts.visibility.end(topic, queue_id)
         stored = self.stored_max_offset(topic, queue_id)
         return stored if end is None else min(stored, end)
 
     def stored_max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset that the next message of a queue gets, whatever readers may know; 0 for an unknown queue."""
+        """Offset of a queue's next message, hidden ones included; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.max_offset if queue else 0
 
@@ -61,7 +57,7 @@ class QueueFigures:
             return offset_by_time(self._commit_log, queue, timestamp_ms, upper=upper)
 
     def store_time(self, topic: str, queue_id: int, offset: int) -> int:
-        """Store time of one message, -1 where there is none."""
+        """Store time of one message; -1 without one."""
         queue = self._queues.by_key.get((topic, queue_id))
         if queue is None:
             return -1
@@ -69,7 +65,7 @@ class QueueFigures:
             return store_time(self._commit_log, queue, offset)
 
     def time_span(self, topic: str, queue_id: int) -> tuple[int, int]:
-        """Store times of the first and the last message of a queue; -1 where there is none."""
+        """Store times of the first and the last message of a queue; -1 without one."""
         queue = self._queues.by_key.get((topic, queue_id))
         if queue is None:
             return -1, -1
@@ -78,19 +74,19 @@ class QueueFigures:
             return first, store_time(self._commit_log, queue, queue.max_offset - 1)
 
     def last_store_time(self, topic: str, queue_id: int) -> int:
-        """Store time of a queue's last message, -1 where not known. From memory."""
+        """Store time of a queue's last message, from memory; -1 if unknown."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.last_store_ms if queue else -1
 
     # ---- the log -------------------------------------------------------------------------------------------------------
 
     def next_file_offset(self, physical_offset: int) -> int:
-        """Where the log file behind the one of an offset begins."""
+        """Begin of the log file after the one of an offset."""
         file_bytes = self._commit_log.file_bytes
         return physical_offset - physical_offset % file_bytes + file_bytes
 
     def first_physical_offset(self, topic: str, queue_id: int) -> int | None:
-        """Where the oldest message of a queue lies in the log; None for a queue that has none."""
+        """Physical offset of a queue's oldest message; None for an empty queue."""
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             unit = None if queue is None else queue.unit(queue.min_offset)
@@ -102,7 +98,7 @@ class QueueFigures:
         """Figures of the store and its disk.
 
         Raises:
-            StoreError: The disk cannot be asked.
+            StoreError: The system does not report the disk's use.
         """
         try:
             used, total = self._parts.disk.usage(self._parts.paths.root)
@@ -125,10 +121,10 @@ class QueueFigures:
         return list(self._parts.flush_service.runs)
 
     def inside(self) -> StoreInside:
-        """Files, positions, queues, index, cleaning and syncs, for looking at; to be called on a thread.
+        """Files, positions, queues, index, cleaning and syncs, for display; to be called on a thread.
 
         Raises:
-            StoreError: A file cannot be looked at.
+            StoreError: A file cannot be read.
         """
         try:
             return take_picture(

@@ -1,9 +1,9 @@
-"""Units of a queue that lead to no record, given again from the log: holes, flipped bytes, in whichever file of the queue.
+"""Repairs units of a queue that lead to no record, from the log: holes and flipped bytes in any file of the queue.
 
-Opening a store looks at the ends of its queues only; what is damaged before is noticed by who reads it. The record must then
-lie in the log between those of the good units before and behind, so that only this part is searched.
+Opening a store reads only the ends of its queues; a later read finds earlier damage. The record must then lie in the log
+between those of the nearest good units, so only this part is searched.
 
-A message whose record is damaged itself cannot be found; it is remembered, so that nobody searches again.
+A message whose record is damaged too cannot be found; its offset is kept, so that it is not searched again.
 
 Source: docs/spec/store.md §4, §10.
 """
@@ -28,14 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class QueueMender:
-    """Mends the queues of one store; may be called from any thread.
-
-    Args:
-        log: The commit log.
-        writer: Whose lock is held while files of queues change.
-        levels: Delay levels, for units of the schedule topic.
-        memory_lock: The store's; taken after the writer's.
-    """
+    """Mends the queues of one store; may be called from any thread. ``memory_lock`` is taken after the writer's lock."""
 
     def __init__(self, log: CommitLog, writer: QueueWriter, levels: DelayLevels, memory_lock: threading.Lock) -> None:
         self._commit_log = log
@@ -45,10 +38,10 @@ class QueueMender:
         self._lost: set[tuple[str, int, int]] = set()
 
     def mend(self, queue: ConsumeQueue, offset: int) -> bool:
-        """Give the damaged unit at a queue offset, and those beside it, again; False if none could be.
+        """Replace the damaged units at and around a queue offset; False if no record was found.
 
         Raises:
-            OSError: They could not be written.
+            OSError: The units could not be written.
         """
         if (queue.topic, queue.queue_id, offset) in self._lost:
             return False
@@ -73,14 +66,14 @@ class QueueMender:
         return unit is not None and record_of_unit(self._commit_log, unit.physical_offset, unit.record_bytes) is not None
 
     def _good_before(self, queue: ConsumeQueue, offset: int) -> tuple[int, int]:
-        """First damaged offset of the place, and where in the log its record can begin at the earliest."""
+        """First damaged offset of the place, and the earliest begin of its record in the log."""
         while offset > queue.min_offset and not self._is_good(queue, offset - 1):
             offset -= 1
         before = queue.unit(offset - 1) if offset > queue.min_offset else None
         return offset, before.physical_offset + before.record_bytes if before else self._commit_log.min_offset
 
     def _good_behind(self, queue: ConsumeQueue, offset: int) -> tuple[int, int]:
-        """First good offset behind the place, and where its record begins."""
+        """First good offset after the place, and the begin of its record."""
         while offset < queue.max_offset and not self._is_good(queue, offset):
             offset += 1
         behind = queue.unit(offset) if offset < queue.max_offset else None

@@ -1,7 +1,4 @@
-"""What becomes of popped messages: consumed, or wanted again later.
-
-Source: docs/spec/broker.md §6.7, docs/spec/remoting.md §2.6.2.
-"""
+"""Acks, batches of acks, and changes of the invisible time (Source: docs/spec/broker.md §6.7, docs/spec/remoting.md §2.6.2)."""
 
 from __future__ import annotations
 
@@ -37,11 +34,7 @@ _BATCH_FIELDS = {
 class AckProcessor:
     """Serves ACK_MESSAGE, BATCH_ACK_MESSAGE and CHANGE_MESSAGE_INVISIBLETIME.
 
-    Args:
-        state: What processors share.
-        outstanding: Messages that are handed out.
-        orders: Messages that are handed out in order.
-        freed: Told of topic and group when a queue that was popped in order is free.
+    It calls ``freed`` with topic and group when an ack ends the block of a queue that is popped in order.
     """
 
     def __init__(
@@ -55,7 +48,7 @@ class AckProcessor:
     # ---- ack ----
 
     def ack(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """One message is consumed."""
+        """Note that one message is consumed."""
         handle, queue, offset = self._message(peer, command)
         self._check_offset(queue, offset)
         if handle.is_order:
@@ -66,7 +59,7 @@ class AckProcessor:
         return command.reply()
 
     def batch_ack(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Several messages are consumed; what names no message that is out is passed over."""
+        """Note that several messages are consumed; offsets outside of the queue and of finished pops are ignored."""
         entries = parse_object(command.body).get("acks")
         if not isinstance(entries, list) or not entries or len(entries) > ACKS_MAX:
             _refuse(ResponseCode.MESSAGE_ILLEGAL, f"a batch of acks has 1 to {ACKS_MAX:,} entries in “acks”")
@@ -103,9 +96,9 @@ class AckProcessor:
     # ---- change of the invisible time ----
 
     def change_invisible_time(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """A message shall come again later than its pop said, or sooner; the old handle is void then.
+        """Change when a message becomes visible again; its old handle is void afterwards.
 
-        A handle that is void already is refused: 5.3.3 takes it, and a message that was acked comes again.
+        A void handle is refused. 5.3.3 accepts it and then sends a message again that was acked.
         """
         invisible_ms = long_field(command.ext_fields, "invisibleTime")
         if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
@@ -129,7 +122,7 @@ class AckProcessor:
         old = ledger.get(_key(queue, handle))
         if old is None or offset not in old.pending():
             _refuse(ResponseCode.NO_MESSAGE, f"the handle is void, the message was acked or has come again: {handle}")
-        # Later than the pop itself, so that the new checkpoint never has the name of the old one.
+        # Later than the pop itself, so that the new checkpoint's key differs from the old one's.
         pop_time_ms = max(self._state.clock(), handle.pop_time_ms + 1)
         while ledger.get(CheckpointKey(*queue, offset, pop_time_ms)) is not None:
             pop_time_ms += 1
@@ -156,7 +149,6 @@ class AckProcessor:
     # ---- checks ----
 
     def _message(self, peer: Peer, command: RemotingCommand) -> tuple[ReceiptHandle, QueueOf, int]:
-        """The message that a request names."""
         fields = command.ext_fields
         group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
         queue_id, offset = int_field(fields, "queueId"), long_field(fields, "offset")
@@ -186,7 +178,6 @@ def _key(queue: QueueOf, handle: ReceiptHandle) -> CheckpointKey:
 
 
 def _entry(item: object) -> dict[str, Any]:
-    """One entry of a batch under its short names, checked."""
     if not isinstance(item, dict):
         _refuse(ResponseCode.MESSAGE_ILLEGAL, "an entry of a batch of acks is no object")
     entry = {short: item.get(short, item.get(long)) for short, long in _BATCH_FIELDS.items()}
@@ -197,7 +188,6 @@ def _entry(item: object) -> dict[str, Any]:
 
 
 def _bits(text: str) -> list[int]:
-    """Set bits of a little-endian bit set in base64."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

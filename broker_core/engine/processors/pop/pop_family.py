@@ -1,10 +1,10 @@
-"""Everything about popping, put together: the request table's part, and the service behind it.
+"""All processors of pop, and the service that runs them.
 
 pop_processor   takes messages from queues    ┐
 ack_processor   acks, changes times           ├ outstanding → ledger (memory) → revive_log (revive topic)
-reviver         brings messages again         ┘
-peek_processor  shows them without taking
-assignment      who pops or pulls which queues
+reviver         stores messages again         ┘
+peek_processor  shows messages without taking them
+assignment      which consumer pops or pulls which queues
 """
 
 from __future__ import annotations
@@ -38,27 +38,17 @@ ORDER_FILE = "consumerOrderInfo.json"
 
 TICK_SECONDS = 0.1
 PROGRESS_MS = 1_000
-"""Between two looks at what has been synced and how far the revive queues are done with (``reviveInterval``)."""
+"""Time between two looks at the synced offset and the progress of the revive queues (``reviveInterval``)."""
 
 ORDER_FILE_MS = 10_000
-"""Between two writes of the orderly pops, where they have changed."""
+"""Time between two writes of changed orderly pops."""
 
 
 class PopFamily:
-    """The processors of pop, ack and assignment. `tick` does what time brings.
+    """The processors of pop, ack and assignment. `PopService` calls `tick`.
 
-    Args:
-        state: What processors share.
-        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
-        chance: Gives numbers from 0 up to, not including, 1.
-        route: As for `AssignmentProcessor`.
-
-    Attributes:
-        outstanding: Messages that consumers have in hand.
-        orders: Orderly pops.
-        modes: Who pops and who pulls.
-        assignment: Divides queues among consumers.
-        processor: Holds pops.
+    A message counts as in memory up to ``memory_bytes`` from the end of the commit log. ``chance`` returns random numbers
+    in [0, 1). ``route`` is that of `AssignmentProcessor`.
     """
 
     def __init__(
@@ -100,17 +90,17 @@ class PopFamily:
         }
 
     def load(self) -> None:
-        """Make the revive topic if need be, and know again what was out when the broker ended."""
+        """Create the revive topic if it is missing, and read the live checkpoints."""
         log = self.outstanding.log
         self._state.topics.ensure(log.topic, queues=log.queue_count)
         log.load()
 
     def forget(self, peer: Peer) -> None:
-        """Forget a connection that ended; what it popped comes again when its time is over."""
+        """Drop the held requests of a connection that ended; its messages are sent again after their invisible time."""
         self.processor.forget(peer)
 
     def tick(self) -> None:
-        """Bring back what is due, answer what waited long enough; now and then write progress."""
+        """Revive due messages, answer held requests, and each `PROGRESS_MS` commit the revive group's offsets."""
         now_ms = self._state.clock()
         self.outstanding.log.poll()
         self.outstanding.write_buffered(now_ms)
@@ -128,19 +118,12 @@ class PopFamily:
 
 
 def _nothing_to_bring_back(_peer: Peer, command: RemotingCommand) -> RemotingCommand:
-    """Bring pops from a key-value store back to the revive topic: they are nowhere else."""
+    """There are none: Orbit has no key-value store of pops whose records would return to the revive topic."""
     return command.reply()
 
 
 class PopService:
-    """Runs a `PopFamily`: its timer and its files.
-
-    Args:
-        state: What processors share.
-        pop: What is run.
-        files: Where orderly pops, modes and the offsets are written.
-        offsets_file: Name of the file of the consumers' offsets.
-    """
+    """Runs a `PopFamily`: its timer and its files. ``offsets_file`` is the name of the consumers' offsets file."""
 
     def __init__(self, state: BrokerState, pop: PopFamily, files: ConfigFiles, *, offsets_file: str) -> None:
         self._state = state
@@ -153,7 +136,7 @@ class PopService:
         self._next_sync_ms = 0
 
     def start(self) -> None:
-        """Read the files and the revive topic, and begin."""
+        """Read the files and the revive topic, and start the timer."""
         for name, load, snapshot in (
             (ORDER_FILE, self._pop.orders.load, self._pop.orders.to_json),
             (MODES_FILE, self._pop.modes.load, self._pop.modes.to_json),
@@ -166,7 +149,7 @@ class PopService:
         self._tick()
 
     async def stop(self) -> None:
-        """Answer who waits, write what is in memory only, and see it on the disk, so that the offsets may be written."""
+        """Answer held requests, and write and sync the checkpoints in memory, so that the offsets may be written."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -185,7 +168,7 @@ class PopService:
         self._pop.tick()
         now_ms = self._state.clock()
         if now_ms >= self._next_sync_ms and self._pop.outstanding.ledger.is_unsynced:
-            # Or the offset file would lag behind for as long as the log may, ten seconds.
+            # Without this the offset file would lag as far as the log's sync may, ten seconds.
             self._next_sync_ms = now_ms + PROGRESS_MS
             self._state.store.when_durable(self._state.store.commit_log_max_offset, _ignore)
         if now_ms >= self._next_order_ms:
@@ -196,7 +179,7 @@ class PopService:
                 self._files.mark(ORDER_FILE)
 
     def _clean(self) -> None:
-        """Forget what belongs to topics and groups that are gone."""
+        """Delete what belongs to deleted topics and groups."""
         topics, groups = self._state.topics, self._state.groups
         pairs = self._pop.orders.pairs()
         self._pop.orders.clean({pair for pair in pairs if pair[0] in topics and groups.get(pair[1]) is not None})
@@ -205,4 +188,4 @@ class PopService:
 
 
 def _ignore(_durable: bool) -> None:
-    """What was synced is seen at the next tick."""
+    """The next tick reads what is synced."""

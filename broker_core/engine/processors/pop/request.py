@@ -1,4 +1,4 @@
-"""What a pop or a notification asks for, read and checked.
+"""Pops, notifications and peeks, parsed and checked.
 
 Source: docs/spec/remoting.md §2.6.1, docs/spec/broker.md §6.7; remarks of 5.3.3.
 """
@@ -29,32 +29,31 @@ from broker_core.protocol.names import FAQ_URL
 MESSAGES_MAX = 32
 POLL_MS_MAX = 300_000
 INVISIBLE_MS_MAX = 7 * 24 * 3_600_000
-"""Longest time that a message may be out of sight."""
+"""Longest invisible time."""
 
 LATE_MS = 500
-"""A request that came so much later than its poll time is over: its client has given up."""
+"""A request that arrives so much later than its poll time has ended: its client has given up."""
 
 ANY_QUEUE = -1
 INIT_MIN = 0
 
 _PARSED_EXPRESSIONS = 4096
 _REMEMBERED_CHARS_MAX = 256
-"""Longer expressions are parsed each time, for they could fill the memory."""
+"""Longer expressions are parsed for each request, because they could fill the memory."""
 
 _REQUEST_BYTES, _FIELD_BYTES, _CHAR_BYTES = 2_048, 224, 2
-"""What a request takes that is kept, what each of its fields takes beside its text, and a character of that."""
+"""Bytes of a held request, of each of its fields beside the text, and of a character of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PopRequest:
-    """A pop that passed all checks.
+    """A request that passed all checks.
 
     Attributes:
-        queue_id: Queue wanted, -1 for any.
+        queue_id: Queue, -1 for any.
         count_max: Messages at most.
-        from_min: A group without an offset begins with the oldest message, else with the newest.
-        wanted: Which messages.
-        attempt_id: The same one again repeats an orderly pop.
+        from_min: Whether a group without an offset begins with the oldest message, else with the newest.
+        attempt_id: Equal in a repetition of an orderly pop.
     """
 
     command: RemotingCommand
@@ -71,7 +70,7 @@ class PopRequest:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes while it is held, more or less."""
+        """Approximate bytes while held."""
         fields = self.command.ext_fields
         chars = sum(map(len, fields.values()))
         expression = fields.get("exp") or ""
@@ -80,10 +79,10 @@ class PopRequest:
 
 
 def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
-    """Read and check a pop.
+    """Parse and check a pop.
 
     Raises:
-        RequestRefusedError: It cannot be served; code and remark as 5.3.3 gives them.
+        RequestRefusedError: It cannot be served; code and remark are those of 5.3.3.
     """
     fields = command.ext_fields
     group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
@@ -115,7 +114,7 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
 
 
 def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
-    """Read and check the question whether there is a message to pop.
+    """Parse and check a notification request.
 
     Raises:
         RequestRefusedError: As for `parse_pop`.
@@ -142,7 +141,7 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
 
 
 def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
-    """Read and check a peek: a look at messages that leaves them where they are.
+    """Parse and check a peek.
 
     Raises:
         RequestRefusedError: As for `parse_pop`.
@@ -192,7 +191,7 @@ def find_topic(state: BrokerState, topic: str) -> TopicConfig:
     """The config of a topic.
 
     Raises:
-        RequestRefusedError: There is none.
+        RequestRefusedError: There is no such topic.
     """
     config = state.topics.get(topic)
     if config is None:
@@ -202,7 +201,7 @@ def find_topic(state: BrokerState, topic: str) -> TopicConfig:
 
 
 def queue_remark(config: TopicConfig, queue_id: int, peer: Peer) -> str:
-    """What is said of a queue that a topic does not have."""
+    """Remark of a refusal for a queue that the topic does not have."""
     return (
         f"queueId[{queue_id}] is illegal, topic:[{config.name}] topicConfig.readQueueNums:[{config.read_queues}] "
         f"consumer:[/{peer.remote_address}]"
@@ -216,7 +215,7 @@ def _deadline(state: BrokerState, command: RemotingCommand, what: str) -> int:
     born_ms = long_field(fields, "bornTime", 0) or now_ms
     if now_ms - born_ms - poll_ms > LATE_MS:
         _refuse(ResponseCode.POLLING_TIMEOUT, f"the broker[{state.config.advertised_host}] {what} message is timeout too much")
-    # Counted from now: the clocks of client and broker need not agree, and a client waits longer than its poll time.
+    # From now on: the clocks of client and broker may differ, and a client waits longer than its poll time.
     return now_ms + poll_ms if poll_ms else 0
 
 
@@ -240,7 +239,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
 
 @lru_cache(maxsize=_PARSED_EXPRESSIONS)
 def _parsed(topic: str, expression: str | None, kind: str) -> MessageFilter:
-    # Every pop brings its expression along.
+    # Each pop sends its expression.
     if kind == SQL92:
         is_short = len(expression or "") <= _REMEMBERED_CHARS_MAX
         return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(expression or ""))

@@ -34,8 +34,8 @@ def dump_messages(
     Args:
         root: Store directory.
         topic: Only records of this topic.
-        levels: Delay levels, for the tags codes of records that have no unit.
-        findings: Gets the places where there is no readable record.
+        levels: Delay levels, for the tags codes of records without a unit.
+        findings: Gets the places without a readable record.
         log_directories: All directories of the commit log; by default the one in ``root``.
     """
     log, readers, lines = LogReader(root, directories=log_directories), QueueReaders(root), MessageLines(findings)
@@ -58,7 +58,7 @@ def dump_messages(
 def _take_unit_codes(
     window: CheckedWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]
 ) -> None:
-    """Replace computed tags codes by those of the queue's units, where those are there."""
+    """Replace computed tags codes by those of the queue's existing units."""
     reader = readers.get(group.topic.decode("utf-8", "replace"), group.queue_id)
     rows = group.rows[[enters_queue(flag) for flag in window.heads.sys_flag[group.rows].tolist()]]
     if reader is None or not len(rows):
@@ -72,7 +72,7 @@ def _take_unit_codes(
 
 
 def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
-    """Every consume queue unit, by topic, queue id and queue offset; blanks and holes are left out."""
+    """Every consume queue unit, by topic, queue id and queue offset, without blanks and holes."""
     readers = QueueReaders(root)
     for key in sorted(readers.by_key):
         if topic is not None and key[0] != topic:
@@ -92,7 +92,7 @@ def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
 
 
 def _extension(reader: QueueFileReader, address: int) -> Row:
-    """What the queue's extension has at an address; nothing where it has nothing."""
+    """The extension's unit at an address as fields; empty without one."""
     unit = reader.ext_unit_at(address)
     if unit is None:
         return {}
@@ -102,7 +102,7 @@ def _extension(reader: QueueFileReader, address: int) -> Row:
 def dump_index(
     root: Path, topic: str | None, findings: list[StoreFinding], log_directories: Sequence[Path] = ()
 ) -> Iterator[Row]:
-    """Every index item, by file and number; with ``topic``, those that point to its records."""
+    """Every index item, by file and number; with ``topic``, those of its records."""
     log = LogReader(root, directories=log_directories)
     for file in load_index(root):
         if file.header is None or (file.header.next_item > 1 and not file.slots):
@@ -130,7 +130,7 @@ def _topic_at(log: LogReader, physical_offset: int) -> str | None:
 
 
 def dump_config(root: Path, topic: str | None, findings: list[StoreFinding]) -> Iterator[Row]:
-    """Every configuration file: its name and its content; with ``topic``, only the entries that name it."""
+    """Name and content of every configuration file; with ``topic``, only the entries that name it."""
     for name, content in read_configs(root, findings).items():
         if topic is None:
             yield {"file": name, "content": content}

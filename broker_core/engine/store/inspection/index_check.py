@@ -1,7 +1,7 @@
-"""Index files against themselves and against the commit log.
+"""Checks index files against themselves and against the commit log.
 
     each file     header, chains of items, order of offsets
-    with the log  every key of every record has its item, and every item its record; both come in the order of the log
+    with the log  every key of every record has its item, and every item its record, both in the order of the log
 
 Records older than the oldest index file need no items: those files expire, and a crash of RocketMQ drops the newest one.
 
@@ -41,7 +41,7 @@ from broker_core.engine.store.paths import StorePaths
 
 ITEMS_AT_A_TIME = 262_144
 ENTRIES_AT_A_TIME = 1_024
-"""Few, as most are passed over without a look."""
+"""Few, because most items are skipped unread."""
 _SECONDS_MAX = (1 << 31) - 1
 
 
@@ -74,13 +74,12 @@ class LoadedIndex:
 
     @property
     def items(self) -> int:
-        """Items in use, the unused first one counted, as far as the file reaches."""
+        """Number of items in use within the file, the unused first one included."""
         if self.header is None or not self.slots:
             return 1
         return min(self.header.next_item, len(items_of(self.data, self.slots)))
 
     def find(self, position: int, text: str) -> StoreFinding:
-        """A finding in this file."""
         return StoreFinding(str(self.path.relative_to(self.root)), position, text)
 
     def item_position(self, item: int) -> int:
@@ -89,7 +88,7 @@ class LoadedIndex:
 
 
 def load_index(root: Path) -> list[LoadedIndex]:
-    """Index files of a store, oldest first; a file that does not show its own number of slots has that of the others."""
+    """Index files of a store, oldest first; one that does not show its slot count gets that of a file of the same size."""
     files = [LoadedIndex(root, path) for path in index_files(StorePaths(root).index)]
     known = {len(file.data): file.slots for file in files if file.slots}
     for file in files:
@@ -101,7 +100,7 @@ def load_index(root: Path) -> list[LoadedIndex]:
 
 
 def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
-    """Header and chains of a file."""
+    """Check header and chains of a file."""
     header = file.header
     if header is None:
         yield file.find(0, f"the file has {len(file.data):,} bytes, too few for its header of {HEADER_BYTES}")
@@ -152,7 +151,7 @@ def _check_chains(file: LoadedIndex, header: ReadIndexHeader) -> Iterator[StoreF
 
 
 def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Item before each in its chain; ``newest`` holds the newest item of each slot, and is brought up to date."""
+    """Item before each in its chain; ``newest`` holds the newest item of each slot, and is updated."""
     order = np.argsort(slot, kind="stable")
     ordered = slot[order]
     previous = np.empty(len(slot), dtype=np.int32)
@@ -169,11 +168,9 @@ def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt
 
 
 def entries(files: list[LoadedIndex], *, first_item: int = 1) -> Iterator[IndexEntry]:
-    """Items of all files by record, in order; a record's items may continue in the next file, and are two entries then.
+    """Items of all files by record, in order, from ``first_item`` of the first file on.
 
-    Args:
-        files: Oldest first.
-        first_item: Where to begin in the first file.
+    A record whose items continue in the next file makes two entries.
     """
     for file_number, file in enumerate(files):
         if not file.slots:
@@ -195,13 +192,7 @@ def entries(files: list[LoadedIndex], *, first_item: int = 1) -> Iterator[IndexE
 
 
 class IndexCheck:
-    """Items against records, as the windows of the log come by.
-
-    Args:
-        log: The log.
-        files: Index files.
-        is_crashed: The store was not closed in good order; the index may be behind then.
-    """
+    """Checks items against records, window by window of the log. After a crash the index may lag the log."""
 
     def __init__(self, log: LogReader, files: list[LoadedIndex], *, is_crashed: bool) -> None:
         self._log = log
@@ -212,12 +203,12 @@ class IndexCheck:
         self._entry = next(self._entries, None)
         self._first_offset = self._entry.physical_offset if self._entry else -1
         self._missing: list[int] = []
-        """First and last physical offset, and number, of records without items since the last that had some."""
+        """First and last physical offset, and number, of records without items since the last record with items."""
         self.notes: list[StoreFinding] = []
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is an index at all."""
+        """Whether the store has an index."""
         return self._first_offset >= 0
 
     def check_window(self, window: CheckedWindow) -> Iterator[StoreFinding]:
@@ -238,9 +229,9 @@ class IndexCheck:
             yield from self._check_record(physical, [key_hash(topic, key) for key in keys], store_ms)
 
     def _matches(self, window: CheckedWindow) -> bool:
-        """Whether the next items are just those of a window's records, compared as arrays; then they are passed over.
+        """Whether the next items are exactly those of a window's records, compared as arrays; they are skipped then.
 
-        Not so where anything is odd (a file ends, a record is indexed twice, something is missing): those windows are looked at
+        Not so if anything is odd (a file ends, a record is indexed twice, something is missing): such windows are checked
         record by record, which takes ten times as long.
         """
         entry, heads = self._entry, window.heads
@@ -284,7 +275,7 @@ class IndexCheck:
             self._missing = [first, physical, count + 1]
 
     def _skip_to(self, physical: int) -> Iterator[StoreFinding]:
-        """Report the items that point to no record before an offset; those of expired log files are in order."""
+        """Report the items before an offset that point to no record; those of expired log files are sound."""
         while self._entry is not None and self._entry.physical_offset < physical:
             entry = self._entry
             self._entry = next(self._entries, None)
@@ -302,7 +293,7 @@ class IndexCheck:
             )
 
     def finish(self) -> Iterator[StoreFinding]:
-        """After all windows: items behind the log's end, and records behind the index's."""
+        """Report items after the log's end, and records after the index's; called after all windows."""
         ahead, first = 0, self._entry
         while self._entry is not None:
             ahead += len(self._entry.hashes)
@@ -321,7 +312,7 @@ class IndexCheck:
 
 
 def _compare(entry: IndexEntry, hashes: list[int], store_ms: int) -> Iterator[StoreFinding]:
-    """Items of a record against its keys and its store time."""
+    """Check the items of a record against its keys and its store time."""
     header = entry.file.header
     assert header is not None
     expected = 0 if header.begin_ms <= 0 else min(max(int((store_ms - header.begin_ms) / 1000), 0), _SECONDS_MAX)

@@ -1,9 +1,9 @@
-"""Consume queues against the commit log: every record has its unit, and every unit its record.
+"""Checks consume queues against the commit log: every record has its unit, and every unit its record.
 
     first pass    with the windows of the log: the unit at each record's queue offset
-    second pass   over the queues: order, holes, and the units that the first pass did not meet
+    second pass   over the queues: order, holes, and the units that the first pass did not read
 
-Records of a topic that was deleted, and made again with numbers from 0, have no unit of their own; that is no fault.
+Records of a topic that was deleted, and created again with numbers from 0, have no unit of their own; that is no fault.
 """
 
 from __future__ import annotations
@@ -46,15 +46,7 @@ class _Gap(NamedTuple):
 
 @dataclass(slots=True)
 class QueueCheck:
-    """One run over a store.
-
-    Args:
-        log: Its log.
-        readers: Its queues.
-        levels: Delay levels, for the units of delayed messages.
-        is_crashed: The store was not closed in good order; queues may be behind then.
-        topics: Topics that exist by the store's configuration; None where it says nothing.
-    """
+    """One run over a store. After a crash queues may lag the log. ``topics`` are those of the configuration, if known."""
 
     log: LogReader
     readers: QueueReaders
@@ -87,7 +79,7 @@ class QueueCheck:
                 yield from self._check_run(key, int(offsets[run[0]]), units)
 
     def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[StoreFinding]:
-        """Compare the expected units from a queue offset on with those that are there."""
+        """Compare the expected units from a queue offset on with the stored ones."""
         reader = self.readers.get(*key)
         found = reader.units(offset, len(expected)) if reader else expected[:0]
         wanted = expected[: len(found)]
@@ -111,7 +103,7 @@ class QueueCheck:
         )
 
     def _check_further(self, window: CheckedWindow, codes: Int64s) -> Iterator[StoreFinding]:
-        """The further queues of multi-dispatch records."""
+        """Check the further queues of multi-dispatch records."""
         data, heads = window.data, window.heads
         raw = bytes(data.data[int(heads.position[0]) : heads.end]) if len(heads) else b""
         first = int(heads.position[0]) if len(heads) else 0
@@ -129,7 +121,7 @@ class QueueCheck:
     # ---- second pass ---------------------------------------------------------------------------------------------------
 
     def check_queues(self) -> Iterator[StoreFinding]:
-        """Look at each queue's own files; after all windows."""
+        """Check each queue's own files; after all windows."""
         for key, reader in sorted(self.readers.by_key.items()):
             yield from _check_files(reader)
             yield from self._check_units(key, reader)
@@ -137,7 +129,7 @@ class QueueCheck:
         yield from self._report_missing(notes=False)
 
     def notes(self) -> Iterator[StoreFinding]:
-        """What the checks found that recovery sets right by design."""
+        """Faults that recovery repairs by design."""
         yield from self._report_missing(notes=True)
 
     def _report_missing(self, *, notes: bool) -> Iterator[StoreFinding]:
@@ -187,7 +179,7 @@ class QueueCheck:
             yield from self._check_one_by_one(key, reader)
 
     def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
-        """Find the units without a record; only where the numbers of units and of records differ."""
+        """Find the units without a record; needed only if the numbers of units and of records differ."""
         for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
             units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
             blank = is_blank(units)
@@ -236,7 +228,7 @@ def _holes(reader: QueueFileReader, start: int, zero: np.typing.NDArray[np.bool_
 
 
 def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Units) -> Iterator[StoreFinding]:
-    """Size and tags code of one unit against the record's; a code in the extension is looked up there."""
+    """Compare size and tags code of one unit with the record's; a code in the extension is looked up there."""
     if found["record_bytes"] != wanted["record_bytes"]:
         text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "
         yield StoreFinding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")

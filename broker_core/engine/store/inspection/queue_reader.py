@@ -1,4 +1,4 @@
-"""Consume queues, and their extensions, read from outside. Takes no lock, changes nothing.
+"""Reads consume queues and their extensions from outside. Takes no lock, changes nothing.
 
 Source: docs/spec/store.md §4.1, §4.4, §4.6.
 """
@@ -24,19 +24,12 @@ Units = npt.NDArray[Any]
 
 UNITS_AT_A_TIME = 65_536
 _END_UNITS = 4_096
-"""Looked at in one go for the end of a queue, which mostly lies near that of the file's data."""
+"""Units read at a time for the end of a queue, which mostly lies near the end of the file's data."""
 _OPEN_FILES_MAX = 64
 
 
 class QueueFileReader:
-    """One consume queue.
-
-    Args:
-        root: Store directory.
-        topic: Name as stored.
-        queue_id: Number.
-        directory: Where its files are.
-    """
+    """One consume queue of the store ``root``; its files are in ``directory``."""
 
     def __init__(self, root: Path, topic: str, queue_id: int, directory: Path) -> None:
         self.topic = topic
@@ -49,7 +42,7 @@ class QueueFileReader:
         """Queue offset of the first unit of the first file."""
         self._descriptors: OrderedDict[int, int] = OrderedDict()
         self.end = self._find_end()
-        """Queue offset behind the last unit."""
+        """Queue offset after the last unit."""
         self.ext_files = offset_files(root / "consumequeue_ext" / topic / str(queue_id))
 
     def place(self, offset: int) -> tuple[str, int]:
@@ -86,7 +79,7 @@ class QueueFileReader:
         return descriptor
 
     def _find_end(self) -> int:
-        """Behind the last unit that is not zero: what lies beyond a hole is left over, but it is looked at all the same."""
+        """Offset after the last unit that is not zero. Units after a hole are left-overs, but are checked too."""
         for path, base in reversed(self.files):
             size = min(-(-end_of_data(path) // UNIT_BYTES), self.file_bytes // UNIT_BYTES)
             for start in range((size - 1) // _END_UNITS * _END_UNITS, -1, -_END_UNITS):
@@ -96,12 +89,12 @@ class QueueFileReader:
         return self.first
 
     def tags_code_at(self, address: int) -> int | None:
-        """Tags code of the unit of the extension that a tags code of the queue stands for; None where there is none."""
+        """Tags code of the extension's unit at an address; None without one."""
         unit = self.ext_unit_at(address)
         return None if unit is None else unit.tags_code
 
     def ext_unit_at(self, address: int) -> ExtUnit | None:
-        """The unit of the extension at an address; None where there is none."""
+        """The extension's unit at an address; None without one."""
         if not self.ext_files:
             return None
         offset = offset_of(address)
@@ -113,13 +106,13 @@ class QueueFileReader:
         return None
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         while self._descriptors:
             os.close(self._descriptors.popitem()[1])
 
 
 class QueueReaders:
-    """All consume queues of a store; files are opened as they are needed, and few stay open."""
+    """All consume queues of a store; files are opened when needed, and few stay open."""
 
     def __init__(self, root: Path) -> None:
         directories = queue_directories(StorePaths(root).consume_queue)
@@ -129,7 +122,7 @@ class QueueReaders:
             reader.close()
 
     def get(self, topic: str, queue_id: int) -> QueueFileReader | None:
-        """A queue, None where it is not there."""
+        """A queue; None if it is missing."""
         found = self.by_key.get((topic, queue_id))
         if found is not None:
             self._recent[topic, queue_id] = found
@@ -139,13 +132,13 @@ class QueueReaders:
         return found
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         for reader in self.by_key.values():
             reader.close()
 
 
 def is_blank(units: Units) -> npt.NDArray[np.bool_]:
-    """Which units only fill the place of units that are gone (docs/spec/store.md §4.4)."""
+    """Which units only fill the place of deleted units (docs/spec/store.md §4.4)."""
     blank: npt.NDArray[np.bool_] = (units["record_bytes"] == PRE_BLANK_SIZE) & (units["physical_offset"] == 0)
     return blank
 
