@@ -12,20 +12,15 @@ Source: docs/spec/store.md §4.6, §14.2.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 
-from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.paths import is_topic_name
-from broker_core.engine.store.queue_table import QueueKey, QueueTable
-from broker_core.engine.store.queue_writer import QueueWriter
+from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
-from broker_core.engine.store.write_gate import WriteGate
-from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import (
     INNER_MULTI_DISPATCH,
@@ -49,31 +44,17 @@ _DROPPED = (property_marker(WAIT), property_marker(INNER_MULTI_QUEUE_OFFSET))
 
 
 class ExtraPut:
-    """Puts with extensions or multi-dispatch. Methods may be called from any thread.
+    """Puts with extensions or multi-dispatch. Methods may be called from any thread."""
 
-    ``memory_lock`` is the store's, held while a message is stored. ``clock`` returns store times in milliseconds.
-    """
-
-    def __init__(
-        self,
-        config: StoreConfig,
-        log: CommitLog,
-        queues: QueueTable,
-        writer: QueueWriter,
-        gate: WriteGate,
-        *,
-        levels: DelayLevels,
-        memory_lock: threading.Lock,
-        clock: Callable[[], int],
-    ) -> None:
-        self._config = config
-        self._commit_log = log
-        self._queues = queues
-        self._writer = writer
-        self._gate = gate
-        self._levels = levels
-        self._lock = memory_lock
-        self._clock = clock
+    def __init__(self, parts: StoreParts) -> None:
+        self._config = parts.config
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._writer = parts.writer
+        self._gate = parts.gate
+        self._levels = parts.delay_levels
+        self._lock = parts.lock
+        self._clock = parts.clock
         self.filter_bits: FilterBits = lambda _topic, _properties, _code: b""
         """Set by the owner of the filters; called under the store's lock, so it must be quick."""
 

@@ -80,16 +80,7 @@ class MessagePuts:
         self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
         self._body_bytes_unchecked = parts.commit_log.file_bytes - RECORD_OVERHEAD_MAX
         """Size of a body up to which its message surely fits."""
-        self._extra_put = ExtraPut(
-            parts.config,
-            parts.commit_log,
-            parts.queues,
-            parts.writer,
-            parts.gate,
-            levels=parts.delay_levels,
-            memory_lock=parts.lock,
-            clock=parts.clock,
-        )
+        self._extra_put = ExtraPut(parts)
         self._puts_have_extras = parts.config.consume_queue_ext or parts.config.multi_dispatch
         self._dirty = parts.writer.dirty
         self._log_syncs: LogSyncs | None = None
@@ -237,9 +228,6 @@ class MessagePuts:
         under the store's lock: it must be quick and not call the store.
         """
         self._extra_put.filter_bits = bits
-
-    def _fits(self, message: MessageToStore, topic: TopicField) -> bool:
-        return self._commit_log.fits(record_bytes_max(message, topic))
 
     def _no_space(self, error: OSError) -> PutResult:
         text = (

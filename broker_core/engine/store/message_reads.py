@@ -47,7 +47,7 @@ class MessageReads:
         self._lock = parts.lock
         self._limits = BatchLimits(parts.config, machine_memory_bytes())
         self._runs = RunReader(parts.commit_log, ResidentPieces(parts.commit_log))
-        self._mender = QueueMender(parts.commit_log, parts.writer, parts.delay_levels, parts.lock)
+        self._mender = QueueMender(parts)
 
     def take_settings(self, config: StoreConfig) -> None:
         """Apply changed settings."""

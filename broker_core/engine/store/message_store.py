@@ -27,7 +27,7 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.consume_queue import ConsumeQueue
 from broker_core.engine.store.cut_tail import keep_what_is_cut
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.index_service import FoundAtOpen
+from broker_core.engine.store.index_service import FoundAtOpen, Progress
 from broker_core.engine.store.log_places import log_directories
 from broker_core.engine.store.message_puts import MessagePuts
 from broker_core.engine.store.message_reads import MessageReads
@@ -36,8 +36,7 @@ from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_figures import QueueFigures
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import store_time_at
-from broker_core.engine.store.recovery import Progress, Recovery
-from broker_core.engine.store.scanned_window import FileScan
+from broker_core.engine.store.recovery import Recovery
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import Visibility
@@ -171,17 +170,7 @@ class MessageStore:
     def _start(self, progress: Progress) -> None:
         clean = not self._parts.paths.abort.exists()
         self._parts.queues.load()
-        recovery = Recovery(
-            self._parts.commit_log,
-            self._parts.queues,
-            self._parts.checkpoint,
-            self.delay_levels,
-            check_crc=self._parts.config.check_crc_on_recover,
-            scan=FileScan.of(self._parts.config),
-            multi_dispatch=self._parts.config.multi_dispatch,
-            before_cut=self._keep_what_is_cut,
-            progress=progress,
-        )
+        recovery = Recovery(self._parts, before_cut=self._keep_what_is_cut, progress=progress)
         recovery.run(clean=clean)
         self._parts.writer.last_store_ms = recovery.last_store_ms
         self._parts.index.open(FoundAtOpen(clean, self._parts.checkpoint, recovery.index_note), progress)
@@ -308,28 +297,6 @@ class MessageStore:
             StoreError: Files cannot be deleted, or the store could not be flushed.
         """
         self._remove_queues(lambda queue: queue.topic == topic)
-
-    def remove_expired_queues(self) -> list[QueueKey]:
-        """Delete the queues without a message left in the log, with their numbering; returns which.
-
-        Source: docs/spec/store.md §12 item 7 (not those of the delay levels).
-
-        Raises:
-            StoreReadOnlyError: The store was opened read-only.
-            StoreError: Files cannot be deleted, or the store could not be flushed.
-        """
-        return self._remove_queues(lambda queue: queue.topic != SCHEDULE_TOPIC and queue.min_offset == queue.max_offset > 0)
-
-    def remove_unused_topics(self, known: Collection[str]) -> list[QueueKey]:
-        """Delete the queues of topics that are not among ``known``; returns which.
-
-        Source: docs/spec/store.md §12 item 7 (not those of delay levels, operations on half messages and light queues).
-
-        Raises:
-            StoreReadOnlyError: The store was opened read-only.
-            StoreError: Files cannot be deleted, or the store could not be flushed.
-        """
-        return self._remove_queues(lambda queue: queue.topic not in known and not queue.topic.startswith(_KEPT_TOPICS))
 
     def _remove_queues(self, is_to_go: Callable[[ConsumeQueue], bool]) -> list[QueueKey]:
         if self.read_only:

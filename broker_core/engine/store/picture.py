@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker_core.engine.store.cleanup import Cleaner, CleaningRun
+from broker_core.engine.store.cleanup import CleaningRun
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT_BYTES
-from broker_core.engine.store.flush import FlushRun, FlushService
-from broker_core.engine.store.index_service import IndexService
+from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.queue_table import QueueTable
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC, store_timestamp_ms
 
 FIRST_TIMES_MAX = 64
@@ -91,18 +91,13 @@ class StoreInside:
     flushes: list[FlushRun]
 
 
-def take_picture(
-    log: CommitLog,
-    queues: QueueTable,
-    index: IndexService,
-    cleaner: Cleaner,
-    flushing: FlushService,
-) -> StoreInside:
+def take_picture(parts: StoreParts) -> StoreInside:
     """The state of an open store.
 
     Raises:
         OSError: A file cannot be read.
     """
+    log, index = parts.commit_log, parts.index
     bases = list(log.bases)
     newest = frozenset(bases[-FIRST_TIMES_MAX:])
     files = [
@@ -117,7 +112,7 @@ def take_picture(
         log_end=end,
         log_flushed=flushed,
         indexed=max(log.min_offset, end - backlog) if index.is_enabled else -1,
-        topics=_topics(queues),
+        topics=_topics(parts.queues),
         index_files=[
             IndexFigures(
                 file.path.name,
@@ -129,9 +124,9 @@ def take_picture(
             )
             for file, header in index.files()
         ],
-        cleanings=list(cleaner.runs),
-        overdue_files=cleaner.overdue_files(),
-        flushes=list(flushing.runs),
+        cleanings=list(parts.cleaner.runs),
+        overdue_files=parts.cleaner.overdue_files(),
+        flushes=list(parts.flush_service.runs),
     )
 
 

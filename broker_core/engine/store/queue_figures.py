@@ -8,10 +8,7 @@ from __future__ import annotations
 from broker_core.engine.store.consume_queue import UNIT_BYTES
 from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.picture import StoreInside, take_picture
-from broker_core.engine.store.reading import (
-    offset_by_time,
-    store_time,
-)
+from broker_core.engine.store.reading import offset_by_time, store_time
 from broker_core.engine.store.results import StoreStats
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import StoreError
@@ -127,8 +124,6 @@ class QueueFigures:
             StoreError: A file cannot be read.
         """
         try:
-            return take_picture(
-                self._commit_log, self._queues, self._parts.index, self._parts.cleaner, self._parts.flush_service
-            )
+            return take_picture(self._parts)
         except OSError as error:
             raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}; try again") from error

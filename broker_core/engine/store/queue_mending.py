@@ -11,16 +11,13 @@ Source: docs/spec/store.md §4, §10.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator
 
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
 from broker_core.engine.store.log_window import windows_between
-from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.reading import record_of_unit
-from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.sys_flag import enters_queue
 from broker_core.protocol.names import LMQ_PREFIX
 
@@ -28,13 +25,13 @@ _log = logging.getLogger(__name__)
 
 
 class QueueMender:
-    """Mends the queues of one store; may be called from any thread. ``memory_lock`` is taken after the writer's lock."""
+    """Mends the queues of one store; may be called from any thread."""
 
-    def __init__(self, log: CommitLog, writer: QueueWriter, levels: DelayLevels, memory_lock: threading.Lock) -> None:
-        self._commit_log = log
-        self._writer = writer
-        self._levels = levels
-        self._lock = memory_lock
+    def __init__(self, parts: StoreParts) -> None:
+        self._commit_log = parts.commit_log
+        self._writer = parts.writer
+        self._levels = parts.delay_levels
+        self._lock = parts.lock
         self._lost: set[tuple[str, int, int]] = set()
 
     def mend(self, queue: ConsumeQueue, offset: int) -> bool:

@@ -19,15 +19,14 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from broker_core.engine.store.checkpoint import Checkpoint
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
-from broker_core.engine.store.queue_table import QueueKey, QueueTable
+from broker_core.engine.store.index_service import Progress
+from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import first_offset_at
 from broker_core.engine.store.scanned_window import FileScan, ScannedWindow
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import RecordError
-from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import (
     FILLER,
     MAGIC_BLANK,
@@ -42,8 +41,6 @@ from broker_core.protocol.message.sys_flag import enters_queue
 if TYPE_CHECKING:
     from broker_core.engine.store.log_window import ScannedRecord
 
-Progress = Callable[[str, int, int], None]
-
 _WINDOW_BYTES = 8 * 1024 * 1024
 """Bytes read at a time; more for a larger record."""
 _GAP_UNITS_MAX = 5_000_000
@@ -53,43 +50,25 @@ _log = logging.getLogger(__name__)
 
 
 class Recovery:
-    """One run over a store that is being opened.
+    """One run over a store that is being opened, its queues loaded.
 
     Args:
-        log: With its files known; the run sets its end.
-        queues: Loaded.
-        checkpoint: As found.
-        levels: Delay levels, for units of the schedule topic.
-        check_crc: Whether to verify body checksums.
-        scan: Reads the files.
-        multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
+        parts: The run sets the end of their commit log.
         before_cut: Called with the log's new end before it is cut.
         progress: Called with the step, bytes done and bytes in all.
     """
 
-    def __init__(
-        self,
-        log: CommitLog,
-        queues: QueueTable,
-        checkpoint: Checkpoint,
-        levels: DelayLevels,
-        *,
-        check_crc: bool,
-        scan: FileScan,
-        multi_dispatch: bool = False,
-        before_cut: Callable[[int], object] = lambda _: None,
-        progress: Progress,
-    ) -> None:
-        self._commit_log = log
-        self._queues = queues
-        self._checkpoint = checkpoint
-        self._levels = levels
-        self._check_crc = check_crc
-        self._scan = scan
-        self._light_only = not multi_dispatch
+    def __init__(self, parts: StoreParts, *, before_cut: Callable[[int], object], progress: Progress) -> None:
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._checkpoint = parts.checkpoint
+        self._levels = parts.delay_levels
+        self._check_crc = parts.config.check_crc_on_recover
+        self._scan = FileScan.of(parts.config)
+        self._light_only = not parts.config.multi_dispatch
         self._before_cut = before_cut
         self._progress = progress
-        self._manifest = queues.read_manifest(checkpoint)
+        self._manifest = parts.queues.read_manifest(parts.checkpoint)
         self._complete_up_to = 0
         """Queues have everything before this offset of the log."""
         self._rebuild: set[QueueKey] = set()
