@@ -18,13 +18,12 @@ Its parts, each a module: `store_parts` (shared state, background writes, cleani
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
-from broker_core.engine.store.consume_queue import ConsumeQueue
 from broker_core.engine.store.cut_tail import keep_what_is_cut
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.index_service import FoundAtOpen, Progress
@@ -34,7 +33,6 @@ from broker_core.engine.store.message_reads import MessageReads
 from broker_core.engine.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_figures import QueueFigures
-from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import store_time_at
 from broker_core.engine.store.recovery import Recovery
 from broker_core.engine.store.settings_check import check_settings
@@ -42,9 +40,6 @@ from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import Visibility
 from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
-from broker_core.protocol.names import LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC
-
-_KEPT_TOPICS = (SCHEDULE_TOPIC, OP_TOPIC, LMQ_PREFIX)
 
 _log = logging.getLogger(__name__)
 
@@ -287,7 +282,7 @@ class MessageStore:
         """Store time and physical offset of the last indexed message; zeros without one."""
         return self._parts.index.last_update
 
-    # ---- queues that go ------------------------------------------------------------------------------------------------
+    # ---- removed queues ------------------------------------------------------------------------------------------------
 
     def remove_topic(self, topic: str) -> None:
         """Delete a topic's queues; its records stay in the log, and a new topic of that name numbers from 0.
@@ -296,27 +291,20 @@ class MessageStore:
             StoreReadOnlyError: The store was opened read-only.
             StoreError: Files cannot be deleted, or the store could not be flushed.
         """
-        self._remove_queues(lambda queue: queue.topic == topic)
-
-    def _remove_queues(self, is_to_go: Callable[[ConsumeQueue], bool]) -> list[QueueKey]:
         if self.read_only:
             raise StoreReadOnlyError(self.write_refusal)
-        removed: list[QueueKey] = []
         with self._parts.writer.write_lock, self._parts.lock:
-            for key in [key for key, queue in self._parts.queues.by_key.items() if is_to_go(queue)]:
+            keys = [key for key in self._parts.queues.by_key if key[0] == topic]
+            for key in keys:
                 queue = self._parts.queues.by_key.pop(key)
                 self._puts.forget(key)
                 self._parts.writer.dirty.discard(queue)
-                removed.append(key)
                 try:
                     queue.remove()
                 except OSError as error:
-                    raise StoreError(
-                        f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=key[0]
-                    ) from error
-        if removed:
+                    raise StoreError(f"the files of queue {topic}/{key[1]} cannot be deleted: {error}", topic=topic) from error
+        if keys:
             self.flush()  # or a crash would make recovery believe that the queues were lost
-        return removed
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
