@@ -47,18 +47,13 @@ def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
         yield LogPlace(start, end - start)
 
 
-def is_in_memory(log: CommitLog, places: Iterable[LogPlace]) -> bool:
+def is_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
     """Whether a read of these bytes would not wait; true also if that cannot be found out.
 
     Only the ends are read, because the system reads long pieces into memory, in order.
     """
     ends = ((place.physical_offset, place.physical_offset + place.size - 1) for place in joined(places, log.file_bytes))
-    return all(_has(log, offset) for both in ends for offset in both)
-
-
-def is_place_in_memory(log: CommitLog, physical_offset: int) -> bool:
-    """Whether one byte can be read without waiting."""
-    return _has(log, physical_offset)
+    return not places or all(are_in_memory(log, offset) for both in ends for offset in both)
 
 
 def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
@@ -66,16 +61,18 @@ def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
     last = places[-1]
     offset = last.physical_offset + last.size + AHEAD_BYTES // 2
     is_in_file = offset // log.file_bytes == last.physical_offset // log.file_bytes and offset < log.end
-    return not is_in_file or _has(log, offset)
+    return not is_in_file or are_in_memory(log, offset)
 
 
-def _has(log: CommitLog, offset: int) -> bool:
+def are_in_memory(log: CommitLog, first: int, *further: int) -> bool:
+    """Whether the bytes at these physical offsets of one file can be read without waiting; true also if unknown."""
     if _NO_WAIT is None:
         return True
-    position = offset % log.file_bytes
+    base = first - first % log.file_bytes
+    byte = [bytearray(1)]
     try:
-        with _opened(log, offset - position) as descriptor:
-            return os.preadv(descriptor, [bytearray(1)], position, _NO_WAIT) == 1
+        with _opened(log, base) as descriptor:
+            return all(os.preadv(descriptor, byte, offset - base, _NO_WAIT) == 1 for offset in (first, *further))
     except BlockingIOError:
         return False
     except OSError:
@@ -152,21 +149,11 @@ class ResidentPieces:
 
     def _look(self, piece: int, start: int) -> bool:
         """Read a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
-        if _NO_WAIT is None:
-            return True
         log = self._log
         base = start - start % log.file_bytes
         first = max(piece * _KNOWN_PIECE_BYTES, base)
         end = min((piece + 1) * _KNOWN_PIECE_BYTES, base + log.file_bytes, log.end)
-        byte = [bytearray(1)]
-        try:
-            with _opened(log, base) as descriptor:
-                places = (*range(first - base, end - base, _GAP_BYTES), end - base - 1)
-                return all(os.preadv(descriptor, byte, place, _NO_WAIT) == 1 for place in places)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True  # as in `_has`
+        return are_in_memory(log, *range(first, end, _GAP_BYTES), end - 1)
 
 
 def _remember(until: dict[int, float], piece: int, now: float) -> None:

@@ -7,10 +7,9 @@ A part of `broker_core.engine.store.message_store.MessageStore`. Reads mend dama
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.cold_read import ResidentPieces, bring_to_memory, is_ahead_in_memory, is_in_memory, read_ahead
+from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.index_service import IndexQuery
@@ -24,7 +23,7 @@ from broker_core.engine.store.reading import (
     scan,
     units_to_scan,
 )
-from broker_core.engine.store.results import GetResult, LogPlace, RecordRun
+from broker_core.engine.store.results import GetResult, RecordRun
 from broker_core.engine.store.run_reader import RunReader
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import visible
@@ -144,42 +143,6 @@ class MessageReads:
             _log.warning("damaged places of queue %s/%d cannot be mended: %s", queue.topic, queue.queue_id, error)
             return False
         return any(mended)
-
-    # ---- what lies on the disk only ------------------------------------------------------------------------------------
-
-    def is_in_memory(self, places: Sequence[LogPlace]) -> bool:
-        """Whether the records at ``places`` (`GetResult.far_back`) can be read without waiting for the disk."""
-        return not places or is_in_memory(self._commit_log, places)
-
-    def bring_to_memory(self, places: Sequence[LogPlace]) -> None:
-        """Read the records at ``places`` from the disk into memory; for a thread that may wait.
-
-        Raises:
-            OSError: The disk is broken, or the file was deleted meanwhile.
-        """
-        bring_to_memory(self._commit_log, places)
-
-    def is_ahead_in_memory(self, places: Sequence[LogPlace]) -> bool:
-        """Whether the bytes after the records at ``places`` are in memory."""
-        return is_ahead_in_memory(self._commit_log, places)
-
-    def read_ahead(self, places: Sequence[LogPlace]) -> None:
-        """Have the bytes after the records at ``places`` read into memory; for a thread that may wait a little.
-
-        Raises:
-            OSError: The file was deleted meanwhile.
-        """
-        read_ahead(self._commit_log, places)
-
-    # ---- places --------------------------------------------------------------------------------------------------------
-
-    def record_at(self, physical_offset: int) -> memoryview | None:
-        """The record that starts at an offset of the log; None without one."""
-        return self._commit_log.record(physical_offset)
-
-    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of the log as stored; None if they are missing or not in one file."""
-        return self._commit_log.slice(physical_offset, size)
 
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
         """Units of a queue from ``offset`` on, without their records; fewer than requested at the end of a file too.

@@ -19,11 +19,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
+from broker_core.engine.store import cold_read
+from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.cut_tail import keep_what_is_cut
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.index_service import FoundAtOpen, Progress
@@ -51,8 +54,9 @@ class MessageStore:
 
     Attributes:
         put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
-        get_messages, get_stored_messages, read_run, is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead, record_at,
-        bytes_at, queue_units, unit_bytes, query: See `MessageReads`.
+        get_messages, get_stored_messages, read_run, queue_units, unit_bytes, query: See `MessageReads`.
+        is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead: See `broker_core.engine.store.cold_read`.
+        record_at, bytes_at: `CommitLog.record`, `CommitLog.slice`.
         queues, min_offset, max_offset, stored_max_offset, offset_by_time, store_time, time_span, last_store_time,
         next_file_offset, first_physical_offset, stats, flush_runs, inside: See `QueueFigures`.
         flush, clean, clean_queues: See `StoreParts`.
@@ -65,6 +69,7 @@ class MessageStore:
     ) -> None:
         parts = self._parts = StoreParts(config, paths, disk, clock, ownership)
         self._bind_parts(parts)
+        self._bind_log(parts.commit_log)
         self._bind_puts(MessagePuts(parts))
         self._bind_reads(MessageReads(parts))
         self._bind_figures(QueueFigures(parts))
@@ -76,6 +81,14 @@ class MessageStore:
         self.flush = parts.flush
         self.clean = parts.clean
         self.clean_queues = parts.clean_queues
+
+    def _bind_log(self, log: CommitLog) -> None:
+        self.is_in_memory = partial(cold_read.is_in_memory, log)
+        self.bring_to_memory = partial(cold_read.bring_to_memory, log)
+        self.is_ahead_in_memory = partial(cold_read.is_ahead_in_memory, log)
+        self.read_ahead = partial(cold_read.read_ahead, log)
+        self.record_at = log.record
+        self.bytes_at = log.slice
 
     def _bind_puts(self, puts: MessagePuts) -> None:
         self._puts = puts
@@ -91,12 +104,6 @@ class MessageStore:
         self.get_messages = reads.get_messages
         self.get_stored_messages = reads.get_stored_messages
         self.read_run = reads.read_run
-        self.is_in_memory = reads.is_in_memory
-        self.bring_to_memory = reads.bring_to_memory
-        self.is_ahead_in_memory = reads.is_ahead_in_memory
-        self.read_ahead = reads.read_ahead
-        self.record_at = reads.record_at
-        self.bytes_at = reads.bytes_at
         self.queue_units = reads.queue_units
         self.unit_bytes = reads.unit_bytes
         self.query = reads.query

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.cold_read import is_place_in_memory
+from broker_core.engine.store.cold_read import are_in_memory
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import is_address
@@ -194,7 +194,7 @@ class _Finder:
 
     def _is_in_memory(self, physical: int) -> bool:
         if not self._probed_from <= physical < self._probed_from + _PROBED_BYTES:
-            self._probed_from, self._is_here = physical, is_place_in_memory(self._log, physical)
+            self._probed_from, self._is_here = physical, are_in_memory(self._log, physical)
         return self._is_here
 
 
