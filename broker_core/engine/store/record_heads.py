@@ -100,9 +100,20 @@ class Damage:
     reason: str
 
 
+def _int32_column(name: str) -> cached_property[Int32s]:
+    return cached_property(lambda heads: heads.rows.field(name).astype(np.int32))
+
+
+def _int64_column(name: str) -> cached_property[Int64s]:
+    return cached_property(lambda heads: heads.rows.field(name).astype(np.int64))
+
+
 @dataclass(frozen=True)
 class RecordHeads:
-    """Heads of consecutive records; all columns have one entry a record, positions count from the start of the buffer."""
+    """Heads of consecutive records; all columns have one entry a record, positions count from the start of the buffer.
+
+    Times are epoch milliseconds, lengths bytes.
+    """
 
     rows: HeadRows
     end: int
@@ -144,65 +155,18 @@ class RecordHeads:
         """Length of the properties."""
         return self.rows.properties_bytes
 
-    @cached_property
-    def size(self) -> Int32s:
-        """TOTALSIZE, bytes."""
-        return self._int32("size")
-
-    @cached_property
-    def body_crc(self) -> Int32s:
-        """BODYCRC."""
-        return self._int32("body_crc")
-
-    @cached_property
-    def queue_id(self) -> Int32s:
-        """QUEUEID."""
-        return self._int32("queue_id")
-
-    @cached_property
-    def flag(self) -> Int32s:
-        """FLAG, the producer's own."""
-        return self._int32("flag")
-
-    @cached_property
-    def queue_offset(self) -> Int64s:
-        """QUEUEOFFSET."""
-        return self._int64("queue_offset")
-
-    @cached_property
-    def physical_offset(self) -> Int64s:
-        """PHYSICALOFFSET."""
-        return self._int64("physical_offset")
-
-    @cached_property
-    def sys_flag(self) -> Int32s:
-        """SYSFLAG."""
-        return self._int32("sys_flag")
-
-    @cached_property
-    def born_ms(self) -> Int64s:
-        """BORNTIMESTAMP, epoch milliseconds."""
-        return self._int64("born_ms")
-
-    @cached_property
-    def store_ms(self) -> Int64s:
-        """STORETIMESTAMP, epoch milliseconds."""
-        return self._int64("store_ms")
-
-    @cached_property
-    def reconsume(self) -> Int32s:
-        """RECONSUMETIMES."""
-        return self._int32("reconsume")
-
-    @cached_property
-    def prepared_offset(self) -> Int64s:
-        """PREPAREDTRANSACTIONOFFSET."""
-        return self._int64("prepared_offset")
-
-    @cached_property
-    def body_bytes(self) -> Int32s:
-        """Length of the stored body."""
-        return self._int32("body_bytes")
+    size = _int32_column("size")
+    body_crc = _int32_column("body_crc")
+    queue_id = _int32_column("queue_id")
+    flag = _int32_column("flag")
+    queue_offset = _int64_column("queue_offset")
+    physical_offset = _int64_column("physical_offset")
+    sys_flag = _int32_column("sys_flag")
+    born_ms = _int64_column("born_ms")
+    store_ms = _int64_column("store_ms")
+    reconsume = _int32_column("reconsume")
+    prepared_offset = _int64_column("prepared_offset")
+    body_bytes = _int32_column("body_bytes")
 
     @cached_property
     def body_position(self) -> Int64s:
@@ -222,14 +186,6 @@ class RecordHeads:
         """Start of the properties."""
         start: Int64s = self.topic_position + self.topic_bytes + 2
         return start
-
-    def _int32(self, name: str) -> Int32s:
-        column: Int32s = self.rows.field(name).astype(np.int32)
-        return column
-
-    def _int64(self, name: str) -> Int64s:
-        column: Int64s = self.rows.field(name).astype(np.int64)
-        return column
 
 
 def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
