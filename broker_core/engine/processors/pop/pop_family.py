@@ -22,7 +22,6 @@ from broker_core.engine.processors.pop.peek_processor import PeekProcessor
 from broker_core.engine.processors.pop.pop_processor import PopProcessor
 from broker_core.engine.processors.pop.queue_reader import PopQueueReader
 from broker_core.engine.processors.pop.reviver import Reviver
-from broker_core.engine.store.results import Arrival
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
@@ -71,7 +70,7 @@ class PopFamily:
         self._reviver = Reviver(state, self.outstanding)
         self.modes_changed: Callable[[], None] = lambda: None
         self._next_progress_ms = 0
-        state.store.add_arrival_listener(self._arrived)
+        state.store.add_arrival_listener(self.processor.arrived)
 
     def table(self) -> dict[RequestCode, Serve]:
         """Request code → processor."""
@@ -109,9 +108,6 @@ class PopFamily:
         if now_ms >= self._next_progress_ms:
             self._next_progress_ms = now_ms + PROGRESS_MS
             self.outstanding.log.commit_fronts()
-
-    def _arrived(self, arrival: Arrival) -> None:
-        self.processor.arrived(arrival)
 
     def _modes_changed(self) -> None:
         self.modes_changed()

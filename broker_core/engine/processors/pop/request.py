@@ -60,13 +60,13 @@ class PopRequest:
     group: str
     topic: str
     queue_id: int
-    count_max: int
-    invisible_ms: int
-    deadline_ms: int
-    from_min: bool
-    order: bool
-    attempt_id: str | None
-    wanted: MessageFilter
+    count_max: int = 1
+    invisible_ms: int = 0
+    deadline_ms: int = 0
+    from_min: bool = True
+    order: bool = False
+    attempt_id: str | None = None
+    wanted: MessageFilter = EVERYTHING
 
     @property
     def size(self) -> int:
@@ -93,10 +93,10 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
     _check_readable(state)
     if not 0 < count <= MESSAGES_MAX:
         what = f"greater than {MESSAGES_MAX}" if count > 0 else f"{count}, allowed are 1 to {MESSAGES_MAX}"
-        _refuse(ResponseCode.INVALID_PARAMETER, f"the broker[{host}] pop message's num is {what}")
+        refuse(ResponseCode.INVALID_PARAMETER, f"the broker[{host}] pop message's num is {what}")
     if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
         remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
-        _refuse(ResponseCode.INVALID_PARAMETER, remark)
+        refuse(ResponseCode.INVALID_PARAMETER, remark)
     check_queue(state, peer, group, topic, queue_id)
     return PopRequest(
         command=command,
@@ -130,10 +130,7 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
         group=group,
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),
-        count_max=1,
-        invisible_ms=0,
         deadline_ms=deadline_ms,
-        from_min=True,
         order=bool_field(fields, "order"),
         attempt_id=fields.get("attemptId") or None,
         wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
@@ -157,12 +154,6 @@ def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopR
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),
         count_max=min(max(count, 0), MESSAGES_MAX),
-        invisible_ms=0,
-        deadline_ms=0,
-        from_min=True,
-        order=False,
-        attempt_id=None,
-        wanted=EVERYTHING,
     )
 
 
@@ -174,17 +165,17 @@ def check_queue(state: BrokerState, peer: Peer, group: str, topic: str, queue_id
     """
     config = find_topic(state, topic)
     if not config.permission & PERM_READ:
-        _refuse(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
+        refuse(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
     if queue_id >= config.read_queues:
-        _refuse(ResponseCode.INVALID_PARAMETER, queue_remark(config, queue_id, peer))
+        refuse(ResponseCode.INVALID_PARAMETER, queue_remark(config, queue_id, peer))
     group_config = state.groups.find(group)
     if group_config is None:
-        _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist, See {FAQ_URL}")
+        refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist, See {FAQ_URL}")
     if not group_config.consume_enabled:
-        _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+        refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     if len(pop_retry_topic(group, topic, flag=FLAG_RETRY_V1)) > TOPIC_CHARACTERS_MAX:
         remark = f"group and topic have {len(group) + len(topic)} characters; the retry topic made of both would be too long"
-        _refuse(ResponseCode.INVALID_PARAMETER, remark)
+        refuse(ResponseCode.INVALID_PARAMETER, remark)
 
 
 def find_topic(state: BrokerState, topic: str) -> TopicConfig:
@@ -196,7 +187,7 @@ def find_topic(state: BrokerState, topic: str) -> TopicConfig:
     config = state.topics.get(topic)
     if config is None:
         remark = f"topic[{topic}] not exist, apply first please! See {FAQ_URL} for further details."
-        _refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
+        refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
     return config
 
 
@@ -214,14 +205,14 @@ def _deadline(state: BrokerState, command: RemotingCommand, what: str) -> int:
     poll_ms = min(max(long_field(fields, "pollTime", 0), 0), POLL_MS_MAX)
     born_ms = long_field(fields, "bornTime", 0) or now_ms
     if now_ms - born_ms - poll_ms > LATE_MS:
-        _refuse(ResponseCode.POLLING_TIMEOUT, f"the broker[{state.config.advertised_host}] {what} message is timeout too much")
+        refuse(ResponseCode.POLLING_TIMEOUT, f"the broker[{state.config.advertised_host}] {what} message is timeout too much")
     # From now on: the clocks of client and broker may differ, and a client waits longer than its poll time.
     return now_ms + poll_ms if poll_ms else 0
 
 
 def _check_readable(state: BrokerState) -> None:
     if not state.config.permission & PERM_READ:
-        _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pop message is forbidden")
+        refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pop message is forbidden")
 
 
 def _wanted(state: BrokerState, topic: str, expression: str | None, expression_type: str | None) -> MessageFilter:
@@ -229,7 +220,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
     if kind not in (TAG, SQL92):
         raise _parse_failed(f"there is no filter type {kind[:40]}; write TAG or SQL92")
     if kind == SQL92 and not state.config.property_filter:
-        _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
+        refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
     try:
         parse = _parsed if len(expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
         return parse(topic, expression, kind)
@@ -250,5 +241,6 @@ def _parse_failed(why: str) -> RequestRefusedError:
     return RequestRefusedError(f"parse the consumer's subscription failed: {why}", code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
 
 
-def _refuse(code: ResponseCode, remark: str) -> NoReturn:
+def refuse(code: ResponseCode, remark: str) -> NoReturn:
+    """Raise `RequestRefusedError`."""
     raise RequestRefusedError(remark, code=code)
