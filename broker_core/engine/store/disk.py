@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from broker_core.engine.store.file_map import map_file
+from broker_core.engine.store.file_map import map_file, next_data
 from broker_core.engine.store.kernel_sync import KernelSync
 
 _CLEAR_BYTES = 1 << 20
@@ -90,14 +90,7 @@ class Disk:
         """First position from ``position`` on that does not lie in a hole; the file's size without one."""
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            if position >= size:
-                return size
-            try:
-                return os.lseek(file.fileno(), position, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole follows
-                    return size
-                raise
+            return next_data(file.fileno(), position, size)
 
     def clear_behind(self, path: Path, position: int) -> None:
         """Make all bytes of a file from ``position`` on zero, on the disk too; bytes that are zero already cost nothing."""
@@ -105,13 +98,7 @@ class Disk:
         with path.open("r+b", buffering=0) as file:
             descriptor = file.fileno()
             size = os.fstat(descriptor).st_size
-            while position < size:
-                try:
-                    position = os.lseek(descriptor, position, os.SEEK_DATA)
-                except OSError as error:
-                    if error.errno == errno.ENXIO:  # only holes follow
-                        break
-                    raise
+            while (position := next_data(descriptor, position, size)) < size:
                 data = os.pread(descriptor, min(_CLEAR_BYTES, size - position), position)
                 if data.count(0) != len(data):
                     self.write_at(descriptor, bytes(len(data)), position)

@@ -45,7 +45,7 @@ def _holes_need_room(descriptor: int) -> bool:
 def _copy(descriptor: int) -> mmap.mmap:
     size = os.fstat(descriptor).st_size
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    position = _next_data(descriptor, 0, size)
+    position = next_data(descriptor, 0, size)
     with memoryview(memory) as view:
         while position < size:
             end = min(os.lseek(descriptor, position, os.SEEK_HOLE), position + _COPY_BYTES, size)
@@ -53,11 +53,12 @@ def _copy(descriptor: int) -> mmap.mmap:
                 read = os.preadv(descriptor, [part], position)
             if not read:  # the file was cut meanwhile
                 break
-            position = _next_data(descriptor, position + read, size)
+            position = next_data(descriptor, position + read, size)
     return memory
 
 
-def _next_data(descriptor: int, position: int, size: int) -> int:
+def next_data(descriptor: int, position: int, size: int) -> int:
+    """First position from ``position`` on that does not lie in a hole; ``size``, the file's, without one."""
     try:
         return os.lseek(descriptor, position, os.SEEK_DATA)
     except OSError as error:
@@ -70,10 +71,7 @@ def end_of_data(path: Path) -> int:
     """Position after which a file is only a hole: reading that would cost memory, and room on some file systems."""
     with path.open("rb", buffering=0) as file:
         descriptor, end = file.fileno(), 0
-        while True:
-            try:
-                end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole follows
-                    return end
-                raise
+        size = os.fstat(descriptor).st_size
+        while (start := next_data(descriptor, end, size)) < size:
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        return end

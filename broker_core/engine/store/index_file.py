@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -221,14 +222,8 @@ class IndexFile:
 
     def first_item_at(self, physical_offset: int) -> int:
         """Number of the first item at or after a physical offset; the next item's without one."""
-        low, high = 1, self.header.next_item
-        while low < high:
-            middle = (low + high) // 2
-            if self.item(middle).physical_offset < physical_offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        numbers = range(1, self.header.next_item)
+        return 1 + bisect_left(numbers, physical_offset, key=lambda number: self.item(number).physical_offset)
 
     def header_up_to(self, next_item: int, end_ms: int) -> IndexHeader:
         """Header of this file cut before an item; its slots are not counted."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -278,13 +279,7 @@ def first_offset_at(queue: ConsumeQueue, physical_offset: int) -> int:
         return high
     if not _is_before(queue, low, physical_offset):
         return low
-    while low < high:
-        middle = (low + high) // 2
-        if _is_before(queue, middle, physical_offset):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return low + bisect_left(range(low, high), True, key=lambda offset: not _is_before(queue, offset, physical_offset))
 
 
 def _is_before(queue: ConsumeQueue, offset: int, physical_offset: int) -> bool:
