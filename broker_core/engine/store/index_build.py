@@ -16,11 +16,9 @@ from broker_core.engine.store.index_file import (
     IndexFile,
     IndexHeader,
 )
+from broker_core.engine.store.index_layout import ITEM_TYPE
 from broker_core.engine.store.key_batch import KeyBatch
 from broker_core.engine.store.layout import Int64s
-
-_ITEM = np.dtype([("key_hash", ">i4"), ("physical_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
-assert _ITEM.itemsize == ITEM_BYTES
 
 _ITEMS_AT_A_TIME = 1 << 20
 
@@ -41,7 +39,7 @@ def add_keys(file: IndexFile, batch: KeyBatch, start: int) -> int:
     file.take_room(_blocks_without_room(file, slots))
     file.take_item_room(header.next_item, count)
     previous = _hang_in(slots, np.arange(header.next_item, header.next_item + count), _slot_table(file))
-    items = np.empty(count, dtype=_ITEM)
+    items = np.empty(count, dtype=ITEM_TYPE)
     items["key_hash"] = batch.key_hash[part]
     items["physical_offset"] = batch.physical_offset[part]
     items["seconds"] = _seconds(header, batch.store_ms[part])
@@ -114,7 +112,7 @@ def restore(file: IndexFile, header: IndexHeader) -> None:
     table[:] = 0
     for first in range(1, header.next_item, _ITEMS_AT_A_TIME):
         count = min(_ITEMS_AT_A_TIME, header.next_item - first)
-        items = np.frombuffer(file.buffer, dtype=_ITEM, count=count, offset=file.item_position(first))
+        items = np.frombuffer(file.buffer, dtype=ITEM_TYPE, count=count, offset=file.item_position(first))
         slots = items["key_hash"].astype(np.int64) % file.geometry.slots
         table[slots] = np.arange(first, first + count)
     used = int(np.count_nonzero(table))

@@ -27,12 +27,12 @@ from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.engine.store.index_build import add_keys, restore
 from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
 from broker_core.engine.store.index_keys import KeyReader
+from broker_core.engine.store.index_layout import index_files, key_hash
 from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.queue_table import IndexNote
 from broker_core.errors import RecordError
 from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, check_record
-from broker_core.protocol.message.tags import java_string_hash
 
 WINDOW_BYTES = 512 * 1024
 """Bytes read at a time; between two windows other threads run (5 ms with small messages)."""
@@ -40,7 +40,6 @@ WINDOW_BYTES = 512 * 1024
 DAMAGED_BYTES = 16 * 1024 * 1024
 """Bytes read at a damaged place; half of it is more than a record has."""
 
-_HASH_OVERFLOW = 1 << 31
 _NAME_FORMAT = "%Y%m%d%H%M%S"
 
 Progress = Callable[[str, int, int], None]
@@ -132,7 +131,7 @@ class IndexService:
 
     def _load(self) -> None:
         """Load the files up to the first unsound one; only a full file may be followed by another."""
-        for path in _index_paths(self._directory):
+        for path in index_files(self._directory):
             file = IndexFile.open(path, self._geometry, self._disk, read_only=self._read_only)
             last = self._files[-1] if self._files else None
             hurt = path if file is None or not _follows(file, last) else None
@@ -147,7 +146,7 @@ class IndexService:
                 return
 
     def _remove_from(self, first: Path) -> None:
-        for path in _index_paths(self._directory):
+        for path in index_files(self._directory):
             if path >= first and not self._read_only:
                 path.unlink()
 
@@ -371,11 +370,9 @@ class IndexService:
         return found
 
     def _candidates(self, query: IndexQuery) -> Iterator[int]:
-        key_hash = abs(java_string_hash(f"{query.topic}#{query.key}"))
-        if key_hash == _HASH_OVERFLOW:
-            key_hash = 0
+        wanted = key_hash(query.topic, query.key)
         for file in reversed(self._files):
-            yield from file.offsets(key_hash, query.from_ms, query.to_ms)
+            yield from file.offsets(wanted, query.from_ms, query.to_ms)
 
     # ---- the disk ------------------------------------------------------------------------------------------------------
 
@@ -435,13 +432,6 @@ def carries(record: memoryview, query: IndexQuery) -> bool:
 
 def _follows(file: IndexFile, last: IndexFile | None) -> bool:
     return last is None or file.header.next_item == 1 or file.header.begin_offset >= last.header.end_offset
-
-
-def _index_paths(directory: Path) -> list[Path]:
-    """Index files by name, which is their age; other names are ignored."""
-    if not directory.is_dir():
-        return []
-    return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
 
 
 def _index_name(moment: datetime) -> str:

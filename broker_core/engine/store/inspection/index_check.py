@@ -20,20 +20,9 @@ import numpy.typing as npt
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.file_map import map_file
+from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
 from broker_core.engine.store.index_keys import KeyReader
-from broker_core.engine.store.index_layout import (
-    HEADER_BYTES,
-    ITEM_BYTES,
-    SLOT_BYTES,
-    ReadIndexHeader,
-    index_files,
-    items_of,
-    key_hash,
-    read_header,
-    record_keys,
-    slot_count,
-    slots_of,
-)
+from broker_core.engine.store.index_layout import index_files, items_of, key_hash, record_keys, slot_count, slots_of
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.machine_code import machine_code
@@ -63,13 +52,13 @@ class LoadedIndex:
     path: Path
     slots: int = 0
     data: npt.NDArray[np.uint8] = field(init=False)
-    header: ReadIndexHeader | None = field(init=False)
+    header: IndexHeader | None = field(init=False)
 
     def __post_init__(self) -> None:
         size = self.path.stat().st_size
         mapped = map_file(self.path) if size else b""
         self.data = np.frombuffer(mapped, dtype=np.uint8)
-        self.header = read_header(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
+        self.header = IndexHeader.decode(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
         self.slots = slot_count(self.data)
 
     @property
@@ -124,7 +113,7 @@ def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
     yield from _check_chains(file, header)
 
 
-def _check_chains(file: LoadedIndex, header: ReadIndexHeader) -> Iterator[StoreFinding]:
+def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFinding]:
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
     newest = np.zeros(file.slots, dtype=np.int32)
     last_offset = -1
