@@ -19,8 +19,8 @@ from typing import NamedTuple
 from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
 from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension, PendingExt, is_address
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.file_row import write_in_files
-from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.engine.store.file_row import FileRow
+from broker_core.engine.store.paths import offset_files
 from broker_core.protocol.queue_unit import QueueUnit
 
 UNIT = struct.Struct(">qiq")
@@ -64,14 +64,11 @@ class ConsumeQueue:
     """
 
     __slots__ = (
-        "_directory",
-        "_disk",
+        "_files",
         "_mended",
         "_read_only",
         "_tail_start",
-        "_unsynced",
         "changes",
-        "directory_is_new",
         "extension",
         "file_bytes",
         "is_damaged",
@@ -105,18 +102,15 @@ class ConsumeQueue:
         """Grows when units change or are dropped."""
         self.last_store_ms = -1
         """Store time of the last message; -1 if unknown."""
-        self.directory_is_new = False
         self.is_damaged = False
         """`load` found files that do not follow each other; the queue must be built again."""
-        self._directory = directory
-        self._disk = disk
+        self._files = FileRow(directory, file_bytes, disk, read_only=read_only)
         self._read_only = read_only
         self.tail = bytearray()
         """The newest units. A put appends its own directly, and advances ``max_offset``."""
         self._tail_start = 0
         self.written_offset = 0
         """The files hold the units before this offset."""
-        self._unsynced: set[Path] = set()
         self._mended: dict[int, bytes] = {}
         """If read-only: units that replace those in the files."""
 
@@ -161,17 +155,7 @@ class ConsumeQueue:
         """
         if pending.extension is not None and self.extension is not None:
             self.extension.write(pending.extension)  # first: a unit must not name what is not there
-        if not self._directory.is_dir():
-            self._directory.mkdir(parents=True)
-            self.directory_is_new = True
-        write_in_files(
-            self._disk,
-            self._directory,
-            pending.data,
-            position=pending.start_offset * UNIT_BYTES,
-            file_bytes=self.file_bytes,
-            written=self._unsynced,
-        )
+        self._files.write(pending.data, pending.start_offset * UNIT_BYTES)
 
     def written(self, pending: PendingUnits) -> None:
         """Note that `write` succeeded; called under the store's lock."""
@@ -186,7 +170,7 @@ class ConsumeQueue:
     @property
     def needs_sync(self) -> bool:
         """Whether written bytes may not be on the disk."""
-        return bool(self._unsynced)
+        return self._files.needs_sync
 
     def sync(self) -> None:
         """Sync the written files, on the thread that writes.
@@ -196,13 +180,7 @@ class ConsumeQueue:
         """
         if self.extension is not None:
             self.extension.sync()
-        for path in sorted(self._unsynced):
-            self._disk.sync_sized(path, self.file_bytes)
-        if self.directory_is_new:
-            for directory in (self._directory, self._directory.parent, self._directory.parent.parent):
-                self._disk.sync_directory(directory)
-            self.directory_is_new = False
-        self._unsynced.clear()
+        self._files.sync()
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 
@@ -237,12 +215,7 @@ class ConsumeQueue:
         return offset - offset % units_in_file + units_in_file
 
     def _read(self, offset: int, count: int) -> bytes:
-        position = offset * UNIT_BYTES
-        base = position - position % self.file_bytes
-        try:
-            data = self._disk.read_at(self._directory / offset_name(base), count * UNIT_BYTES, position - base)
-        except FileNotFoundError:
-            return b""
+        data = self._files.read(offset * UNIT_BYTES, count * UNIT_BYTES)
         data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
         return self._with_mended(offset, data) if self._mended else data
 
@@ -261,7 +234,7 @@ class ConsumeQueue:
         A unit of zeros ends a queue, because only left-overs of a crash can follow it. As in RocketMQ only the last three files
         are read; a read or a rebuild finds a hole further back.
         """
-        files = offset_files(self._directory)
+        files = offset_files(self._files.directory)
         if not files:
             return
         first = files[0][1]
@@ -270,16 +243,14 @@ class ConsumeQueue:
             self.is_damaged = True
             return
         self.min_offset = self.max_offset = files[0][1] // UNIT_BYTES
-        for index, (path, base) in enumerate(files):
-            if index < len(files) - 3:
-                continue
-            valid_bytes = self._valid_bytes(path)
+        for _, base in files[-3:]:
+            valid_bytes = self._valid_bytes(base)
             self.max_offset = (base + valid_bytes) // UNIT_BYTES
             if valid_bytes < self.file_bytes:
                 break
         self._tail_start = self.written_offset = self.max_offset
 
-    def _valid_bytes(self, path: Path) -> int:
+    def _valid_bytes(self, base: int) -> int:
         """Bytes before the first unit of zeros.
 
         Twenty zeros in a row cannot lie within two valid units, because a size is never zero. So a plain byte search finds the
@@ -287,7 +258,7 @@ class ConsumeQueue:
         """
         position = 0
         while position < self.file_bytes:
-            data = self._disk.read_at(path, _SCAN_BYTES, position)
+            data = self._files.read(base + position, _SCAN_BYTES)
             data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
             start = 0
             while (hit := data.find(_ZERO_UNIT, start)) >= 0:
@@ -318,16 +289,7 @@ class ConsumeQueue:
 
     def clear_behind_end(self) -> None:
         """Remove left-overs after the last written unit from the files, unless read-only."""
-        if self._read_only:
-            return
-        end = self.written_offset * UNIT_BYTES
-        for path, base in offset_files(self._directory):
-            if base >= end:
-                path.unlink()
-                self._unsynced.discard(path)  # or syncing it would make it again, as a queue that starts there
-            elif end < base + self.file_bytes:
-                self._disk.clear_behind(path, end - base)
-                self._unsynced.add(path)
+        self._files.clear_from(self.written_offset * UNIT_BYTES)
 
     def settle_extension(self) -> None:
         """End the extension after the last unit that has one; called once recovery has found the queue's end."""
@@ -362,14 +324,7 @@ class ConsumeQueue:
 
     def remove_before_min(self) -> int:
         """Delete files that hold only units before the min offset, never the last; returns the number."""
-        files = offset_files(self._directory)
-        removed = 0
-        for path, base in files[:-1]:
-            if base + self.file_bytes > min(self.min_offset, self.written_offset) * UNIT_BYTES:
-                break
-            path.unlink()
-            self._unsynced.discard(path)
-            removed += 1
+        removed = self._files.remove_before(min(self.min_offset, self.written_offset) * UNIT_BYTES)
         if removed and self.extension is not None and (first := self.unit(self.min_offset)) and is_address(first.tags_code):
             self.extension.remove_before(first.tags_code)
         return removed
@@ -377,12 +332,9 @@ class ConsumeQueue:
     def forget(self) -> None:
         """Drop all units and files, to build the queue again."""
         self.changes += 1
-        if not self._read_only:
-            for path, _ in offset_files(self._directory):
-                path.unlink()
+        self._files.clear_from(0)
         self.tail = bytearray()
         self._tail_start = self.written_offset = self.min_offset = self.max_offset = 0
-        self._unsynced.clear()
         self.is_damaged = False
 
     def remove(self) -> None:
@@ -390,7 +342,4 @@ class ConsumeQueue:
         self.forget()
         if self.extension is not None:
             self.extension.remove()
-        if self._directory.is_dir():
-            self._directory.rmdir()
-            if not any(self._directory.parent.iterdir()):
-                self._directory.parent.rmdir()
+        self._files.remove_directory()

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.file_row import write_in_files
-from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.engine.store.file_row import FileRow
+from broker_core.engine.store.paths import offset_files
 
 HEAD = struct.Struct(">hqqh")
 HEAD_BYTES = 20
@@ -92,15 +92,12 @@ class ConsumeQueueExtension:
     __slots__ = (
         "_cached",
         "_cached_start",
-        "_directory",
         "_disk",
+        "_files",
         "_lock",
-        "_read_only",
         "_tail",
         "_tail_start",
-        "_unsynced",
         "_written",
-        "directory_is_new",
         "end",
         "file_bytes",
         "is_written",
@@ -113,15 +110,12 @@ class ConsumeQueueExtension:
         self.is_written = is_written and not read_only
         self.end = 0
         """Offset after the last unit; known once `settle` was called."""
-        self.directory_is_new = False
-        self._directory = directory
+        self._files = FileRow(directory, self.file_bytes, disk, read_only=read_only)
         self._disk = disk
-        self._read_only = read_only
         self._lock = threading.Lock()
         self._tail = bytearray()
         self._tail_start = 0
         self._written = 0
-        self._unsynced: set[Path] = set()
         self._cached = b""
         self._cached_start = 0
 
@@ -152,17 +146,7 @@ class ConsumeQueueExtension:
         Raises:
             OSError: The disk is full or broken; `written` must not be called then.
         """
-        if pending.data and not self._directory.is_dir():
-            self._directory.mkdir(parents=True)
-            self.directory_is_new = True
-        write_in_files(
-            self._disk,
-            self._directory,
-            pending.data,
-            position=pending.start,
-            file_bytes=self.file_bytes,
-            written=self._unsynced,
-        )
+        self._files.write(pending.data, pending.start)
 
     def written(self, pending: PendingExt) -> None:
         """Note that `write` succeeded."""
@@ -179,14 +163,8 @@ class ConsumeQueueExtension:
         Raises:
             OSError: The sync failed.
         """
-        for path in sorted(self._unsynced):
-            self._disk.sync_sized(path, self.file_bytes)
-        if self.directory_is_new:
-            topic = self._directory.parent
-            for directory in (self._directory, topic, topic.parent, topic.parent.parent):
-                self._disk.sync_directory(directory)
-            self.directory_is_new = False
-        self._unsynced.clear()
+        if self._files.sync():
+            self._disk.sync_directory(self._files.directory.parents[2])
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 
@@ -206,11 +184,7 @@ class ConsumeQueueExtension:
 
     def _read(self, offset: int) -> bytes:
         position = offset % self.file_bytes
-        size = min(max(_KEPT_BYTES, UNIT_BYTES_MAX), self.file_bytes - position)
-        try:
-            return self._disk.read_at(self._directory / offset_name(offset - position), size, position)
-        except FileNotFoundError:
-            return b""
+        return self._files.read(offset, min(max(_KEPT_BYTES, UNIT_BYTES_MAX), self.file_bytes - position))
 
     # ---- recovery and deletion -----------------------------------------------------------------------------------------
 
@@ -221,15 +195,7 @@ class ConsumeQueueExtension:
             self._cached, self._cached_start = b"", 0
             self.end = 0 if last_address is None else self._behind(offset_of(last_address))
             self._tail_start = self._written = self.end
-        if self._read_only:
-            return
-        for path, base in offset_files(self._directory):
-            if base >= self.end:
-                path.unlink()
-                self._unsynced.discard(path)
-            elif self.end < base + self.file_bytes:
-                self._disk.clear_behind(path, self.end - base)
-                self._unsynced.add(path)
+        self._files.clear_from(self.end)
 
     def _behind(self, offset: int) -> int:
         """Offset after the unit at an offset; the next file's if that unit is damaged."""
@@ -244,17 +210,9 @@ class ConsumeQueueExtension:
         Raises:
             OSError: A file cannot be deleted.
         """
-        offset = offset_of(address)
-        for path, base in offset_files(self._directory)[:-1]:
-            if base + self.file_bytes > min(offset, self._written):
-                return
-            path.unlink()
-            self._unsynced.discard(path)
+        self._files.remove_before(min(offset_of(address), self._written))
 
     def remove(self) -> None:
         """Delete files and directory, and the topic's directory if it is empty then."""
         self.settle(None)
-        if self._directory.is_dir() and not self._read_only:
-            self._directory.rmdir()
-            if not any(self._directory.parent.iterdir()):
-                self._directory.parent.rmdir()
+        self._files.remove_directory()
