@@ -16,6 +16,7 @@ import numpy as np
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
 from broker_core.engine.store.record_columns import (
+    in_queue,
     queue_groups,
     queue_units,
     record_checksums,
@@ -26,7 +27,6 @@ from broker_core.engine.store.record_columns import (
 from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
-from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 _WINDOW_BYTES = 8 * 1024 * 1024
@@ -80,20 +80,19 @@ class LogWindow:
             return []
         if bytes(data.data[int(heads.position[0]) : heads.end]).find(_MULTI_DISPATCH) >= 0:
             return None
-        kind = heads.sys_flag & TRANSACTION_MASK
-        in_queue = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
+        queued = in_queue(heads.sys_flag)
         groups = list(queue_groups(data, heads))
         codes = unit_codes(data, heads, groups, levels)
         runs: list[QueueUnits] = []
         for group in groups:
-            rows = group.rows if in_queue.all() else group.rows[in_queue[group.rows]]
+            rows = group.rows if queued.all() else group.rows[queued[group.rows]]
             if not len(rows):
                 continue
             offsets = heads.queue_offset[rows]
             if (np.diff(offsets) != 1).any():
                 return None
             units = queue_units(heads, rows, codes).tobytes()
-            runs.append(QueueUnits(group.topic.decode("utf-8", "replace"), group.queue_id, int(offsets[0]), units))
+            runs.append(QueueUnits(*group.key, int(offsets[0]), units))
         return runs
 
     def of_queue(self, queue_id: int | None) -> LogWindow:

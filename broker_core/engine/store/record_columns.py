@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.engine.store.dispatch import unit_tags_code
-from broker_core.engine.store.record_heads import Bools, Bytes, Int64s, RecordHeads, at_every_byte
+from broker_core.engine.store.record_heads import Bools, Bytes, Int32s, Int64s, RecordHeads, at_every_byte
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import TAGS, find_property_bytes, property_marker
 from broker_core.protocol.message.record import CRC_MASK
+from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.protocol.message.tags import tags_code
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
@@ -58,6 +59,11 @@ class QueueGroup(NamedTuple):
     queue_id: int
     rows: Int64s
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic as text, and queue id."""
+        return self.topic.decode("utf-8", "replace"), self.queue_id
+
 
 def queue_groups(data: Bytes, heads: RecordHeads) -> Iterator[QueueGroup]:
     """Records by topic and queue id."""
@@ -78,6 +84,19 @@ def queue_groups(data: Bytes, heads: RecordHeads) -> Iterator[QueueGroup]:
     bounds = np.searchsorted(group[order], np.arange(len(first) + 1))
     for number, row in enumerate(first.tolist()):
         yield QueueGroup(_topic_of(data, heads, row), int(heads.queue_id[row]), order[bounds[number] : bounds[number + 1]])
+
+
+def in_queue(sys_flag: Int32s) -> Bools:
+    """Which records are in their queue: not those of open and rolled back transactions."""
+    kind = sys_flag & TRANSACTION_MASK
+    found: Bools = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
+    return found
+
+
+def runs_of_queue(heads: RecordHeads, group: QueueGroup) -> list[Int64s]:
+    """Rows of a group that are in their queue, in runs of consecutive queue offsets."""
+    rows = group.rows[in_queue(heads.sys_flag[group.rows])]
+    return np.split(rows, np.flatnonzero(np.diff(heads.queue_offset[rows]) != 1) + 1) if len(rows) else []
 
 
 def topic_groups(data: Bytes, heads: RecordHeads) -> Iterator[tuple[bytes, Bools]]:
@@ -134,7 +153,7 @@ def _topic_words(data: Bytes, heads: RecordHeads) -> list[npt.NDArray[np.uint64]
 def unit_codes(data: Bytes, heads: RecordHeads, groups: list[QueueGroup], levels: DelayLevels) -> Int64s:
     """Third field of the consume queue unit of each record."""
     codes, odd = _tags_codes(data, heads)
-    delayed = [group.rows for group in groups if group.topic.decode("utf-8", "replace") == SCHEDULE_TOPIC]
+    delayed = [group.rows for group in groups if group.key[0] == SCHEDULE_TOPIC]
     for topic, rows in [("", odd), *((SCHEDULE_TOPIC, rows) for rows in delayed)]:
         for row in rows.tolist():
             start = int(heads.properties_position[row])

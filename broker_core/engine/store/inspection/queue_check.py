@@ -14,23 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from broker_core.engine.store.consume_queue_ext import is_address, offset_of
 from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
-from broker_core.engine.store.inspection.queue_reader import (
-    UNITS_AT_A_TIME,
-    QueueFileReader,
-    QueueReaders,
-    Units,
-    is_blank,
-    is_ext_address,
-)
+from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, Units, is_blank
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.queue_table import QueueKey
-from broker_core.engine.store.record_columns import QueueGroup, queue_groups, queue_units, unit_codes
+from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import RecordParts
-from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.protocol.names import LMQ_PREFIX
 
 _MULTI_DISPATCH = b"INNER_MULTI_DISPATCH\x01"
@@ -63,20 +56,10 @@ class QueueCheck:
         data, heads = window.data, window.heads
         groups = list(queue_groups(data, heads))
         codes = unit_codes(data, heads, groups, self.levels)
-        kind = heads.sys_flag & TRANSACTION_MASK
-        in_queue = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
         for group in groups:
-            rows = group.rows[in_queue[group.rows]]
-            yield from self._check_group(window, group, rows, codes)
+            for rows in runs_of_queue(heads, group):
+                yield from self._check_run(group.key, int(heads.queue_offset[rows[0]]), queue_units(heads, rows, codes))
         yield from self._check_further(window, codes)
-
-    def _check_group(self, window: CheckedWindow, group: QueueGroup, rows: Int64s, codes: Int64s) -> Iterator[StoreFinding]:
-        key = group.topic.decode("utf-8", "replace"), group.queue_id
-        offsets = window.heads.queue_offset[rows]
-        for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(offsets) != 1) + 1):
-            if len(run):
-                units = queue_units(window.heads, rows[run], codes)
-                yield from self._check_run(key, int(offsets[run[0]]), units)
 
     def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[StoreFinding]:
         """Compare the expected units from a queue offset on with the stored ones."""
@@ -156,8 +139,7 @@ class QueueCheck:
         in_log = 0
         ahead: _Gap | None = None
         previous = -1
-        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
-            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+        for start, units in reader.blocks():
             physical = units["physical_offset"].astype(np.int64)
             zero = units["record_bytes"] <= 0
             used = np.flatnonzero(~zero & ~is_blank(units))
@@ -180,8 +162,7 @@ class QueueCheck:
 
     def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
         """Find the units without a record; needed only if the numbers of units and of records differ."""
-        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
-            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+        for start, units in reader.blocks():
             blank = is_blank(units)
             for row, (physical, size, _) in enumerate(units.tolist()):
                 if size <= 0 or blank[row] or not self.log.min_offset <= physical < self.log.end:
@@ -233,13 +214,13 @@ def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Uni
         text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "
         yield StoreFinding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")
     code = int(found["tags_code"])
-    if is_ext_address(np.array([code]))[0]:
-        address, looked_up = code, reader.tags_code_at(code)
-        if looked_up is None:
-            text = f"unit {offset:,} names place {address + (1 << 63):,} of the extension, where there is none"
+    if is_address(code):
+        extension = reader.ext_unit_at(code)
+        if extension is None:
+            text = f"unit {offset:,} names place {offset_of(code):,} of the extension, where there is none"
             yield StoreFinding(*reader.place(offset), text)
             return
-        code = looked_up
+        code = extension.tags_code
     if code != wanted["tags_code"]:
         text = f"unit {offset:,} has tags code {code}; the record at {wanted['physical_offset']:,} has {wanted['tags_code']}"
         yield StoreFinding(*reader.place(offset), text)
