@@ -208,7 +208,9 @@ class CommitLog:
         """Continue in the file at ``base``, which may exist; the file before gets its filler once this one is on the disk."""
         is_new = base not in self.bases
         try:
-            descriptor = self._open_file(base)
+            path = self.path(base)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = self._disk.open_sized(path, self.file_bytes)
         except OSError:
             if is_new:
                 self._places.forget(base)  # another disk may have room
@@ -219,7 +221,7 @@ class CommitLog:
             if is_new:
                 # A power cut may lose the last file, or its size, but no file before it.
                 self._disk.sync(descriptor)
-                self._disk.sync_directory(self.path(base).parent)
+                self._disk.sync_directory(path.parent)
             buffer = self._disk.map(descriptor, self.file_bytes)
         except OSError:
             self._disk.close(descriptor)
@@ -233,11 +235,6 @@ class CommitLog:
         self._buffer, self._base, self._position = buffer, base, position
         self._set_reserved(reserved)
         self.end = base + position
-
-    def _open_file(self, base: int) -> int:
-        path = self.path(base)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return self._disk.open_sized(path, self.file_bytes)
 
     def path(self, base: int) -> Path:
         """The file at a base offset, there or to be made."""
@@ -417,10 +414,6 @@ class CommitLog:
         last = self.bases[-1] if self.bases else None
         if last is not None and last <= end < last + self.file_bytes:
             self._disk.clear_behind(self.path(last), end - last)
-
-    def bytes_on_disk(self) -> int:
-        """Bytes between the first and the last record."""
-        return self.end - self.min_offset
 
     def close(self) -> None:
         """Close all files; the caller flushes before."""

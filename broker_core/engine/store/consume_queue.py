@@ -13,6 +13,7 @@ Source: docs/spec/store.md §4, §10.2, §10.5.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -202,6 +203,14 @@ class ConsumeQueue:
         data = self.units(offset, 1)
         return QueueUnit._make(UNIT.unpack(data)) if len(data) == UNIT_BYTES else None
 
+    def units_backwards(self, end: int) -> Iterator[tuple[int, int, int]]:
+        """Fields of the units before ``end``, the last one first."""
+        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
+        while end > self.min_offset:
+            start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
+            yield from reversed(list(UNIT.iter_unpack(self.units(start, end - start))))
+            end = start
+
     def plain_code(self, tags_code: int) -> int | None:
         """The tags code of a unit's third field, looked up in the extension if it is an address; None if it is lost."""
         if not is_address(tags_code):
@@ -294,18 +303,8 @@ class ConsumeQueue:
     def settle_extension(self) -> None:
         """End the extension after the last unit that has one; called once recovery has found the queue's end."""
         if self.extension is not None:
-            self.extension.settle(self._last_address())
-
-    def _last_address(self) -> int | None:
-        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
-        end = self.max_offset
-        while end > self.min_offset:
-            start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
-            for _, _, code in reversed(list(UNIT.iter_unpack(self.units(start, end - start)))):
-                if is_address(code):
-                    return int(code)
-            end = start
-        return None
+            addresses = (code for _, _, code in self.units_backwards(self.max_offset) if is_address(code))
+            self.extension.settle(next(addresses, None))
 
     def mend(self, offset: int, unit: bytes) -> None:
         """Replace a damaged unit; if read-only, in memory only. On the thread that writes, under the store's lock.

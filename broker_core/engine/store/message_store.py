@@ -253,7 +253,7 @@ class MessageStore:
     @property
     def write_refusal(self) -> str:
         """Why puts are refused, in words for the user; empty while they are accepted."""
-        return self._parts.write_refusal
+        return self._parts.gate.text
 
     @property
     def visibility(self) -> Visibility | None:

@@ -101,16 +101,17 @@ class QueueFigures:
             used, total = self._parts.disk.usage(self._parts.paths.root)
         except OSError as error:
             raise StoreError(f"the disk of {self._parts.paths.root} cannot be asked for its use: {error.strerror}") from error
+        log_bytes = self._commit_log.end - self._commit_log.min_offset
         queue_bytes = sum((queue.max_offset - queue.min_offset) * UNIT_BYTES for queue in self._queues)
         return StoreStats(
             commit_log_min_offset=self._commit_log.min_offset,
             commit_log_max_offset=self._commit_log.end,
             flushed_offset=self._commit_log.flushed,
             queue_count=len(self._queues.by_key),
-            store_bytes=self._commit_log.bytes_on_disk() + queue_bytes,
+            store_bytes=log_bytes + queue_bytes,
             disk_used_bytes=used,
             disk_total_bytes=total,
-            refusal=self._parts.write_refusal,
+            refusal=self._parts.gate.text,
         )
 
     def flush_runs(self) -> list[FlushRun]:

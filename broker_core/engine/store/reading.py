@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.cold_read import are_in_memory
 from broker_core.engine.store.commit_log import CommitLog
-from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES, ConsumeQueue
+from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import is_address
 from broker_core.engine.store.results import GetResult, GetStatus, LogPlace
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, store_timestamp_ms
@@ -30,7 +30,6 @@ _PROBED_BYTES = 64 * 1024
 """An old record in memory counts for those that begin within these bytes after it."""
 
 _SCANNED_UNITS_MIN = 800
-_UNITS_AT_A_TIME = 3276
 _IDENTITY = struct.Struct(">ii20xq")
 """TOTALSIZE, MAGICCODE and PHYSICALOFFSET of a record: whether a unit leads to one."""
 
@@ -289,10 +288,11 @@ def _is_before(queue: ConsumeQueue, offset: int, physical_offset: int) -> bool:
 
 def unit_at_or_before(queue: ConsumeQueue, offset: int) -> QueueUnit | None:
     """The last unit up to an offset that is neither blank nor empty; None without one from the min offset on."""
-    for unit in _units_backwards(queue, offset):
-        if 0 < unit.record_bytes < PRE_BLANK_SIZE:
-            return unit
-    return None
+    unit = queue.unit(offset)
+    if unit is not None and 0 < unit.record_bytes < PRE_BLANK_SIZE:
+        return unit  # nearly always
+    found = (fields for fields in queue.units_backwards(offset) if 0 < fields[1] < PRE_BLANK_SIZE)
+    return next((QueueUnit._make(fields) for fields in found), None)
 
 
 def _unit_behind_hole(queue: ConsumeQueue, offset: int) -> QueueUnit | None:
@@ -304,15 +304,3 @@ def _unit_behind_hole(queue: ConsumeQueue, offset: int) -> QueueUnit | None:
         if unit.record_bytes > 0:
             return unit
     return None
-
-
-def _units_backwards(queue: ConsumeQueue, offset: int) -> Iterator[QueueUnit]:
-    unit = queue.unit(offset)
-    if unit is not None:
-        yield unit  # nearly always all that is asked for
-    in_file = queue.file_bytes // UNIT_BYTES
-    while offset > queue.min_offset:
-        start = max(queue.min_offset, offset - _UNITS_AT_A_TIME, (offset - 1) // in_file * in_file)
-        data = queue.units(start, offset - start)
-        yield from (QueueUnit._make(fields) for fields in reversed(list(UNIT.iter_unpack(data))))
-        offset = start

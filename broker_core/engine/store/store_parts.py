@@ -100,11 +100,6 @@ class StoreParts:
         self.config = config
         self.cleaner.reconfigure(config)
 
-    @property
-    def write_refusal(self) -> str:
-        """Why puts are refused, in words for the user; empty while they are accepted."""
-        return self.gate.text
-
     # ---- flushing ------------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
@@ -115,12 +110,12 @@ class StoreParts:
             StoreError: It failed now; the store accepts no more puts.
         """
         if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
-            raise StoreReadOnlyError(self.write_refusal)
+            raise StoreReadOnlyError(self.gate.text)
         try:
             self.writer.write_checkpoint()
         except OSError as error:
             self.flush_service.fail(error)
-            raise StoreError(self.write_refusal) from error
+            raise StoreError(self.gate.text) from error
 
     def write_ahead(self) -> None:
         """Write queues in the thread of a put, because the background lags."""
@@ -148,14 +143,14 @@ class StoreParts:
             StoreError: A file could not be deleted, or the store not be flushed.
         """
         if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
-            raise StoreReadOnlyError(self.write_refusal)
+            raise StoreReadOnlyError(self.gate.text)
         total = Cleaned()
         try:
             while (part := self.cleaner.run(used_percent=self.check_disk_use(), manual=True)).log_files:
                 total += part
         except OSError as error:
             self.flush_service.fail(error)
-            raise StoreError(self.write_refusal) from error
+            raise StoreError(self.gate.text) from error
         return total
 
     def clean_queues(self) -> int:
@@ -166,7 +161,7 @@ class StoreParts:
             StoreError: A file could not be deleted.
         """
         if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
-            raise StoreReadOnlyError(self.write_refusal)
+            raise StoreReadOnlyError(self.gate.text)
         return self.cleaner.clean_queues()
 
     def _tend_disk(self) -> None:
