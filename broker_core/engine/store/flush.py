@@ -265,5 +265,5 @@ class FlushService:
 def _answer(waiter: Waiter, *, durable: bool) -> None:
     try:
         waiter.done(durable)
-    except Exception:  # noqa: BLE001  somebody else's code, called from the root of a thread
+    except Exception:  # noqa: BLE001  the caller's code, in the root of a thread
         _log.exception("somebody who waited for durable bytes could not be told")

@@ -1,6 +1,6 @@
 """The index: which records of the log carry a key.
 
-    behind    the log is read from where the index ends, its keys are added to the last file, a new file follows a full one
+    catch up  the log is read from where the index ends, its keys are added to the last file, a new file follows a full one
     query     records that are not indexed are read first, so that a message is found as soon as its put has returned
     open      files that are damaged, missing or of doubtful content are dropped, and built again from the log
 
@@ -259,7 +259,7 @@ class IndexService:
         while self._position < end:
             with self._lock:
                 if self._position >= end:
-                    return  # another thread went further meanwhile; going back would index records twice
+                    return  # another thread has indexed it; a second time would add its keys twice
                 self._index_window(end)
             if progress is not None:
                 progress("building the index", min(self._position, end) - start, end - start)

@@ -239,7 +239,7 @@ class MessagePuts:
         self._gate.refuse(WriteRefusal.LOG_SPACE, text)
         return _REFUSED
 
-    # ---- who is told ---------------------------------------------------------------------------------------------------
+    # ---- arrivals and durability ---------------------------------------------------------------------------------------
 
     def add_arrival_listener(self, listener: ArrivalListener, topics: Collection[str] | None = None) -> None:
         """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns.

@@ -168,7 +168,7 @@ def _in_lanes(data: Bytes, starts: Int64s, stop: int) -> Int64s:
             size |= low[position]
             position = np.minimum(size + position, last)
             rows.append(position)
-        if not ((position < ends) & (position != looked_at)).any():  # a lane that stands has met unused bytes
+        if not ((position < ends) & (position != looked_at)).any():  # a lane that stays has reached unused bytes
             break
         looked_at = position
     lanes = np.stack(rows, axis=1)

@@ -193,7 +193,7 @@ class Recovery:
             if queue_offset < queue.max_offset:
                 if number:
                     continue  # a copy that still has the offsets of the original (a retry, a delivery)
-                queue.cut(queue_offset)  # the topic was deleted and made again: its numbering starts anew
+                queue.cut(queue_offset)  # the topic was deleted and created again, with numbers from 0
             if queue_offset > queue.max_offset and not self._begin_at(queue, queue_offset, record):
                 self._rebuild.add((queue.topic, queue.queue_id))
                 continue
