@@ -1,8 +1,8 @@
-"""Batches whose members are alike: of the same lengths and flag, with the same separators behind their properties.
+"""Batches whose members are alike: same lengths, flag and property separators, as in most producers' batches.
 
-Producers' batches are mostly of this kind. Their parts are cut out of the batch, and put into the log's form, by two structs
-for all members at a time, which are made once for all batches of a kind: 0.6 µs a member in batches of fifty. What is not
-alike (or may be delayed) is for `broker_core.engine.store.batch_put`, which also gives the reasons for a refusal.
+Two structs, made once for all batches of a kind, cut the members out of the batch and pack them in the log's form:
+0.6 µs a member in batches of fifty. Other batches, and those that may be delayed, are for
+`broker_core.engine.store.batch_put`, which also reports the reason of a refusal.
 
 Source: docs/spec/store.md §2.1, §2.9.
 """
@@ -34,7 +34,7 @@ from broker_core.protocol.message.sys_flag import HOST_V6_MASK
 from broker_core.protocol.message.tags import tags_code
 
 MEMBERS_MIN = 8
-"""Fewer are laid out one by one as fast."""
+"""Fewer members are packed one by one as fast."""
 
 _DELAY = property_marker(DELAY)
 _TAGS = property_marker(TAGS)
@@ -48,12 +48,11 @@ _OFFSET_BYTES = 8
 
 
 class _Parts(NamedTuple):
-    """Of each member, what differs from one to the next.
+    """The parts in which members differ.
 
     Attributes:
-        bodies: Its body.
-        properties: Its properties, but for ``tail``.
-        tail: What the properties of all end with, their tags in it; empty if they differ in them or have none.
+        properties: Without ``tail``.
+        tail: Common end of all members' properties, with their tags; empty if they differ in tags or have none.
     """
 
     bodies: tuple[bytes, ...]
@@ -62,14 +61,9 @@ class _Parts(NamedTuple):
 
 
 class AlikeDraft:
-    """A batch of members that are alike on its way into the log; made by `alike_draft`.
+    """A batch of members that are alike, before its append; made by `alike_draft`.
 
-    Args:
-        message: What the members have in common.
-        topic: Its topic, in the form of records.
-        flag: Of all members.
-        parts: Of the members.
-        common: What each gets behind its own properties, with a separator where one is needed.
+    ``common`` follows each member's own properties, with a separator where one is needed.
     """
 
     def __init__(self, message: MessageToStore, topic: TopicField, flag: int, parts: _Parts, common: bytes) -> None:
@@ -88,7 +82,7 @@ class AlikeDraft:
         self.total_bytes = self._record_bytes * self.count
 
     def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int) -> LaidOutBatch:
-        """Units and records for the given place."""
+        """Records and units for this place."""
         count, parts = self.count, self._parts
         offsets = range(physical_offset, physical_offset + self.total_bytes, self._record_bytes)
         head = self._packed_head(now_ms)
@@ -107,7 +101,7 @@ class AlikeDraft:
         return LaidOutBatch(records.pack(*fields), self._units(offsets), list(offsets))
 
     def _packed_head(self, now_ms: int) -> bytes:
-        """Head of every record, but for checksum and offsets."""
+        """Head of every record, without checksum and offsets."""
         message = self._message
         return self._head.pack(
             self._record_bytes, self._topic.magic_code, 0, message.queue_id, self._flag, 0, 0, self._sys_flag,
@@ -128,7 +122,7 @@ class AlikeDraft:
 
 
 def alike_draft(message: MessageToStore, topic: TopicField) -> AlikeDraft | None:
-    """A draft of a batch of members that are alike; None where they are not, are few, or may have to be refused."""
+    """A draft of a batch of members that are alike; None if they differ, are few, or may have to be refused."""
     data = bytes(message.body)
     if len(data) < MEMBER_HEAD_BYTES:
         return None
@@ -154,7 +148,7 @@ def alike_draft(message: MessageToStore, topic: TopicField) -> AlikeDraft | None
 
 
 def _parts_of(data: bytes, body_bytes: int, properties_bytes: int, count: int) -> _Parts | None:
-    """What differs between members; None if their lengths or flags do, or one may be delayed."""
+    """The members' parts; None if their lengths or flags differ, or one may be delayed."""
     first = MEMBER_HEAD_BYTES + body_bytes + LENGTH_I16.size
     tail_at = data.rfind(_LAST_TAGS, first, first + properties_bytes)
     tail_bytes = first + properties_bytes - tail_at if tail_at >= 0 else 0
@@ -177,7 +171,7 @@ def _members(body_bytes: int, own_bytes: int, tail_bytes: int, count: int) -> st
 
 @lru_cache(maxsize=_LAYOUTS_KEPT)
 def _records(lengths: tuple[int, int, int, int, int], count: int) -> struct.Struct:
-    """Puts all records together; ``lengths`` are the bytes of head, body, what lies between, own properties and their end."""
+    """Packs all records; ``lengths`` are the bytes of head, body, topic with length field, properties and common end."""
     head, body, middle, properties, end = lengths
     between = QUEUE_OFFSET_POSITION - BODY_CRC_POSITION - 4
     fields = f"{BODY_CRC_POSITION}sI{between}sqq{head - SYS_FLAG_POSITION}s{body}s{middle}s{properties}s{end}s"
@@ -186,5 +180,4 @@ def _records(lengths: tuple[int, int, int, int, int], count: int) -> struct.Stru
 
 @lru_cache(maxsize=_LAYOUTS_KEPT)
 def _units_alike(count: int) -> struct.Struct:
-    """Units that differ in their offsets only."""
     return struct.Struct(">" + f"q{UNIT.size - _OFFSET_BYTES}s" * count)

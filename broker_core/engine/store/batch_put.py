@@ -1,7 +1,4 @@
-"""Records of a batch: checked, and laid out as one block for its place in the log. No I/O.
-
-Source: docs/spec/store.md §2.3, §2.9.
-"""
+"""Batches as one block of records, checked (Source: docs/spec/store.md §2.3, §2.9). No I/O."""
 
 from __future__ import annotations
 
@@ -29,11 +26,7 @@ def draft_batch(
 ) -> BatchDraft | AlikeDraft | None:
     """A batch ready to be laid out; None where it may not be stored (see `legal_members`).
 
-    Args:
-        message: ``body`` is the framed batch.
-        topic: Its topic, in the form of records.
-        max_bytes: Size of the framed batch, at most.
-        one_by_one: Gives a `BatchDraft`, which knows the properties of each member.
+    ``max_bytes`` bounds the framed batch. ``one_by_one`` returns a `BatchDraft`, which has the properties of each member.
     """
     if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK:
         return None
@@ -45,10 +38,7 @@ def draft_batch(
 
 
 def legal_members(message: MessageToStore, max_bytes: int) -> list[BatchMember] | None:
-    """Members with the request's properties added; None where the batch may not be stored.
-
-    A batch may not be too large, transactional, delayed or malformed.
-    """
+    """Members with the request's properties added; None if the batch is too large, transactional, delayed or malformed."""
     if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK or _is_delayed(message.properties):
         return None
     try:
@@ -67,13 +57,7 @@ def _is_delayed(properties: bytes) -> bool:
 
 
 class BatchDraft:
-    """A batch on its way into the log, its members of any kind.
-
-    Args:
-        message: What the members have in common.
-        topic: Its topic, in the form of records.
-        members: With their final properties.
-    """
+    """A batch of any members before its append; their properties are final."""
 
     def __init__(self, message: MessageToStore, topic: TopicField, members: list[BatchMember]) -> None:
         self._message = message
@@ -94,7 +78,7 @@ class BatchDraft:
         return [member.properties for member in self._members]
 
     def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int) -> LaidOutBatch:
-        """Units and records for the given place."""
+        """Records and units for this place."""
         message, pack, magic, topic = self._message, self._head.pack, self._topic.magic_code, self._topic.field
         born, store, code_of, pack_unit = message.born_host.packed, message.store_host.packed, TagsOfPuts().code, UNIT.pack
         parts: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The checkpoint: up to which store time log, queues and index are known to be on the disk.
+"""The checkpoint: store times up to which log, queues and index are on the disk.
 
     physicMsgTimestamp i64 | logicsMsgTimestamp i64 | indexMsgTimestamp i64 | (5.x: two more i64) | zeros up to 4096
 
@@ -20,13 +20,13 @@ _MARGIN_MS = 3_000
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Store times in milliseconds; 0 where nothing is known."""
+    """Store times in milliseconds; 0 where unknown."""
 
     physic_ms: int = 0
     logics_ms: int = 0
     index_ms: int = 0
     rest: bytes = b""
-    """Bytes behind the fields, kept as they are for brokers that know more of them."""
+    """Bytes after the fields, kept for newer brokers."""
 
     @property
     def min_timestamp_ms(self) -> int:
@@ -34,12 +34,12 @@ class Checkpoint:
         return max(0, min(self.physic_ms, self.logics_ms) - _MARGIN_MS)
 
     def encode(self) -> bytes:
-        """The file."""
+        """Content of the file."""
         return (_FIELDS.pack(self.physic_ms, self.logics_ms, self.index_ms) + self.rest).ljust(FILE_BYTES, b"\0")
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Checkpoint of a store; a missing or short file knows nothing."""
+    """The checkpoint of a store; all unknown if the file is missing or short."""
     data = path.read_bytes() if path.is_file() else b""
     if len(data) < _FIELDS.size:
         return Checkpoint()
@@ -48,5 +48,5 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint, disk: Disk) -> None:
-    """Replace the checkpoint; what it promises must be on the disk before."""
+    """Replace the checkpoint. The data that it promises must be on the disk before."""
     disk.replace_file(path, checkpoint.encode())

@@ -1,9 +1,9 @@
-"""Deleting what is too old, or what a full disk has no room for.
+"""Deleting of files that are too old, or that a full disk has no room for.
 
-    decide    `decide` and `count_to_delete`: from time, disk use and file ages to what may go; no I/O
-    delete    `Cleaner`: commit log files first, oldest first and never the last; queues and index follow
+    decide    `decide` and `count_to_delete`: which files may be deleted, from time, disk use and file ages; no I/O
+    delete    `Cleaner`: commit log files first, oldest first and never the last, then queues and index
 
-Whether puts are refused because of the disk is not decided here but in `broker_core.engine.store.disk_use`.
+`broker_core.engine.store.disk_use` decides whether puts are refused because of the disk.
 
 Source: docs/spec/store.md §12.
 """
@@ -32,7 +32,7 @@ _HOUR_MS = 3_600_000
 _HOURS_OF_DAY = 24
 _FILES_MAX = 1 << 31
 RUNS_MAX = 100
-"""Runs that are remembered."""
+"""Bound on the runs kept."""
 
 _Result = TypeVar("_Result")
 
@@ -49,7 +49,7 @@ class Trigger(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CleanDecision:
-    """What a run does. ``regardless_of_age`` says that the disk is so full that files go before their time."""
+    """How a run deletes. With ``regardless_of_age`` the disk is so full that files are deleted before their time."""
 
     trigger: Trigger
     regardless_of_age: bool
@@ -57,7 +57,7 @@ class CleanDecision:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What a run deleted: numbers of files, and bytes of the commit log."""
+    """Numbers of deleted files, and bytes of the deleted commit log files."""
 
     log_files: int = 0
     queue_files: int = 0
@@ -75,7 +75,7 @@ class Cleaned:
 
 @dataclass(frozen=True, slots=True)
 class CleaningRun:
-    """A run that deleted something, or failed to; ``error`` is empty where nothing went wrong."""
+    """A run that deleted something or failed; ``error`` is empty after a success."""
 
     at_ms: int
     trigger: Trigger
@@ -97,13 +97,13 @@ def parse_hours(text: str) -> frozenset[int]:
 
 
 def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: bool) -> CleanDecision | None:
-    """Whether to delete, and how; None for not now.
+    """How to delete now; None for not at all.
 
     Args:
         config: The settings of cleaning.
         local_hour: 0 to 23.
-        used_percent: Of the fullest disk, rounded up; -1 if it cannot be told, which counts as full.
-        manual: Somebody asked for it.
+        used_percent: Of the fullest disk, rounded up; -1 if unknown, which counts as full.
+        manual: The user requested it.
     """
     is_urgent = used_percent > min(clean_forcibly_percent(config), warning_percent(config))
     regardless = is_urgent and config.clean_forcibly
@@ -119,11 +119,7 @@ def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: b
 def count_to_delete(modified_ms: Sequence[int], decision: CleanDecision, config: StoreConfig, now_ms: int) -> int:
     """How many of the oldest commit log files to delete in one run.
 
-    Args:
-        modified_ms: When each file was written to last, oldest file first; the last file, which always stays, included.
-        decision: Of this run.
-        config: The settings of cleaning.
-        now_ms: Time.
+    ``modified_ms`` has the time of the last write to each file, oldest file first; the last file, which always stays, included.
     """
     count = 0
     for written_ms in modified_ms[:-1][: config.delete_batch_files]:
@@ -134,17 +130,7 @@ def count_to_delete(modified_ms: Sequence[int], decision: CleanDecision, config:
 
 
 class Cleaner:
-    """Deletes files of one open store; one run at a time, from any thread.
-
-    Args:
-        config: The settings of cleaning.
-        log: The commit log.
-        queues: The consume queues.
-        index: The index.
-        writer: Keeps others from the queues' files, and writes the checkpoint.
-        memory_lock: Guards the queues in memory.
-        clock: Time, in milliseconds.
-    """
+    """Deletes files of one open store; one run at a time, from any thread."""
 
     def __init__(
         self,
@@ -172,7 +158,7 @@ class Cleaner:
         """Delete what is due, at most ``deleteFileBatchMax`` files of the log.
 
         Raises:
-            StoreError: A file could not be deleted; the next run goes on.
+            StoreError: A file could not be deleted; the next run continues.
             OSError: The checkpoint could not be written.
         """
         with self._run_lock:
@@ -193,21 +179,21 @@ class Cleaner:
             return cleaned
 
     def overdue_files(self) -> int:
-        """Files of the log that are past their time, which the next run deletes.
+        """Number of log files past their time.
 
         Raises:
-            OSError: A file cannot be looked at.
+            OSError: A file cannot be examined.
         """
         every = replace(self._config, delete_batch_files=_FILES_MAX)
         decision = CleanDecision(Trigger.MANUAL, regardless_of_age=False)
         return count_to_delete(self._commit_log.modified_ms(), decision, every, self._clock())
 
     def reconfigure(self, config: StoreConfig) -> None:
-        """Take over changed settings of cleaning."""
+        """Apply changed settings of cleaning."""
         self._config = config
 
     def clean_queues(self) -> int:
-        """Delete the queue files before the log's first offset; returns how many.
+        """Delete the queue files before the log's first offset; returns their number.
 
         Raises:
             StoreError: A file could not be deleted.
@@ -216,7 +202,7 @@ class Cleaner:
             return _deleting("deleted", lambda: self._shorten_queues(self._commit_log.min_offset))
 
     def _delete(self, count: int, decision: CleanDecision) -> Cleaned:
-        # Whatever a crash leaves in between, the checkpoint must not speak of less than is gone.
+        # Before the log shrinks, so that after a crash in between the checkpoint is not older than the deletion.
         self._writer.write_checkpoint()
         before = self._commit_log.min_offset
         log_files = _deleting("deleted", lambda: self._commit_log.remove_oldest(count))

@@ -1,10 +1,8 @@
-"""Records that lie far back in the log: are they in memory, and if not, bring them there.
+"""Checks whether old records of the log are in memory, and reads them into memory.
 
-A slice of a mapping that is not in memory makes whoever touches it wait for the disk, with the interpreter held: every other
-thread waits, too. So far back records are first looked for with a read that does not wait, and where they are missing read by a
-thread that may wait, some further ones with them.
-
-Where the system has no such read, records count as in memory.
+A thread that touches a page of a mapping that is not in memory waits for the disk and holds the interpreter, so all threads
+wait. Old records are therefore first read without waiting; a thread that may wait reads those that are missing, and some after
+them. Where the system has no such read, records count as in memory.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.results import LogPlace
 
 AHEAD_BYTES = 4 * 1024 * 1024
-"""Read behind far back records before a consumer that catches up gets there."""
+"""Bytes read ahead for a consumer that catches up."""
 
 KNOWN_SECONDS = 1.0
-"""So long what was found in memory counts as still there."""
+"""Time for which a piece found in memory counts as still there."""
 
 KNOWN_PIECES_MAX = 4096
-"""Pieces of 256 KiB that `ResidentPieces` remembers."""
+"""Bound on the pieces of 256 KiB kept in `ResidentPieces`."""
 
 _KNOWN_PIECE_BYTES = 256 * 1024
 _PIECE_BYTES = 256 * 1024
@@ -33,9 +31,9 @@ _NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
 def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
-    """The same bytes with neighbours of one file as one, and with what lies between near ones.
+    """The places of one file, those at most 64 KiB apart joined with the bytes between them.
 
-    Records of one queue mostly lie a few others apart: asking for each by itself took longer than all else of a pull.
+    Records of one queue mostly lie a few others apart: a read for each of them took longer than the rest of a pull.
     """
     start = end = -1
     for offset, size in places:
@@ -49,35 +47,32 @@ def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
         yield LogPlace(start, end - start)
 
 
-def is_in_memory(log: CommitLog, places: Iterable[LogPlace]) -> bool:
-    """Whether reading these bytes would wait for nothing; bytes that cannot be asked for count so, too.
+def is_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
+    """Whether a read of these bytes would not wait; true also if that cannot be found out.
 
-    Ends are looked at, for the system brings bytes to memory in long pieces, in order.
+    Only the ends are read, because the system reads long pieces into memory, in order.
     """
     ends = ((place.physical_offset, place.physical_offset + place.size - 1) for place in joined(places, log.file_bytes))
-    return all(_has(log, offset) for both in ends for offset in both)
-
-
-def is_place_in_memory(log: CommitLog, physical_offset: int) -> bool:
-    """Whether one byte can be read without waiting."""
-    return _has(log, physical_offset)
+    return not places or all(are_in_memory(log, offset) for both in ends for offset in both)
 
 
 def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
-    """Whether there is enough in memory behind the last of these bytes; so, too, where the file ends before."""
+    """Whether enough bytes after these are in memory, up to the end of the file."""
     last = places[-1]
     offset = last.physical_offset + last.size + AHEAD_BYTES // 2
     is_in_file = offset // log.file_bytes == last.physical_offset // log.file_bytes and offset < log.end
-    return not is_in_file or _has(log, offset)
+    return not is_in_file or are_in_memory(log, offset)
 
 
-def _has(log: CommitLog, offset: int) -> bool:
+def are_in_memory(log: CommitLog, first: int, *further: int) -> bool:
+    """Whether the bytes at these physical offsets of one file can be read without waiting; true also if unknown."""
     if _NO_WAIT is None:
         return True
-    position = offset % log.file_bytes
+    base = first - first % log.file_bytes
+    byte = [bytearray(1)]
     try:
-        with _opened(log, offset - position) as descriptor:
-            return os.preadv(descriptor, [bytearray(1)], position, _NO_WAIT) == 1
+        with _opened(log, base) as descriptor:
+            return all(os.preadv(descriptor, byte, offset - base, _NO_WAIT) == 1 for offset in (first, *further))
     except BlockingIOError:
         return False
     except OSError:
@@ -85,7 +80,7 @@ def _has(log: CommitLog, offset: int) -> bool:
 
 
 def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
-    """Read these bytes from the disk. Waits; for a thread that may.
+    """Read these bytes from the disk, on a thread that may wait.
 
     Raises:
         OSError: The disk is broken, or the file was deleted.
@@ -101,7 +96,7 @@ def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
 
 
 def read_ahead(log: CommitLog, places: Sequence[LogPlace]) -> None:
-    """Have the system bring what lies behind the last of these bytes to memory; may wait a little.
+    """Have the system read the bytes after the last of these into memory; may wait a little.
 
     Raises:
         OSError: The file was deleted.
@@ -122,14 +117,9 @@ def _opened(log: CommitLog, base: int) -> Iterator[int]:
 
 
 class ResidentPieces:
-    """Remembers for a moment which parts of the log were found in memory, for consumers that read them piece by piece.
+    """Keeps for a moment which pieces of the log were found in memory. For any thread.
 
-    Asking for each pull anew took a third of its time. Should the system drop a part within that moment, one pull waits for the
-    disk. For any thread.
-
-    Args:
-        log: The log.
-        clock: Seconds, monotonic.
+    A read for each pull took a third of its time. If the system drops a piece within that moment, one pull waits for the disk.
     """
 
     def __init__(self, log: CommitLog, clock: Callable[[], float] = time.monotonic) -> None:
@@ -139,7 +129,7 @@ class ResidentPieces:
         self._ahead_until: dict[int, float] = {}
 
     def has(self, start: int, end: int) -> bool:
-        """Whether these bytes, of one file, can be read without waiting."""
+        """Whether these bytes of one file can be read without waiting."""
         now = self._clock()
         for piece in range(start // _KNOWN_PIECE_BYTES, (end - 1) // _KNOWN_PIECE_BYTES + 1):
             if self._known_until.get(piece, now) <= now:
@@ -149,7 +139,7 @@ class ResidentPieces:
         return True
 
     def lacks_ahead(self, end: int) -> bool:
-        """Whether it is time to read ahead behind ``end``; asked of the system once a piece."""
+        """Whether the bytes after ``end`` must be read ahead; checked once a piece."""
         now = self._clock()
         piece = end // _KNOWN_PIECE_BYTES
         if self._ahead_until.get(piece, now) > now:
@@ -158,22 +148,12 @@ class ResidentPieces:
         return not is_ahead_in_memory(self._log, [LogPlace(end - 1, 1)])
 
     def _look(self, piece: int, start: int) -> bool:
-        """Ask for a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
-        if _NO_WAIT is None:
-            return True
+        """Read a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
         log = self._log
         base = start - start % log.file_bytes
         first = max(piece * _KNOWN_PIECE_BYTES, base)
         end = min((piece + 1) * _KNOWN_PIECE_BYTES, base + log.file_bytes, log.end)
-        byte = [bytearray(1)]
-        try:
-            with _opened(log, base) as descriptor:
-                places = (*range(first - base, end - base, _GAP_BYTES), end - base - 1)
-                return all(os.preadv(descriptor, byte, place, _NO_WAIT) == 1 for place in places)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True  # as in `_has`
+        return are_in_memory(log, *range(first, end, _GAP_BYTES), end - 1)
 
 
 def _remember(until: dict[int, float], piece: int, now: float) -> None:

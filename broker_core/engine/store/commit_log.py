@@ -1,12 +1,10 @@
-"""The commit log: every record of the store, one behind the other, in mapped files of one size.
+"""The commit log: all records of the store in sequence, in mapped files of one size.
 
     put:    reserve room on the disk, write the record, then move ``end``
     flush:  sync the files between ``flushed`` and ``end``, then move ``flushed``
 
-One thread appends at a time (the store's lock); any thread reads what lies before ``end``; one thread flushes at a time.
-Records are handed out as slices of the mapping, which stays alive as long as they do.
-
-Does not know queues, statuses or acknowledgements.
+One thread appends at a time (the store's lock); any thread reads before ``end``; one thread flushes at a time.
+Returned records are slices of the mapping, which stays alive as long as they do.
 
 Source: docs/spec/store.md §1.3, §1.4, §2.3, §8.2.
 """
@@ -47,20 +45,21 @@ PAGE_BYTES = 4096
 FILLER_BYTES = FILLER.size
 
 _RESERVE_BYTES = 1024 * 1024
-"""Room taken on the disk, and brought to memory, at a time: a put that meets its end waits 0.2 ms."""
+"""Room reserved and brought to memory at a time; a put that reaches its end waits 0.2 ms."""
 _SYNCED_PIECE_BYTES = 16 * 1024
-"""Pages of a log that is synced all the time. A sync writes whole pages: 1 KB for each message of 370 bytes, with larger ones 3
-to 7."""
+"""Page size of a log that is synced all the time. A sync writes whole pages: 1 KB for each message of 370 bytes, with larger
+pages 3 to 7.
+"""
 _READ_MAPS_MAX = 256
-"""Mappings kept for reading; others are made again when needed."""
+"""Bound on the mappings kept for reading; others are made again."""
 
 _pack_size = SIZE.pack_into
 _Layout = tuple[int, Callable[..., None]]
-"""Size of records, and what writes all of one but TOTALSIZE into a buffer at a position."""
+"""Size of records, and the function that packs all of one but TOTALSIZE into a buffer at a position."""
 _LAYOUTS_MAX = 1024
-"""Layouts kept: one takes some 700 bytes, and 3 µs to make."""
+"""Bound on the layouts kept; one takes 700 bytes, and 3 µs to make."""
 _LAYOUTS_MISSED_MAX = 16 * _LAYOUTS_MAX
-"""So many others make room for new ones."""
+"""After so many records of other lengths, the kept layouts are dropped."""
 assert SIZE.size == MAGIC_POSITION == 4
 
 
@@ -68,11 +67,11 @@ class CommitLog:
     """Files of the commit log.
 
     Args:
-        places: Where the files are; directories are made when the first record comes.
-        file_bytes: Size of each file; files that are there must have it (see `file_size_on_disk`).
+        places: Directories of the files, created with the first record.
+        file_bytes: Size of each file; existing files must have it (see `file_size_on_disk`).
         disk: Access to the operating system.
         read_only: Never write, not even to correct.
-        is_synced_often: Each put waits for a sync, rather than that one comes now and then.
+        is_synced_often: Each put waits for a sync.
     """
 
     def __init__(
@@ -85,14 +84,14 @@ class CommitLog:
         self.file_bytes = file_bytes
         self.bases = [base for _, base in places.files()]
         self.end = self.bases[0] if self.bases else 0
-        """Physical offset behind the last record; until recovery has found it, the start."""
+        """Physical offset after the last record; the log's start until recovery has found it."""
         self.flushed = self.end
         self._buffer: mmap.mmap | None = None
         self._base = -1
         self._position = 0
         self._reserved = 0
         self._layouts: dict[tuple[int, int, int, int], _Layout] = {}
-        """By lengths of body, properties and topic field, and host bits: one call writes a record, 0.3 µs less than joining."""
+        """By lengths of body, properties and topic field, and host bits: one call packs a record, 0.3 µs less than joining."""
         self._layouts_missed = 0
         self._maps: OrderedDict[int, memoryview] = OrderedDict()
         self._maps_lock = threading.Lock()
@@ -102,7 +101,7 @@ class CommitLog:
 
     @property
     def directories(self) -> list[Path]:
-        """Where its files may lie."""
+        """Directories that may hold its files."""
         return self._places.directories
 
     # ---- appending -----------------------------------------------------------------------------------------------------
@@ -112,14 +111,14 @@ class CommitLog:
     ) -> tuple[int, int]:
         """Write one record; returns its physical offset and size.
 
-        TOTALSIZE is written last: should the process be killed in the middle, recovery sees no record there, and never
-        one whose properties are missing (BODYCRC does not cover them).
+        TOTALSIZE is written last: after a kill in the middle, recovery finds no record there, and never one without its
+        properties (BODYCRC does not cover them).
 
         Args:
-            message: What to store.
-            topic: Its topic, in the form of records.
-            sys_flag: With the host bits as the addresses demand.
-            queue_offset: Place in its queue.
+            message: The message.
+            topic: Its topic in the form of records.
+            sys_flag: With the host bits of its addresses.
+            queue_offset: Offset in its queue.
             now_ms: Store timestamp.
 
         Raises:
@@ -151,7 +150,6 @@ class CommitLog:
         return physical_offset, size
 
     def _layout(self, body_bytes: int, properties_bytes: int, topic_bytes: int, v6: int) -> _Layout:
-        """Layout for records whose parts have these lengths, for the first time."""
         head = HEADS_AFTER_SIZE[v6 >> 4]
         size = SIZE.size + head.size + body_bytes + topic_bytes + LENGTH_I16.size + properties_bytes
         if len(self._layouts) >= _LAYOUTS_MAX:
@@ -165,11 +163,11 @@ class CommitLog:
         return layout
 
     def append_block(self, block: bytes) -> None:
-        """Write records that were laid out for the current end; `make_room` for all of them comes first."""
+        """Write records that were laid out for the current end; the caller calls `make_room` for all of them first."""
         buffer, position = self._buffer, self._position
         assert buffer is not None
         end = position + len(block)
-        # The first TOTALSIZE goes last, for the reason given in `append`; the others are reached through it.
+        # The first TOTALSIZE is written last, as in `append`; the others are only found through it.
         buffer[position + SIZE.size : end] = memoryview(block)[SIZE.size :]
         buffer[position : position + SIZE.size] = block[: SIZE.size]
         self._position = end
@@ -180,13 +178,13 @@ class CommitLog:
         return size + FILLER_BYTES <= self.file_bytes
 
     def make_room(self, size: int) -> int:
-        """Make the next ``size`` bytes writable, going to a new file if need be; returns the offset where they will lie.
+        """Reserve the next ``size`` bytes, in a new file if need be; returns their physical offset.
 
-        The room reserved always has space for a filler behind the record, as a record may only be written where a filler
-        still fits.
+        The reserved room always includes a filler after the record, because a record may only be written where a filler still
+        fits.
 
         Raises:
-            OSError: There is no room on the disk; what was written stays as it is.
+            OSError: There is no room on the disk; what was written stays.
         """
         assert self.fits(size)
         if self._buffer is None or self._position + size + FILLER_BYTES > self.file_bytes:
@@ -207,10 +205,12 @@ class CommitLog:
             self._start_file(self.end)
 
     def _start_file(self, base: int) -> None:
-        """Go on in the file at ``base``, which may exist; the one before gets its filler once the new one is there."""
+        """Continue in the file at ``base``, which may exist; the file before gets its filler once this one is on the disk."""
         is_new = base not in self.bases
         try:
-            descriptor = self._open_file(base)
+            path = self.path(base)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = self._disk.open_sized(path, self.file_bytes)
         except OSError:
             if is_new:
                 self._places.forget(base)  # another disk may have room
@@ -219,9 +219,9 @@ class CommitLog:
             position = max(self.end - base, 0)
             reserved = self._reserve_range(descriptor, position, position)
             if is_new:
-                # A power cut may take the last file, or its size, but never those of one with others behind it.
+                # A power cut may lose the last file, or its size, but no file before it.
                 self._disk.sync(descriptor)
-                self._disk.sync_directory(self.path(base).parent)
+                self._disk.sync_directory(path.parent)
             buffer = self._disk.map(descriptor, self.file_bytes)
         except OSError:
             self._disk.close(descriptor)
@@ -235,11 +235,6 @@ class CommitLog:
         self._buffer, self._base, self._position = buffer, base, position
         self._set_reserved(reserved)
         self.end = base + position
-
-    def _open_file(self, base: int) -> int:
-        path = self.path(base)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return self._disk.open_sized(path, self.file_bytes)
 
     def path(self, base: int) -> Path:
         """The file at a base offset, there or to be made."""
@@ -265,7 +260,7 @@ class CommitLog:
         return end
 
     def _set_reserved(self, end: int) -> None:
-        # Held back by a filler's size, so that one comparison in `append` covers both bounds.
+        # Less by a filler's size, so that one comparison in `append` covers both bounds.
         self._reserved = end - FILLER_BYTES
 
     # ---- reading -------------------------------------------------------------------------------------------------------
@@ -276,7 +271,7 @@ class CommitLog:
         return self.bases[0] if self.bases else 0
 
     def slice(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes as stored, None where they are not (deleted, never written, across a file's end)."""
+        """Bytes as stored; None if deleted, never written or across a file's end."""
         if physical_offset < 0 or size <= 0 or physical_offset + size > self.end:
             return None
         position = physical_offset % self.file_bytes
@@ -286,7 +281,7 @@ class CommitLog:
         return None if mapped is None else mapped[position : position + size]
 
     def record(self, physical_offset: int) -> memoryview | None:
-        """The record that starts at an offset, None where none does."""
+        """The record that starts at an offset; None without one."""
         head = self.slice(physical_offset, SMALLEST_RECORD)
         if head is None:
             return None
@@ -296,7 +291,7 @@ class CommitLog:
         return self.slice(physical_offset, size)
 
     def map_at(self, base: int) -> memoryview | None:
-        """The file at a base offset, None where there is none."""
+        """The file at a base offset; None without one."""
         with self._maps_lock:
             mapped = self._maps.get(base)
             if mapped is not None:
@@ -320,17 +315,17 @@ class CommitLog:
     # ---- deleting ------------------------------------------------------------------------------------------------------
 
     def modified_ms(self) -> list[int]:
-        """When each file was written to last, oldest file first."""
+        """Time of the last write to each file, oldest file first."""
         return [self.path(base).stat().st_mtime_ns // 1_000_000 for base in list(self.bases)]
 
     def first_bytes(self, base: int, size: int) -> bytes:
-        """Begin of a file, read and not mapped."""
+        """First bytes of a file, read and not mapped."""
         return self._disk.read_at(self.path(base), size, 0)
 
     def remove_oldest(self, count: int) -> int:
-        """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns how many.
+        """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns the number.
 
-        Slices of them that were given out stay valid.
+        Slices of them stay valid.
 
         Raises:
             OSError: A file could not be deleted.
@@ -355,10 +350,10 @@ class CommitLog:
         return self.end // PAGE_BYTES - self.flushed // PAGE_BYTES
 
     def flush(self) -> int:
-        """Bring everything appended before the call to the disk; returns the new ``flushed``.
+        """Sync everything appended before the call; returns the new ``flushed``.
 
         Raises:
-            OSError: A sync failed. The caller must never try again: the kernel may have dropped the pages.
+            OSError: A sync failed. The caller must never try again, because the kernel may have dropped the pages.
         """
         with self._flush_lock:
             end = self.end
@@ -374,15 +369,15 @@ class CommitLog:
             return end
 
     def unsynced_file(self) -> tuple[int, int] | None:
-        """Base offset of the one file that holds all that is not synced, and the log's end; None for more, or none."""
+        """Base offset of the one file that holds all bytes not synced, and the log's end; None for more files or none."""
         end = self.end  # first: should the next file be begun now, its base is not before ``end``
         base = self._base
         return (base, end) if base <= self.flushed < end else None
 
     def open_again(self, base: int) -> int:
-        """A further descriptor of the file that is written to, for somebody who syncs and closes it.
+        """A further descriptor of the file being written, for a caller that syncs and closes it.
 
-        The system tells a failed write once to each descriptor that was opened by itself: who syncs beside `flush` needs one.
+        The system reports a failed write once per open file description, so a sync beside `flush` needs its own.
 
         Raises:
             OSError: It cannot be opened.
@@ -390,16 +385,16 @@ class CommitLog:
         return self._disk.open_sized(self.path(base), self.file_bytes)
 
     def synced(self, end: int) -> None:
-        """Take note that everything before ``end`` is on the disk."""
+        """Note that everything before ``end`` is on the disk."""
         with self._synced_lock:
             self.flushed = max(self.flushed, end)
 
     # ---- recovery and end ----------------------------------------------------------------------------------------------
 
     def set_end(self, end: int) -> None:
-        """Take ``end`` as the end of the log; what lies behind it on the disk is removed, unless read-only.
+        """Set the end of the log; unless read-only, delete or zero everything after it.
 
-        Bytes behind the end are zeroed. Left alone, an old record could seem to follow a new one of the right length.
+        Otherwise an old record could seem to follow a new one of the right length.
         """
         self.end = self.flushed = end
         if self._read_only:
@@ -414,18 +409,14 @@ class CommitLog:
             changed.add(self.path(base).parent)
             self._places.forget(base)
         for directory in changed:
-            # Or an old file could come back under the name of a new one, behind what is written from now on.
+            # Otherwise an old file could return under the name of a new one, after the records written from now on.
             self._disk.sync_directory(directory)
         last = self.bases[-1] if self.bases else None
         if last is not None and last <= end < last + self.file_bytes:
             self._disk.clear_behind(self.path(last), end - last)
 
-    def bytes_on_disk(self) -> int:
-        """Bytes between the first and the last record."""
-        return self.end - self.min_offset
-
     def close(self) -> None:
-        """Let go of all files; flushing is the caller's business."""
+        """Close all files; the caller flushes before."""
         with self._flush_lock, self._maps_lock:
             for descriptor in self._descriptors.values():
                 self._disk.close(descriptor)
@@ -435,17 +426,17 @@ class CommitLog:
 
 
 def _pack_joined(head: struct.Struct, buffer: mmap.mmap, position: int, *fields: Any) -> None:  # noqa: ANN401  as `struct` has it
-    """Write a record but for TOTALSIZE, whatever the lengths of its parts."""
+    """Write a record without TOTALSIZE, whatever the lengths of its parts."""
     body, topic, properties_bytes, properties = fields[-4:]
     joined = b"".join((head.pack(*fields[:-4]), body, topic, LENGTH_I16.pack(properties_bytes), properties))
     buffer[position : position + len(joined)] = joined
 
 
 def file_size_on_disk(places: LogPlaces, configured: int) -> int:
-    """Size of a commit log's files, ``configured`` where there is none yet.
+    """Size of a commit log's files; ``configured`` without files.
 
-    A store keeps the size it was made with: a setting only says how new stores are made. The last file may be shorter,
-    for a crash can come between making a file and giving it its size.
+    A store keeps the size it was made with; the setting is for new stores. The last file may be shorter, because a crash can
+    come between its creation and its resizing.
 
     Raises:
         CorruptStoreError: Files have different sizes, or do not follow each other.

@@ -1,4 +1,4 @@
-"""Files below ``config/``: read as fastjson wrote them, written as strict JSON, the former content kept as ``.bak``.
+"""Files of ``config/``: read as fastjson wrote them, written as strict JSON, with the former content as ``.bak``.
 
 RocketMQ writes maps with integer keys without quotes (``{0:7,1:9}``), which is no JSON; it reads quoted keys as well. Files
 named ``.properties`` hold lines ``key=value`` instead.
@@ -35,7 +35,7 @@ def parse_config(text: str) -> dict[str, Any]:
     """Object of a configuration file's text, bare integer keys included; all keys are text.
 
     Raises:
-        ValueError: It is not JSON, or no object.
+        ValueError: The text is no JSON object.
     """
     value = json.loads(_STRING_OR_BARE_KEY.sub(_quote_key, text))
     if not isinstance(value, dict):
@@ -50,19 +50,19 @@ def _quote_key(match: re.Match[str]) -> str:
 
 
 class ConfigEntry(Protocol):
-    """What a table of a file consists of. Does not change."""
+    """An entry of a file's table; immutable."""
 
     def to_json(self) -> Mapping[str, Any]: ...
 
 
 class EntryTexts:
-    """Texts of a table's entries as last written, so that only those which are new have to be made (15 µs each)."""
+    """Texts of a table's entries at the last write, so that only new entries are encoded (15 µs each)."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[ConfigEntry, str]] = {}
 
     def of(self, entries: Mapping[str, ConfigEntry]) -> list[str]:
-        """Texts of entries with their names, in the order of these, as they stand in a file. On one thread at a time."""
+        """Texts of the entries with their names, in order of the names. On one thread at a time."""
         known, self._known = self._known, {}
         for name in sorted(entries):
             entry, found = entries[name], known.get(name)
@@ -73,11 +73,9 @@ class EntryTexts:
 
 
 class EntryTable:
-    """A table of a file's content, as it is now: taken at once, brought to text elsewhere.
+    """A snapshot of a file's table; `text` encodes it later, on any thread.
 
-    Args:
-        entries: Name → entry.
-        texts: Those of this table; one write after the other uses them.
+    Writes of one table share ``texts`` and follow each other.
     """
 
     def __init__(self, entries: Mapping[str, ConfigEntry], texts: EntryTexts) -> None:
@@ -85,12 +83,12 @@ class EntryTable:
         self._texts = texts
 
     def text(self) -> str:
-        """The table as it stands in a file."""
+        """The table as JSON text."""
         return _object(self._texts.of(self._entries), "\t")
 
 
 def format_config(content: Mapping[str, Any]) -> str:
-    """Text of a configuration file in RocketMQ's look: tabs, fields in alphabetical order, no space after the colon."""
+    """Text of a configuration file in RocketMQ's form: tabs, fields in alphabetical order, no space after the colon."""
     return _object([f"{_json(key)}:{_value(content[key])}" for key in sorted(content)])
 
 
@@ -103,7 +101,7 @@ def _object(fields: list[str], indent: str = "") -> str:
 
 
 def _inside(text: str) -> str:
-    """Text of a value as it stands in an object. Strings of JSON hold no line ends of their own."""
+    """A value's text, indented as in an object. Strings of JSON contain no line ends."""
     return text.replace("\n", "\n\t")
 
 

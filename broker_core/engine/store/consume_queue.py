@@ -2,10 +2,10 @@
 
     physical offset i64 | record size i32 | tags code i64
 
-New units are kept in memory and written to the file by `write`, from time to time: the log is the truth, and a queue that is
-behind it is completed at the next start. So a queue needs neither a mapping nor an open file, and a store can have many.
+New units are kept in memory and `write` writes them from time to time: the log is the truth, and the next start completes a
+queue that lags it. So a queue needs no mapping and no open file, and a store can have many.
 
-Not safe for concurrent use by itself: callers hold the store's lock, except in `write` (see there).
+Not thread-safe: callers hold the store's lock, except in `write`.
 
 Source: docs/spec/store.md §4, §10.2, §10.5.
 """
@@ -13,14 +13,15 @@ Source: docs/spec/store.md §4, §10.2, §10.5.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
 from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension, PendingExt, is_address
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.file_row import write_in_files
-from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.engine.store.file_row import FileRow
+from broker_core.engine.store.paths import offset_files
 from broker_core.protocol.queue_unit import QueueUnit
 
 UNIT = struct.Struct(">qiq")
@@ -29,12 +30,12 @@ assert UNIT.size == UNIT_BYTES
 
 PRE_BLANK_SIZE = 0x7FFFFFFF
 PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
-"""Fills a file before the first unit of a queue whose older files are gone (docs/spec/store.md §4.4)."""
+"""Fills a file before the first unit of a queue whose older files are deleted (docs/spec/store.md §4.4)."""
 
 KEPT_UNITS = 204
-"""Units kept in memory after they were written, for the consumers that keep up (4 KiB a queue)."""
+"""Written units kept in memory for the consumers that keep up (4 KiB a queue)."""
 UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
-"""A queue with more than this in memory is written by the put that notices."""
+"""A put that finds more unwritten units in memory writes the queue."""
 
 _ZERO_UNIT = bytes(UNIT_BYTES)
 _SCAN_BYTES = 20 * 3276
@@ -43,7 +44,7 @@ _pack_unit = UNIT.pack
 
 
 class PendingUnits(NamedTuple):
-    """What `ConsumeQueue.write` has to bring to the disk."""
+    """Units that `ConsumeQueue.write` writes."""
 
     start_offset: int
     data: bytes
@@ -56,22 +57,19 @@ class ConsumeQueue:
     Args:
         topic: Name as stored.
         queue_id: Number.
-        directory: Where its files are, or will be.
+        directory: Directory of its files; may not exist yet.
         file_bytes: Size of a file, a multiple of 20.
         disk: Access to the operating system.
         read_only: Never write to the directory.
-        extension: Where more is said about its messages; None for a queue without.
+        extension: The queue's extension, if any.
     """
 
     __slots__ = (
-        "_directory",
-        "_disk",
+        "_files",
         "_mended",
         "_read_only",
         "_tail_start",
-        "_unsynced",
         "changes",
-        "directory_is_new",
         "extension",
         "file_bytes",
         "is_damaged",
@@ -102,40 +100,37 @@ class ConsumeQueue:
         self.min_offset = 0
         self.max_offset = 0
         self.changes = 0
-        """Grows when units that were there become others, or none."""
+        """Grows when units change or are dropped."""
         self.last_store_ms = -1
-        """Store time of the last message; -1 not known."""
-        self.directory_is_new = False
+        """Store time of the last message; -1 if unknown."""
         self.is_damaged = False
-        """`load` found files that do not follow each other; the queue must be built anew."""
-        self._directory = directory
-        self._disk = disk
+        """`load` found files that do not follow each other; the queue must be built again."""
+        self._files = FileRow(directory, file_bytes, disk, read_only=read_only)
         self._read_only = read_only
         self.tail = bytearray()
-        """The newest units; a put adds its own by itself, with ``max_offset``."""
+        """The newest units. A put appends its own directly, and advances ``max_offset``."""
         self._tail_start = 0
         self.written_offset = 0
-        """Offset up to which the files have the units."""
-        self._unsynced: set[Path] = set()
+        """The files hold the units before this offset."""
         self._mended: dict[int, bytes] = {}
-        """Read-only, units that take the place of those in the files."""
+        """If read-only: units that replace those in the files."""
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 
     def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> int:
-        """Add the unit of the next message; returns how many are in memory only."""
+        """Add the unit of the next message; returns the number of unwritten units."""
         self.tail += _pack_unit(physical_offset, record_bytes, tags_code)
         self.max_offset = end = self.max_offset + 1
         return end - self.written_offset
 
     def extend(self, units: bytes) -> int:
-        """Add the units of the next messages; returns how many are in memory only."""
+        """Add the units of the next messages; returns the number of unwritten units."""
         self.tail += units
         self.max_offset = end = self.max_offset + len(units) // UNIT_BYTES
         return end - self.written_offset
 
     def start_at(self, offset: int) -> None:
-        """Make an empty queue go on at ``offset``: units before it in the same file become blanks."""
+        """Set the first offset of an empty queue: earlier units in the same file become blanks."""
         self.changes += 1
         units_in_file = self.file_bytes // UNIT_BYTES
         first = offset - offset % units_in_file
@@ -145,37 +140,26 @@ class ConsumeQueue:
 
     @property
     def unwritten_bytes(self) -> int:
-        """Bytes in memory that the file does not have."""
         return (self.max_offset - self.written_offset) * UNIT_BYTES
 
     def pending(self) -> PendingUnits:
-        """Copy of what is to be written; taken under the store's lock."""
+        """Copy of the unwritten units; taken under the store's lock."""
         extension = self.extension.pending() if self.extension is not None else None
         start = (self.written_offset - self._tail_start) * UNIT_BYTES
         return PendingUnits(self.written_offset, bytes(self.tail[start:]), extension)
 
     def write(self, pending: PendingUnits) -> None:
-        """Write units to the files; called without the store's lock, by one thread at a time.
+        """Write units to the files, without the store's lock, on one thread at a time.
 
         Raises:
             OSError: The disk is full or broken; `written` must not be called then.
         """
         if pending.extension is not None and self.extension is not None:
             self.extension.write(pending.extension)  # first: a unit must not name what is not there
-        if not self._directory.is_dir():
-            self._directory.mkdir(parents=True)
-            self.directory_is_new = True
-        write_in_files(
-            self._disk,
-            self._directory,
-            pending.data,
-            position=pending.start_offset * UNIT_BYTES,
-            file_bytes=self.file_bytes,
-            written=self._unsynced,
-        )
+        self._files.write(pending.data, pending.start_offset * UNIT_BYTES)
 
     def written(self, pending: PendingUnits) -> None:
-        """Take note that `write` succeeded; called under the store's lock."""
+        """Note that `write` succeeded; called under the store's lock."""
         if pending.extension is not None and self.extension is not None:
             self.extension.written(pending.extension)
         self.written_offset = pending.start_offset + len(pending.data) // UNIT_BYTES
@@ -186,29 +170,23 @@ class ConsumeQueue:
 
     @property
     def needs_sync(self) -> bool:
-        """Whether bytes written to the files may not be on the disk."""
-        return bool(self._unsynced)
+        """Whether written bytes may not be on the disk."""
+        return self._files.needs_sync
 
     def sync(self) -> None:
-        """Bring what was written to the disk; by the thread that writes.
+        """Sync the written files, on the thread that writes.
 
         Raises:
             OSError: The sync failed.
         """
         if self.extension is not None:
             self.extension.sync()
-        for path in sorted(self._unsynced):
-            self._disk.sync_sized(path, self.file_bytes)
-        if self.directory_is_new:
-            for directory in (self._directory, self._directory.parent, self._directory.parent.parent):
-                self._disk.sync_directory(directory)
-            self.directory_is_new = False
-        self._unsynced.clear()
+        self._files.sync()
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def units(self, offset: int, count: int) -> bytes:
-        """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty where there are none."""
+        """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty without any."""
         units_in_file = self.file_bytes // UNIT_BYTES
         end = min(offset + count, self.max_offset, offset - offset % units_in_file + units_in_file)
         if offset < 0 or offset >= end:
@@ -221,29 +199,32 @@ class ConsumeQueue:
         return on_disk + tail if len(on_disk) == (in_memory - offset) * UNIT_BYTES else on_disk
 
     def unit(self, offset: int) -> QueueUnit | None:
-        """One unit, None where there is none."""
+        """One unit; None without one."""
         data = self.units(offset, 1)
         return QueueUnit._make(UNIT.unpack(data)) if len(data) == UNIT_BYTES else None
 
+    def units_backwards(self, end: int) -> Iterator[tuple[int, int, int]]:
+        """Fields of the units before ``end``, the last one first."""
+        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
+        while end > self.min_offset:
+            start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
+            yield from reversed(list(UNIT.iter_unpack(self.units(start, end - start))))
+            end = start
+
     def plain_code(self, tags_code: int) -> int | None:
-        """What a unit's third field stands for: itself, or what the extension has at that address; None if that is lost."""
+        """The tags code of a unit's third field, looked up in the extension if it is an address; None if it is lost."""
         if not is_address(tags_code):
             return tags_code
         unit = self.extension.unit(tags_code) if self.extension is not None else None
         return None if unit is None else unit.tags_code
 
     def next_file_offset(self, offset: int) -> int:
-        """First queue offset of the file behind the one that holds ``offset``."""
+        """First queue offset of the file after the one that holds ``offset``."""
         units_in_file = self.file_bytes // UNIT_BYTES
         return offset - offset % units_in_file + units_in_file
 
     def _read(self, offset: int, count: int) -> bytes:
-        position = offset * UNIT_BYTES
-        base = position - position % self.file_bytes
-        try:
-            data = self._disk.read_at(self._directory / offset_name(base), count * UNIT_BYTES, position - base)
-        except FileNotFoundError:
-            return b""
+        data = self._files.read(offset * UNIT_BYTES, count * UNIT_BYTES)
         data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
         return self._with_mended(offset, data) if self._mended else data
 
@@ -257,12 +238,12 @@ class ConsumeQueue:
     # ---- recovery ------------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Find the first and the last unit in the files. Units behind a hole do not count.
+        """Find the first and the last unit in the files. Units after a hole do not count.
 
-        A unit of zeros ends a queue: what follows one can only be left-overs of a crash. The last three files are looked
-        through, as RocketMQ does; a hole further back is found when it is read, and by a rebuild.
+        A unit of zeros ends a queue, because only left-overs of a crash can follow it. As in RocketMQ only the last three files
+        are read; a read or a rebuild finds a hole further back.
         """
-        files = offset_files(self._directory)
+        files = offset_files(self._files.directory)
         if not files:
             return
         first = files[0][1]
@@ -271,24 +252,22 @@ class ConsumeQueue:
             self.is_damaged = True
             return
         self.min_offset = self.max_offset = files[0][1] // UNIT_BYTES
-        for index, (path, base) in enumerate(files):
-            if index < len(files) - 3:
-                continue
-            valid_bytes = self._valid_bytes(path)
+        for _, base in files[-3:]:
+            valid_bytes = self._valid_bytes(base)
             self.max_offset = (base + valid_bytes) // UNIT_BYTES
             if valid_bytes < self.file_bytes:
                 break
         self._tail_start = self.written_offset = self.max_offset
 
-    def _valid_bytes(self, path: Path) -> int:
+    def _valid_bytes(self, base: int) -> int:
         """Bytes before the first unit of zeros.
 
-        Twenty zeros in a row cannot lie within two valid units (a size is never zero), so a plain byte search, at the
-        speed of memory, finds the place.
+        Twenty zeros in a row cannot lie within two valid units, because a size is never zero. So a plain byte search finds the
+        place at the speed of memory.
         """
         position = 0
         while position < self.file_bytes:
-            data = self._disk.read_at(path, _SCAN_BYTES, position)
+            data = self._files.read(base + position, _SCAN_BYTES)
             data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
             start = 0
             while (hit := data.find(_ZERO_UNIT, start)) >= 0:
@@ -318,36 +297,17 @@ class ConsumeQueue:
         self.clear_behind_end()
 
     def clear_behind_end(self) -> None:
-        """Remove left-overs behind the last written unit from the files, unless read-only."""
-        if self._read_only:
-            return
-        end = self.written_offset * UNIT_BYTES
-        for path, base in offset_files(self._directory):
-            if base >= end:
-                path.unlink()
-                self._unsynced.discard(path)  # or syncing it would make it again, as a queue that starts there
-            elif end < base + self.file_bytes:
-                self._disk.clear_behind(path, end - base)
-                self._unsynced.add(path)
+        """Remove left-overs after the last written unit from the files, unless read-only."""
+        self._files.clear_from(self.written_offset * UNIT_BYTES)
 
     def settle_extension(self) -> None:
-        """Let the extension end behind the last unit that has one; once recovery has found the queue's end."""
+        """End the extension after the last unit that has one; called once recovery has found the queue's end."""
         if self.extension is not None:
-            self.extension.settle(self._last_address())
-
-    def _last_address(self) -> int | None:
-        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
-        end = self.max_offset
-        while end > self.min_offset:
-            start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
-            for _, _, code in reversed(list(UNIT.iter_unpack(self.units(start, end - start)))):
-                if is_address(code):
-                    return int(code)
-            end = start
-        return None
+            addresses = (code for _, _, code in self.units_backwards(self.max_offset) if is_address(code))
+            self.extension.settle(next(addresses, None))
 
     def mend(self, offset: int, unit: bytes) -> None:
-        """Put a unit in place of a damaged one; read-only, in memory alone. By the thread that writes, under the store's lock.
+        """Replace a damaged unit; if read-only, in memory only. On the thread that writes, under the store's lock.
 
         Raises:
             OSError: The disk is full or broken.
@@ -362,36 +322,23 @@ class ConsumeQueue:
             self.write(PendingUnits(offset, unit))
 
     def remove_before_min(self) -> int:
-        """Delete files that hold nothing but units before the min offset, never the last; returns how many."""
-        files = offset_files(self._directory)
-        removed = 0
-        for path, base in files[:-1]:
-            if base + self.file_bytes > min(self.min_offset, self.written_offset) * UNIT_BYTES:
-                break
-            path.unlink()
-            self._unsynced.discard(path)
-            removed += 1
+        """Delete files that hold only units before the min offset, never the last; returns the number."""
+        removed = self._files.remove_before(min(self.min_offset, self.written_offset) * UNIT_BYTES)
         if removed and self.extension is not None and (first := self.unit(self.min_offset)) and is_address(first.tags_code):
             self.extension.remove_before(first.tags_code)
         return removed
 
     def forget(self) -> None:
-        """Drop all units and files, to build the queue anew."""
+        """Drop all units and files, to build the queue again."""
         self.changes += 1
-        if not self._read_only:
-            for path, _ in offset_files(self._directory):
-                path.unlink()
+        self._files.clear_from(0)
         self.tail = bytearray()
         self._tail_start = self.written_offset = self.min_offset = self.max_offset = 0
-        self._unsynced.clear()
         self.is_damaged = False
 
     def remove(self) -> None:
-        """Delete files and directory; the topic's directory too when it is empty then."""
+        """Delete files and directory, and the topic's directory if it is empty then."""
         self.forget()
         if self.extension is not None:
             self.extension.remove()
-        if self._directory.is_dir():
-            self._directory.rmdir()
-            if not any(self._directory.parent.iterdir()):
-                self._directory.parent.rmdir()
+        self._files.remove_directory()

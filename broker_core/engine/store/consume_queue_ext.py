@@ -2,11 +2,11 @@
 
     size i16 (of the whole unit) | tags code i64 | store timestamp i64 | bitmap length i16, in bytes | bitmap
 
-The consume queue's unit then holds, instead of the tags code, the address of the extension's unit: its offset with the sign
-bit set. A unit never crosses a file's end: where one does not fit with 4 bytes to spare, the size -1 ends the file.
+Instead of the tags code, the consume queue's unit then holds the address of the extension's unit: its offset with the sign
+bit set. A unit never crosses a file's end: if it does not fit with 4 bytes to spare, the size -1 ends the file.
 
-As with queues, new units are kept in memory until `write`. Recovery adds no units; it gives records their plain tags code,
-which readers take as well. Units are only ever looked up by address, so a lost one means an unknown tag, not a lost message.
+As in queues, new units are kept in memory until `write`. Recovery adds no units; it stores plain tags codes, which readers
+accept too. Units are only looked up by address, so a lost one means an unknown tag, not a lost message.
 
 Source: docs/spec/store.md §4.6.
 """
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.file_row import write_in_files
-from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.engine.store.file_row import FileRow
+from broker_core.engine.store.paths import offset_files
 
 HEAD = struct.Struct(">hqqh")
 HEAD_BYTES = 20
@@ -30,16 +30,16 @@ FILE_END = struct.pack(">h", -1)
 FILE_END_ROOM_BYTES = 4
 UNIT_BYTES_MAX = 32767
 ADDRESS_MAX = -2147483649
-"""A tags code of this or less is an address; every hash is greater."""
+"""Largest address; every hash is greater."""
 _ADDRESS_BASE = -(1 << 63)
 _OFFSET_MAX = ADDRESS_MAX - _ADDRESS_BASE
 
 _KEPT_BYTES = 8 * 1024
-"""Kept in memory after it was written, for the consumers that keep up; also what is read from a file at a time."""
+"""Written bytes kept in memory for the consumers that keep up; also the bytes read from a file at a time."""
 
 
 class ExtUnit(NamedTuple):
-    """One unit. ``bitmap`` may be empty: nothing is known about filters then."""
+    """One unit. An empty ``bitmap`` means that its filters are unknown."""
 
     tags_code: int
     store_ms: int
@@ -47,7 +47,7 @@ class ExtUnit(NamedTuple):
 
 
 class PendingExt(NamedTuple):
-    """What `ConsumeQueueExtension.write` has to bring to the disk."""
+    """Bytes that `ConsumeQueueExtension.write` writes."""
 
     start: int
     data: bytes
@@ -59,7 +59,7 @@ def is_address(tags_code: int) -> bool:
 
 
 def address_of(offset: int) -> int:
-    """Third field of the unit whose extension lies at an offset."""
+    """Address of an offset in the extension."""
     return offset + _ADDRESS_BASE
 
 
@@ -69,7 +69,7 @@ def offset_of(address: int) -> int:
 
 
 def decode_unit(data: bytes | bytearray | memoryview, position: int = 0) -> ExtUnit | None:
-    """The unit at a position, None where there is none. Any bytes are taken."""
+    """The unit at a position of any bytes; None without one."""
     if position + HEAD_BYTES > len(data):
         return None
     size, tags_code, store_ms, bitmap_bytes = HEAD.unpack_from(data, position)
@@ -82,25 +82,22 @@ class ConsumeQueueExtension:
     """The extension of one queue. `unit` may be called from any thread; the rest as in `ConsumeQueue`.
 
     Args:
-        directory: Where its files are, or will be.
-        file_bytes: Size of a file, for one that has none yet.
+        directory: Directory of its files; may not exist yet.
+        file_bytes: Size of a file, unless files exist.
         disk: Access to the operating system.
-        is_written: Messages get units; else those that are there are only read.
+        is_written: New messages get units; else existing ones are only read.
         read_only: Never write to the directory.
     """
 
     __slots__ = (
         "_cached",
         "_cached_start",
-        "_directory",
         "_disk",
+        "_files",
         "_lock",
-        "_read_only",
         "_tail",
         "_tail_start",
-        "_unsynced",
         "_written",
-        "directory_is_new",
         "end",
         "file_bytes",
         "is_written",
@@ -112,23 +109,20 @@ class ConsumeQueueExtension:
         self.file_bytes = sizes[0] if sizes else file_bytes
         self.is_written = is_written and not read_only
         self.end = 0
-        """Offset behind the last unit; known once `settle` was called."""
-        self.directory_is_new = False
-        self._directory = directory
+        """Offset after the last unit; known once `settle` was called."""
+        self._files = FileRow(directory, self.file_bytes, disk, read_only=read_only)
         self._disk = disk
-        self._read_only = read_only
         self._lock = threading.Lock()
         self._tail = bytearray()
         self._tail_start = 0
         self._written = 0
-        self._unsynced: set[Path] = set()
         self._cached = b""
         self._cached_start = 0
 
     # ---- writing -------------------------------------------------------------------------------------------------------
 
     def add(self, tags_code: int, store_ms: int, bitmap: bytes = b"") -> int:
-        """Add a unit; returns its address, or the tags code itself where the unit is too large."""
+        """Add a unit; returns its address, or the tags code if the unit is too large."""
         size = HEAD_BYTES + len(bitmap)
         if size > UNIT_BYTES_MAX or size + FILE_END_ROOM_BYTES > self.file_bytes or self.end + size > _OFFSET_MAX:
             return tags_code
@@ -143,7 +137,7 @@ class ConsumeQueueExtension:
         return address
 
     def pending(self) -> PendingExt:
-        """Copy of what is to be written."""
+        """Copy of the unwritten bytes."""
         return PendingExt(self._written, bytes(self._tail[self._written - self._tail_start :]))
 
     def write(self, pending: PendingExt) -> None:
@@ -152,20 +146,10 @@ class ConsumeQueueExtension:
         Raises:
             OSError: The disk is full or broken; `written` must not be called then.
         """
-        if pending.data and not self._directory.is_dir():
-            self._directory.mkdir(parents=True)
-            self.directory_is_new = True
-        write_in_files(
-            self._disk,
-            self._directory,
-            pending.data,
-            position=pending.start,
-            file_bytes=self.file_bytes,
-            written=self._unsynced,
-        )
+        self._files.write(pending.data, pending.start)
 
     def written(self, pending: PendingExt) -> None:
-        """Take note that `write` succeeded."""
+        """Note that `write` succeeded."""
         with self._lock:
             self._written = pending.start + len(pending.data)
             surplus = self._written - self._tail_start - _KEPT_BYTES
@@ -174,24 +158,18 @@ class ConsumeQueueExtension:
                 self._tail_start += surplus
 
     def sync(self) -> None:
-        """Bring what was written to the disk.
+        """Sync the written files.
 
         Raises:
             OSError: The sync failed.
         """
-        for path in sorted(self._unsynced):
-            self._disk.sync_sized(path, self.file_bytes)
-        if self.directory_is_new:
-            topic = self._directory.parent
-            for directory in (self._directory, topic, topic.parent, topic.parent.parent):
-                self._disk.sync_directory(directory)
-            self.directory_is_new = False
-        self._unsynced.clear()
+        if self._files.sync():
+            self._disk.sync_directory(self._files.directory.parents[2])
 
     # ---- reading -------------------------------------------------------------------------------------------------------
 
     def unit(self, address: int) -> ExtUnit | None:
-        """The unit at an address, None where there is none."""
+        """The unit at an address; None without one."""
         offset = offset_of(address)
         with self._lock:
             if offset >= self._tail_start:
@@ -206,33 +184,21 @@ class ConsumeQueueExtension:
 
     def _read(self, offset: int) -> bytes:
         position = offset % self.file_bytes
-        size = min(max(_KEPT_BYTES, UNIT_BYTES_MAX), self.file_bytes - position)
-        try:
-            return self._disk.read_at(self._directory / offset_name(offset - position), size, position)
-        except FileNotFoundError:
-            return b""
+        return self._files.read(offset, min(max(_KEPT_BYTES, UNIT_BYTES_MAX), self.file_bytes - position))
 
     # ---- recovery and deletion -----------------------------------------------------------------------------------------
 
     def settle(self, last_address: int | None) -> None:
-        """Take the unit at an address as the last one; what lies behind it is removed, unless read-only."""
+        """Set the unit at an address as the last one; unless read-only, everything after it is removed."""
         with self._lock:
             self._tail, self._tail_start, self._written = bytearray(), 0, 0
             self._cached, self._cached_start = b"", 0
             self.end = 0 if last_address is None else self._behind(offset_of(last_address))
             self._tail_start = self._written = self.end
-        if self._read_only:
-            return
-        for path, base in offset_files(self._directory):
-            if base >= self.end:
-                path.unlink()
-                self._unsynced.discard(path)
-            elif self.end < base + self.file_bytes:
-                self._disk.clear_behind(path, self.end - base)
-                self._unsynced.add(path)
+        self._files.clear_from(self.end)
 
     def _behind(self, offset: int) -> int:
-        """Where to go on behind the unit at an offset; in the next file if that unit is damaged."""
+        """Offset after the unit at an offset; the next file's if that unit is damaged."""
         unit = decode_unit(self._read(offset))
         if unit is None:
             return offset - offset % self.file_bytes + self.file_bytes
@@ -244,17 +210,9 @@ class ConsumeQueueExtension:
         Raises:
             OSError: A file cannot be deleted.
         """
-        offset = offset_of(address)
-        for path, base in offset_files(self._directory)[:-1]:
-            if base + self.file_bytes > min(offset, self._written):
-                return
-            path.unlink()
-            self._unsynced.discard(path)
+        self._files.remove_before(min(offset_of(address), self._written))
 
     def remove(self) -> None:
-        """Delete files and directory; the topic's directory too when it is empty then."""
+        """Delete files and directory, and the topic's directory if it is empty then."""
         self.settle(None)
-        if self._directory.is_dir() and not self._read_only:
-            self._directory.rmdir()
-            if not any(self._directory.parent.iterdir()):
-                self._directory.parent.rmdir()
+        self._files.remove_directory()

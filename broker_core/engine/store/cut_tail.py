@@ -1,8 +1,8 @@
-"""What recovery cuts off the log although it holds records: kept beside the store, so that nothing goes without a trace.
+"""Records that recovery cuts off the log: copied beside the store, so that none is lost without a trace.
 
-Behind the first bad place a log ends. What a crash leaves there is rubbish as a rule; but where one place was damaged in the
-middle of good records, those behind it are records as well. They go to ``orbit.cut/commitlog``, which is a log of its own:
-``orbit store dump DIR/orbit.cut`` shows them. The next cut replaces it.
+A log ends at the first damaged place. After a crash mostly rubbish follows; but after damage in the middle of good records,
+records follow. They are copied to ``orbit.cut/commitlog``, a log of its own: ``orbit store dump DIR/orbit.cut`` shows them.
+The next cut replaces it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,9 @@ _log = logging.getLogger(__name__)
 
 
 def keep_what_is_cut(log: CommitLog, end: int, place: Path, disk: Disk) -> bool:
-    """Copy the log from ``end`` on to ``place`` if there are records in it; says whether there were.
+    """Copy the log from ``end`` on to the directory ``place`` if there are records in it; returns whether there were.
 
-    Args:
-        log: Its ``end`` still behind all files.
-        end: Where it will be cut.
-        place: Directory of the copy; an older one is replaced.
-        disk: Access to the operating system.
+    The log's ``end`` must still be after all files. ``place`` replaces an older copy.
     """
     if not any(_has_records(log, base, max(end - base, 0), disk) for base in log.bases if base + log.file_bytes > end):
         return False

@@ -1,7 +1,4 @@
-"""The few things the store asks of the operating system, in one place that a test can replace.
-
-Every method may raise `OSError`; callers turn it into what it means for the store.
-"""
+"""The store's calls to the operating system, in one place that a test can replace. Every method may raise `OSError`."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from broker_core.engine.store.file_map import map_file
+from broker_core.engine.store.file_map import map_file, next_data
 from broker_core.engine.store.kernel_sync import KernelSync
 from broker_core.kept_file import replace_file, sync_directory, write_all
 
@@ -21,15 +18,15 @@ _NO_SPACE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 def is_no_space(error: OSError) -> bool:
-    """Whether an operation failed for want of room (disk, quota, file size limit), which may pass."""
+    """Whether an operation failed for lack of room (disk, quota, file size limit), which may pass."""
     return error.errno in _NO_SPACE
 
 
 class Disk:
-    """The real thing."""
+    """Access to the operating system."""
 
     def open_sized(self, path: Path, size: int) -> int:
-        """Descriptor of a file that is there with ``size`` bytes afterwards; new bytes are zero and take no room yet."""
+        """Descriptor of a file, created or grown to at least ``size`` bytes; new bytes are zero and take no room yet."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if os.fstat(descriptor).st_size < size:
@@ -44,11 +41,11 @@ class Disk:
         return mmap.mmap(descriptor, size)
 
     def map_read_only(self, path: Path) -> memoryview:
-        """Mapping of a whole file that cannot be written through."""
+        """Read-only mapping of a whole file."""
         return memoryview(map_file(path)).toreadonly()
 
     def map_private(self, path: Path) -> mmap.mmap:
-        """Mapping of a whole file that can be written to without changing the file."""
+        """Mapping of a whole file whose changes stay in memory."""
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
@@ -57,20 +54,15 @@ class Disk:
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
     def allocate(self, descriptor: int, position: int, size: int) -> None:
-        """Give a range of a file its room on the disk, so that writing to its mapping cannot fail (with SIGBUS)."""
+        """Reserve room for a range of a file, so that a write to its mapping cannot fail (with SIGBUS)."""
         os.posix_fallocate(descriptor, position, size)
 
     def write_zeros(self, descriptor: int, position: int, size: int, piece_bytes: int) -> None:
         """Bring a range of a file that is zero, and has its room, to memory before its mapping is written to.
 
-        The system takes large pages for this; a page at a time, as the mapping is written to, costs it five times as much
-        (3.2 µs a page of 4 KiB on ext4, 0.7 this way).
-
-        Args:
-            descriptor: The file.
-            position: Where the range starts.
-            size: Its bytes.
-            piece_bytes: Bound of the pages. A sync writes each page as a whole, of which one byte has changed.
+        The system takes large pages for this. A page at a time, as for writes to the mapping, costs five times as much (3.2 µs
+        a page of 4 KiB on ext4, 0.7 this way). ``piece_bytes`` bounds the pages, because a sync writes each changed page as a
+        whole.
         """
         for start in range(position, position + size, piece_bytes):
             os.pwrite(descriptor, memoryview(_ZEROS)[: min(piece_bytes, position + size - start)], start)
@@ -81,7 +73,7 @@ class Disk:
 
     def read_at(self, path: Path, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of a file."""
-        # Not by a file object, which takes four times as long to make as the read itself.
+        # Not by a file object, whose creation takes four times as long as the read.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, size, position)
@@ -89,42 +81,29 @@ class Disk:
             os.close(descriptor)
 
     def read_descriptor(self, descriptor: int, size: int, position: int) -> bytes:
-        """Up to ``size`` bytes of an open file; what was written through its mappings is seen."""
+        """Up to ``size`` bytes of an open file, with the writes through its mappings."""
         return os.pread(descriptor, size, position)
 
     def next_data(self, path: Path, position: int) -> int:
-        """First position from ``position`` on that does not lie in a hole; the file's size if there is none."""
+        """First position from ``position`` on that does not lie in a hole; the file's size without one."""
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            if position >= size:
-                return size
-            try:
-                return os.lseek(file.fileno(), position, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole follows
-                    return size
-                raise
+            return next_data(file.fileno(), position, size)
 
     def clear_behind(self, path: Path, position: int) -> None:
-        """Make all bytes of a file from ``position`` on zero, on the disk too; those that are zero already cost nothing."""
+        """Make all bytes of a file from ``position`` on zero, on the disk too; bytes that are zero already cost nothing."""
         cleared = False
         with path.open("r+b", buffering=0) as file:
             descriptor = file.fileno()
             size = os.fstat(descriptor).st_size
-            while position < size:
-                try:
-                    position = os.lseek(descriptor, position, os.SEEK_DATA)
-                except OSError as error:
-                    if error.errno == errno.ENXIO:  # only holes follow
-                        break
-                    raise
+            while (position := next_data(descriptor, position, size)) < size:
                 data = os.pread(descriptor, min(_CLEAR_BYTES, size - position), position)
                 if data.count(0) != len(data):
                     self.write_at(descriptor, bytes(len(data)), position)
                     cleared = True
                 position += len(data)
             if cleared:
-                # Or old bytes could come back under the first half of a record that is written there later.
+                # Otherwise old bytes could return after the first half of a record that is written there later.
                 self.sync(descriptor)
 
     def sync(self, descriptor: int) -> None:
@@ -132,7 +111,7 @@ class Disk:
         os.fdatasync(descriptor)
 
     def sync_sized(self, path: Path, size: int) -> None:
-        """As `sync`, of a file that nobody has open; it has ``size`` bytes afterwards."""
+        """`sync` a closed file; it has ``size`` bytes afterwards."""
         descriptor = self.open_sized(path, size)
         try:
             self.sync(descriptor)
@@ -140,7 +119,7 @@ class Disk:
             self.close(descriptor)
 
     def kernel_sync(self) -> KernelSync:
-        """Syncs that nobody has to wait for; raises where the system has none."""
+        """Asynchronous syncs; raises where the system has none."""
         return KernelSync()
 
     def sync_directory(self, path: Path) -> None:

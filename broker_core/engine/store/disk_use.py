@@ -1,7 +1,7 @@
-"""How full the disks of a store are, and what follows: puts are refused above one limit, old files go above others.
+"""How full the disks of a store are. Above one limit puts are refused, above others old files are deleted.
 
-Commit log and consume queues may lie on different disks, the log on several; each is asked. Of the log's, the least full
-counts, as new files go there; of log and queues, the fuller one.
+Commit log and consume queues may lie on different disks, the log on several. Of the log's disks the least full counts, because
+new files are created there; of log and queues, the fuller one.
 
 Source: docs/spec/store.md §12 item 3 (bounds of the limits as in 5.x).
 """
@@ -17,11 +17,11 @@ from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.write_gate import WriteGate, WriteRefusal
 
 WARNING_PERCENT_LOW, WARNING_PERCENT_HIGH = 35, 90
-"""Bounds of ``diskSpaceWarningLevelRatio``; what lies outside is brought in, as RocketMQ does."""
+"""Bounds of ``diskSpaceWarningLevelRatio``; values outside are clamped, as in RocketMQ."""
 FORCIBLY_PERCENT_LOW, FORCIBLY_PERCENT_HIGH = 30, 85
-"""Likewise of ``diskSpaceCleanForciblyRatio``."""
+"""Bounds of ``diskSpaceCleanForciblyRatio``."""
 MAX_USED_PERCENT_LOW, MAX_USED_PERCENT_HIGH = 10, 95
-"""Likewise of ``diskMaxUsedSpaceRatio``."""
+"""Bounds of ``diskMaxUsedSpaceRatio``."""
 
 NOT_KNOWN = -1
 
@@ -29,29 +29,22 @@ _log = logging.getLogger(__name__)
 
 
 def warning_percent(config: StoreConfig) -> int:
-    """Above this, puts are refused."""
+    """Limit above which puts are refused."""
     return min(max(config.disk_warning_percent, WARNING_PERCENT_LOW), WARNING_PERCENT_HIGH)
 
 
 def clean_forcibly_percent(config: StoreConfig) -> int:
-    """Above this, files go before their time."""
+    """Limit above which files are deleted before their time."""
     return min(max(config.disk_clean_forcibly_percent, FORCIBLY_PERCENT_LOW), FORCIBLY_PERCENT_HIGH)
 
 
 def max_used_percent(config: StoreConfig) -> int:
-    """Above this, files past their time go at any hour."""
+    """Limit above which files past their time are deleted at any hour."""
     return min(max(config.disk_max_used_percent, MAX_USED_PERCENT_LOW), MAX_USED_PERCENT_HIGH)
 
 
 class DiskUse:
-    """Asks the disks of one store.
-
-    Args:
-        disk: Access to the operating system.
-        gate: Told when a disk is too full, and when it is no longer.
-        log_directories: Of the commit log.
-        queue_directory: Of the consume queues.
-    """
+    """Checks the disks of one store, and shuts and opens its gate for puts."""
 
     def __init__(self, disk: Disk, gate: WriteGate, log_directories: Sequence[Path], queue_directory: Path) -> None:
         self._disk = disk
@@ -60,7 +53,7 @@ class DiskUse:
         self._queue_directory = queue_directory
 
     def percent(self, directory: Path) -> int:
-        """Use of the disk that holds a directory, rounded up; `NOT_KNOWN` if it cannot be told."""
+        """Use of the disk that holds a directory, rounded up; `NOT_KNOWN` if the system does not report it."""
         try:
             used, total = self._disk.usage(_existing(directory))
         except OSError as error:
@@ -69,7 +62,7 @@ class DiskUse:
         return -(-used * 100 // total) if total else NOT_KNOWN
 
     def check(self, config: StoreConfig) -> int:
-        """Refuse or take puts, by the use of the disks; returns that of the fullest, `NOT_KNOWN` if one cannot be told."""
+        """Refuse or accept puts by the use of the disks; returns that of the fullest, `NOT_KNOWN` if one is unknown."""
         log_directory = min(self._log_directories, key=self.percent)
         found = [(self.percent(directory), directory) for directory in (log_directory, self._queue_directory)]
         percent, directory = max(found)
@@ -92,7 +85,7 @@ class DiskUse:
 
 
 def _existing(directory: Path) -> Path:
-    """A directory, or the one in which it would be made."""
+    """The directory, or its nearest existing parent."""
     while not directory.exists() and directory != directory.parent:
         directory = directory.parent
     return directory

@@ -1,7 +1,4 @@
-"""What a record means for the queues: which unit it adds to which queue.
-
-Source: docs/spec/store.md §4.2, §8.3, §9, §14.2.
-"""
+"""Which units a record adds to which queues (Source: docs/spec/store.md §4.2, §8.3, §9, §14.2)."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ _OFFSET_DIGITS_MAX = 18
 
 
 def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, levels: DelayLevels) -> int:
-    """Third field of the consume queue unit: hash of the tag, or when a delayed message is due."""
+    """Third field of the consume queue unit: hash of the tag, or due time of a delayed message."""
     if topic == SCHEDULE_TOPIC:
         level = find_property_bytes(properties, _DELAY)
         if level is not None and level.isdigit() and int(level) > 0:
@@ -40,21 +37,21 @@ def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, level
 
 
 class TagsOfPuts:
-    """Tags codes of consecutive messages, mostly of one producer, which mostly end alike: ``… TAGS Name [more]``.
+    """Tags codes of consecutive messages, most of which end alike, because they are of one producer: ``… TAGS Name [more]``.
 
-    Properties that end as the last ones did from their TAGS on have the same tags, whatever lies before: 0.1 µs instead of 0.5.
+    Properties with the same end from their TAGS on have the same tags, whatever comes before: 0.1 µs instead of 0.5.
     """
 
     __slots__ = ("_learnt", "end", "last_code")
 
     def __init__(self) -> None:
         self.end: bytes | tuple[()] = ()
-        """What properties end with that have ``last_code``."""
+        """End of properties with ``last_code``."""
         self.last_code = 0
         self._learnt = 0
 
     def code(self, properties: bytes) -> int:
-        """Hash of the tags in encoded properties, 0 where there are none."""
+        """Hash of the tags in encoded properties; 0 without tags."""
         if properties.endswith(self.end):
             return self.last_code
         tags = find_property_bytes(properties, _TAGS)
@@ -62,7 +59,7 @@ class TagsOfPuts:
             return 0
         code = tags_code(tags)
         if self._learnt < _ENDS_LEARNT_MAX:
-            # Bounded: where each message ends differently, learning would cost more than looking.
+            # Bounded: if each message ends differently, learning costs more than the search.
             self._learnt += 1
             start = properties.rfind(_ITEM_END + _TAGS + tags)
             if start >= 0 and find_property_bytes(properties[start:], _TAGS) == tags:
@@ -71,13 +68,10 @@ class TagsOfPuts:
 
 
 def further_queues(queue_id: int, properties: bytes, *, light_only: bool = False) -> Iterator[tuple[str, int, int]]:
-    """Topic, queue id and queue offset of the queues, beside its own, that a multi-dispatch record is in.
+    """Topic, queue id and queue offset of a multi-dispatch record in further queues.
 
-    Args:
-        queue_id: Of the record.
-        properties: Of the record, as stored.
-        light_only: Only queues named ``%LMQ%…``. Any client can give its messages these properties; without multi-dispatch,
-            they must not lead into the queues of other topics.
+    With ``light_only`` only queues named ``%LMQ%…``: any client can set these properties, so without multi-dispatch they must
+    not lead into the queues of other topics.
     """
     if _MULTI_DISPATCH not in properties:
         return

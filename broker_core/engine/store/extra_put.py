@@ -1,8 +1,8 @@
-"""Puts of a store with queue extensions or multi-dispatch: what the plain put leaves out for speed.
+"""Puts of a store with queue extensions or multi-dispatch, which the plain put omits for speed.
 
-    extension        tags code, store time and filter bits go to the queue's extension, its address to the queue
-    multi-dispatch   a message that names further queues in INNER_MULTI_DISPATCH enters those as well; its offsets in them
-                     are added to its properties, under the lock, as INNER_MULTI_QUEUE_OFFSET
+    extension        tags code, store time and filter bits are stored in the queue's extension, its address in the queue
+    multi-dispatch   a message that names further queues in INNER_MULTI_DISPATCH is added to those as well; its offsets in
+                     them are added to its properties, under the lock, as INNER_MULTI_QUEUE_OFFSET
 
 Batches get extensions but are not dispatched further, as in RocketMQ.
 
@@ -12,20 +12,15 @@ Source: docs/spec/store.md §4.6, §14.2.
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable
 
-from broker_core.config import StoreConfig
 from broker_core.engine.store.batch_put import BatchDraft
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.paths import is_topic_name
-from broker_core.engine.store.queue_table import QueueKey, QueueTable
-from broker_core.engine.store.queue_writer import QueueWriter
+from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
-from broker_core.engine.store.write_gate import WriteGate
-from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import (
     INNER_MULTI_DISPATCH,
@@ -42,51 +37,29 @@ from broker_core.protocol.message.sys_flag import enters_queue
 from broker_core.protocol.names import LMQ_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC, SYSTEM_PREFIX
 
 FilterBits = Callable[[str, bytes, int], bytes]
-"""From topic, encoded properties and tags code of a message to the bits of the filters that take it; empty for not known."""
+"""From topic, encoded properties and tags code to the bits of the filters that accept the message; empty if unknown."""
 
 _NOT_DISPATCHED = (RETRY_PREFIX, SYSTEM_PREFIX, SCHEDULE_TOPIC)
 _DROPPED = (property_marker(WAIT), property_marker(INNER_MULTI_QUEUE_OFFSET))
 
 
 class ExtraPut:
-    """See the module. Methods may be called from any thread.
+    """Puts with extensions or multi-dispatch. Methods may be called from any thread."""
 
-    Args:
-        config: Which of the two is on, and how many light queues there may be.
-        log: The commit log.
-        queues: All queues.
-        writer: Told of queues with new units.
-        gate: Whether puts are taken.
-        levels: Delay levels.
-        memory_lock: The store's; held while a message is stored.
-        clock: Store time, in milliseconds.
-    """
-
-    def __init__(
-        self,
-        config: StoreConfig,
-        log: CommitLog,
-        queues: QueueTable,
-        writer: QueueWriter,
-        gate: WriteGate,
-        *,
-        levels: DelayLevels,
-        memory_lock: threading.Lock,
-        clock: Callable[[], int],
-    ) -> None:
-        self._config = config
-        self._commit_log = log
-        self._queues = queues
-        self._writer = writer
-        self._gate = gate
-        self._levels = levels
-        self._lock = memory_lock
-        self._clock = clock
+    def __init__(self, parts: StoreParts) -> None:
+        self._config = parts.config
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._writer = parts.writer
+        self._gate = parts.gate
+        self._levels = parts.delay_levels
+        self._lock = parts.lock
+        self._clock = parts.clock
         self.filter_bits: FilterBits = lambda _topic, _properties, _code: b""
-        """Set by whoever knows the filters; called under the store's lock, so it must be quick."""
+        """Set by the owner of the filters; called under the store's lock, so it must be quick."""
 
     def put(self, message: MessageToStore, queue: ConsumeQueue, topic: TopicField) -> tuple[PutResult, list[Arrival]]:
-        """Store one message that was checked otherwise; returns what became of it and what entered queues.
+        """Store one message after all other checks; returns the result and the arrivals in queues.
 
         Raises:
             OSError: There is no room on the disk; nothing has changed.
@@ -122,7 +95,7 @@ class ExtraPut:
         return PutResult(PutStatus.PUT_OK, physical, size, queue_offset, now_ms, 1, (physical,)), arrivals
 
     def put_batch(self, draft: BatchDraft, queue: ConsumeQueue) -> tuple[PutResult, list[Arrival]]:
-        """Store a batch that was checked otherwise.
+        """Store a batch after all other checks.
 
         Raises:
             OSError: There is no room on the disk; nothing has changed.
@@ -170,7 +143,7 @@ class ExtraPut:
     # ---- multi-dispatch ------------------------------------------------------------------------------------------------
 
     def _further_names(self, message: MessageToStore) -> list[QueueKey] | None:
-        """Queues that a message names; None if a name cannot be one."""
+        """Queues that a message names; None if a name is no topic name."""
         if not self._config.multi_dispatch or message.topic.startswith(_NOT_DISPATCHED):
             return []
         names = (find_property(message.properties, INNER_MULTI_DISPATCH) or "").split(",")
@@ -190,12 +163,12 @@ class ExtraPut:
 
 
 def record_bytes_max(message: MessageToStore, topic: TopicField) -> int:
-    """Size of a message's record, with the longest addresses."""
+    """Size of a message's record with the longest addresses."""
     return FIXED_BYTES_OF[-1] + len(message.body) + len(topic.field) + len(message.properties)
 
 
 def _with_offsets(message: MessageToStore, further: list[ConsumeQueue]) -> MessageToStore:
-    """The message with its offsets in further queues, and without WAIT, as RocketMQ drops it then."""
+    """The message with its offsets in further queues, and without WAIT, which RocketMQ drops too."""
     items = message.properties.split(b"\x02")
     kept = b"\x02".join(item for item in items if item and not item.startswith(_DROPPED))
     offsets = ",".join(str(queue.max_offset) for queue in further)

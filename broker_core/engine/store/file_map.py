@@ -1,8 +1,8 @@
-"""Mapping a file for reading, holes and a full disk included.
+"""Read-only mapping of a file, safe for holes on a full disk.
 
-A file of a store is made at its full size and filled from the front; behind what was written lies a hole. Reading a hole
-through a mapping costs nothing on most file systems, but tmpfs takes a page of room for it, and where none is left the process
-is killed (SIGBUS). Such a file is therefore copied into memory, without its holes.
+A store creates its files at full size and fills them from the front; a hole follows the written part. Reading a hole through a
+mapping costs nothing on most file systems, but tmpfs reserves a page for it, and without room the system kills the process
+(SIGBUS). Such a file is therefore copied into memory, without its holes.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import os
 from pathlib import Path
 
 _ROOM_BYTES = 64 * 1024 * 1024
-"""What stays free if all holes of a file were read through its mapping; with less, none is."""
+"""Room that must remain if all holes of a file were read through its mapping; otherwise the file is copied."""
 _COPY_BYTES = 16 * 1024 * 1024
 _BLOCK_BYTES = 512
 """Unit of ``st_blocks``."""
 
 
 def map_file(path: Path) -> mmap.mmap:
-    """The whole of a file, which is not empty, as memory to read from.
+    """The whole of a file, which is not empty, as readable memory.
 
     Raises:
         OSError: It cannot be opened or mapped.
@@ -45,7 +45,7 @@ def _holes_need_room(descriptor: int) -> bool:
 def _copy(descriptor: int) -> mmap.mmap:
     size = os.fstat(descriptor).st_size
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    position = _next_data(descriptor, 0, size)
+    position = next_data(descriptor, 0, size)
     with memoryview(memory) as view:
         while position < size:
             end = min(os.lseek(descriptor, position, os.SEEK_HOLE), position + _COPY_BYTES, size)
@@ -53,11 +53,12 @@ def _copy(descriptor: int) -> mmap.mmap:
                 read = os.preadv(descriptor, [part], position)
             if not read:  # the file was cut meanwhile
                 break
-            position = _next_data(descriptor, position + read, size)
+            position = next_data(descriptor, position + read, size)
     return memory
 
 
-def _next_data(descriptor: int, position: int, size: int) -> int:
+def next_data(descriptor: int, position: int, size: int) -> int:
+    """First position from ``position`` on that does not lie in a hole; ``size``, the file's, without one."""
     try:
         return os.lseek(descriptor, position, os.SEEK_DATA)
     except OSError as error:
@@ -67,13 +68,10 @@ def _next_data(descriptor: int, position: int, size: int) -> int:
 
 
 def end_of_data(path: Path) -> int:
-    """Position from which on a file is nothing but a hole: reading that would cost memory, and room on some file systems."""
+    """Position after which a file is only a hole: reading that would cost memory, and room on some file systems."""
     with path.open("rb", buffering=0) as file:
         descriptor, end = file.fileno(), 0
-        while True:
-            try:
-                end = os.lseek(descriptor, os.lseek(descriptor, end, os.SEEK_DATA), os.SEEK_HOLE)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # only a hole follows
-                    return end
-                raise
+        size = os.fstat(descriptor).st_size
+        while (start := next_data(descriptor, end, size)) < size:
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        return end

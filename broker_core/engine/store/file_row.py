@@ -1,36 +1,107 @@
-"""Writing to a row of files of one size, named by the offset at which they begin."""
+"""A directory of files of one size, named by the offset at which they begin; together they are one row of bytes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.paths import offset_name
+from broker_core.engine.store.paths import offset_files, offset_name
 
 
-def write_in_files(disk: Disk, directory: Path, data: bytes, *, position: int, file_bytes: int, written: set[Path]) -> None:
-    """Write ``data`` at ``position`` of the row, making files that are missing; they are not synced.
+class FileRow:
+    """The row in one directory, which is created by the first write. Not thread-safe, except `read`."""
 
-    Args:
-        disk: The operating system.
-        directory: Where the files are.
-        data: What to write; it may go over several files.
-        position: In bytes from the beginning of the row.
-        file_bytes: Size of each file.
-        written: Gets the files that were written to, also when a later one fails.
+    __slots__ = ("_disk", "_is_new", "_read_only", "_unsynced", "directory", "file_bytes")
 
-    Raises:
-        OSError: The disk is full or broken.
-    """
-    rest = memoryview(data)
-    while rest:
-        base = position - position % file_bytes
-        part = rest[: base + file_bytes - position]
-        path = directory / offset_name(base)
-        descriptor = disk.open_sized(path, file_bytes)
+    def __init__(self, directory: Path, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
+        self.directory = directory
+        self.file_bytes = file_bytes
+        self._disk = disk
+        self._read_only = read_only
+        self._is_new = False
+        self._unsynced: set[Path] = set()
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to ``size`` bytes of one file from ``position`` of the row on; empty without the file."""
+        base = position - position % self.file_bytes
         try:
-            disk.write_at(descriptor, part, position - base)
-        finally:
-            disk.close(descriptor)
-        written.add(path)
-        position, rest = position + len(part), rest[len(part) :]
+            return self._disk.read_at(self.directory / offset_name(base), size, position - base)
+        except FileNotFoundError:
+            return b""
+
+    def write(self, data: bytes, position: int) -> None:
+        """Write at ``position`` of the row, without a sync; missing files are created.
+
+        Raises:
+            OSError: The disk is full or broken.
+        """
+        if data and not self.directory.is_dir():
+            self.directory.mkdir(parents=True)
+            self._is_new = True
+        rest = memoryview(data)
+        while rest:
+            base = position - position % self.file_bytes
+            part = rest[: base + self.file_bytes - position]
+            path = self.directory / offset_name(base)
+            descriptor = self._disk.open_sized(path, self.file_bytes)
+            try:
+                self._disk.write_at(descriptor, part, position - base)
+            finally:
+                self._disk.close(descriptor)
+            self._unsynced.add(path)
+            position, rest = position + len(part), rest[len(part) :]
+
+    @property
+    def needs_sync(self) -> bool:
+        """Whether written bytes may not be on the disk."""
+        return bool(self._unsynced)
+
+    def sync(self) -> bool:
+        """Sync the written files; returns whether the directory was new, which is synced with two above it then.
+
+        Raises:
+            OSError: The sync failed.
+        """
+        for path in sorted(self._unsynced):
+            self._disk.sync_sized(path, self.file_bytes)
+        was_new = self._is_new
+        if was_new:
+            for directory in (self.directory, *self.directory.parents[:2]):
+                self._disk.sync_directory(directory)
+        self._is_new = False
+        self._unsynced.clear()
+        return was_new
+
+    def clear_from(self, end: int) -> None:
+        """Remove everything from a position on, unless read-only."""
+        if self._read_only:
+            return
+        for path, base in offset_files(self.directory):
+            if base >= end:
+                path.unlink()
+                self._unsynced.discard(path)  # or syncing it would make it again, as a row that starts there
+            elif end < base + self.file_bytes:
+                self._disk.clear_behind(path, end - base)
+                self._unsynced.add(path)
+
+    def remove_before(self, end: int) -> int:
+        """Delete the files that lie wholly before a position, never the last; returns the number.
+
+        Raises:
+            OSError: A file cannot be deleted.
+        """
+        removed = 0
+        for path, base in offset_files(self.directory)[:-1]:
+            if base + self.file_bytes > end:
+                break
+            path.unlink()
+            self._unsynced.discard(path)
+            removed += 1
+        return removed
+
+    def remove_directory(self) -> None:
+        """Delete the empty directory, and the one above if it is empty then; unless read-only."""
+        if self.directory.is_dir() and not self._read_only:
+            self.directory.rmdir()
+            if not any(self.directory.parent.iterdir()):
+                self.directory.parent.rmdir()

@@ -1,15 +1,14 @@
-"""Background work of an open store: syncing the log, writing queues, the checkpoint, watching the disk.
+"""Background work of an open store: syncs of the log, writes of queues and checkpoint, checks of the disk.
 
 Threads, all joined by `FlushService.close`:
 
-    store-flush-log      syncs the log: at intervals, or as soon as somebody waits (group commit: one sync for all)
-    store-flush-queues   writes queues; now and then everything plus the checkpoint; looks at the disk's use,
-                         deletes what is too old
-    store-flush-index    adds the keys of new messages to the index, more often, for smaller pieces
-    store-flush-watch    answers those whose sync takes too long; does no I/O itself, so that a hung disk cannot stop it
+    store-flush-log      syncs the log: at intervals, or at once for waiters (group commit: one sync for all)
+    store-flush-queues   writes queues, now and then also the checkpoint; checks the disk's use, deletes old files
+    store-flush-index    adds the keys of new messages to the index, more often, in smaller pieces
+    store-flush-watch    answers waiters whose sync takes too long; does no I/O, so that a hung disk cannot stop it
 
-After the first failed sync nothing is synced any more: the kernel may have dropped the pages, and a second sync would report
-success for bytes that are gone.
+After a failed sync nothing is synced any more: the kernel may have dropped the pages, and a second sync would report success
+for lost bytes.
 
 Source: docs/spec/store.md §8.5.
 """
@@ -29,15 +28,15 @@ from broker_core.engine.store.commit_log import CommitLog
 
 _IDLE_WAIT_S = 3600.0
 RUNS_MAX = 600
-"""Syncs that are remembered: five minutes of them at the usual interval."""
+"""Bound on the syncs kept: five minutes of them at the usual interval."""
 _INDEX_ROUNDS = 10
-"""How often the index is written in one interval of the queues."""
+"""Writes of the index in one interval of the queues."""
 
 _log = logging.getLogger(__name__)
 
 
 class Waiter(NamedTuple):
-    """Somebody who wants to know when bytes are durable."""
+    """A caller to notify when bytes are durable."""
 
     physical_end: int
     deadline_s: float
@@ -45,7 +44,7 @@ class Waiter(NamedTuple):
 
 
 class FlushRun(NamedTuple):
-    """One sync of the log: when it ended (`time.monotonic`), how long it took, and the bytes that it made durable."""
+    """One sync of the log: its end (`time.monotonic`), its duration, and the bytes that it made durable."""
 
     ended_s: float
     took_s: float
@@ -53,7 +52,7 @@ class FlushRun(NamedTuple):
 
 
 class FlushTargets(NamedTuple):
-    """What the threads call; each may raise `OSError`, which stops all flushing."""
+    """Functions that the threads call; an `OSError` of one stops all flushing."""
 
     write_queues: Callable[[], None]
     write_index: Callable[[], None]
@@ -63,7 +62,7 @@ class FlushTargets(NamedTuple):
 
 
 class FlushService:
-    """The threads around one commit log. `start` them, and `close` them in the end."""
+    """The threads of one commit log."""
 
     def __init__(self, log: CommitLog, config: StoreConfig, targets: FlushTargets) -> None:
         self._commit_log = log
@@ -76,7 +75,7 @@ class FlushService:
         self._closing = threading.Event()
         self._failed = False
         self.runs: deque[FlushRun] = deque(maxlen=RUNS_MAX)
-        """The newest syncs of the log that had something to do."""
+        """The newest syncs of the log that wrote bytes."""
         self._threads = [
             threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
             for name, work in (
@@ -88,14 +87,14 @@ class FlushService:
         ]
 
     def start(self) -> None:
-        """Begin the background work."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
         """Call ``done(True)`` once the log is on the disk up to ``physical_end``; ``done(False)`` if that failed or is late.
 
-        ``done`` runs in a thread of this service, or at once in the caller's when there is nothing to wait for.
+        ``done`` runs in a thread of this service, or at once in the caller's if nothing is pending.
         """
         if physical_end <= self._commit_log.flushed:
             done(True)
@@ -104,8 +103,8 @@ class FlushService:
             self.want_sync()
 
     def add_waiter(self, physical_end: int, done: Callable[[bool], None]) -> bool:
-        """Have ``done`` called as by `when_durable`; the caller sees to the sync. False when it was refused, and told so."""
-        # Nobody is woken to watch it: the watching thread never sleeps longer than the time that a new waiter has.
+        """Register ``done`` as in `when_durable` without a sync. False after a refusal, with ``done(False)`` called."""
+        # No notify: the watching thread never sleeps longer than a new waiter's timeout.
         waiter = Waiter(physical_end, time.monotonic() + self._config.sync_flush_timeout_ms / 1000, done)
         with self._wake:
             refused = self._failed or self._closing.is_set()
@@ -116,24 +115,24 @@ class FlushService:
         return not refused
 
     def want_sync(self) -> None:
-        """Have the thread sync the log for those who wait."""
+        """Have the thread sync the log for the waiters."""
         with self._wake:
             self._sync_wanted = True
             self._wake.notify()
 
     @property
     def has_waiters(self) -> bool:
-        """Whether somebody waits for a sync."""
+        """Whether a caller waits for a sync."""
         return bool(self._waiters)
 
     def synced(self, end: int) -> None:
-        """Take note of a sync by somebody else: everything before ``end`` is on the disk."""
+        """Note a sync outside of this service: everything before ``end`` is on the disk."""
         if not self._failed:
             self._commit_log.synced(end)
             self._answer_durable()
 
     def close(self) -> None:
-        """Stop the threads and answer those who still wait. What is not synced yet stays so."""
+        """Stop the threads and answer the waiters. Bytes that are not synced stay so."""
         self._closing.set()
         for condition in (self._wake, self._watch):
             with condition:
@@ -145,7 +144,7 @@ class FlushService:
         self._answer_all(durable=False)
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Root of each thread: a fault of ours ends acknowledgements too, as nothing is synced without the thread."""
+        """Root of each thread: after a fault of ours no sync is acknowledged, because nothing is synced without the thread."""
         try:
             work()
         except Exception as error:  # noqa: BLE001  root of a thread
@@ -168,7 +167,7 @@ class FlushService:
                 last_thorough_s = now_s
 
     def _wait_for_work(self, interval_s: float) -> bool | None:
-        """Wait for the end of an interval, or a sync that is wanted: whether one is; None at the end."""
+        """Wait for the end of an interval or a requested sync; returns whether one is requested, None at the end."""
         with self._wake:
             if not self._sync_wanted and not self._closing.is_set():
                 self._wake.wait(interval_s)
@@ -189,7 +188,7 @@ class FlushService:
         return True
 
     def fail(self, error: OSError) -> None:
-        """Stop flushing for good: tell the store, answer everybody who waits."""
+        """Stop flushing for good: notify the store and all waiters."""
         with self._wake:
             if self._failed:
                 return
@@ -266,5 +265,5 @@ class FlushService:
 def _answer(waiter: Waiter, *, durable: bool) -> None:
     try:
         waiter.done(durable)
-    except Exception:  # noqa: BLE001  somebody else's code, called from the root of a thread
+    except Exception:  # noqa: BLE001  the caller's code, in the root of a thread
         _log.exception("somebody who waited for durable bytes could not be told")

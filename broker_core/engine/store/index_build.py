@@ -1,7 +1,4 @@
-"""Filling index files, many keys at a time (`broker_core.engine.store.index_keys` finds them).
-
-Source: docs/spec/store.md §5.3, §5.4.
-"""
+"""Adds many keys at a time to index files; `index_keys` finds the keys (Source: docs/spec/store.md §5.3, §5.4)."""
 
 from __future__ import annotations
 
@@ -19,11 +16,9 @@ from broker_core.engine.store.index_file import (
     IndexFile,
     IndexHeader,
 )
+from broker_core.engine.store.index_layout import ITEM_TYPE
 from broker_core.engine.store.key_batch import KeyBatch
 from broker_core.engine.store.layout import Int64s
-
-_ITEM = np.dtype([("key_hash", ">i4"), ("physical_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
-assert _ITEM.itemsize == ITEM_BYTES
 
 _ITEMS_AT_A_TIME = 1 << 20
 
@@ -32,7 +27,7 @@ _PLACES = (1 << _PLACE_BITS) - 1
 
 
 def add_keys(file: IndexFile, batch: KeyBatch, start: int) -> int:
-    """Add keys from number ``start`` of a batch on, as many as there is room for; returns how many.
+    """Add keys of a batch from number ``start`` on, as many as the file has room for; returns the number.
 
     Raises:
         OSError: There is no room on the disk; nothing has changed.
@@ -44,7 +39,7 @@ def add_keys(file: IndexFile, batch: KeyBatch, start: int) -> int:
     file.take_room(_blocks_without_room(file, slots))
     file.take_item_room(header.next_item, count)
     previous = _hang_in(slots, np.arange(header.next_item, header.next_item + count), _slot_table(file))
-    items = np.empty(count, dtype=_ITEM)
+    items = np.empty(count, dtype=ITEM_TYPE)
     items["key_hash"] = batch.key_hash[part]
     items["physical_offset"] = batch.physical_offset[part]
     items["seconds"] = _seconds(header, batch.store_ms[part])
@@ -66,7 +61,7 @@ def add_keys(file: IndexFile, batch: KeyBatch, start: int) -> int:
 
 
 def _blocks_without_room(file: IndexFile, slots: Int64s) -> list[int]:
-    """Positions of blocks that slots lie in, and that have not been given their room yet."""
+    """Positions of blocks that hold these slots and have no reserved room yet."""
     blocks = (slots * SLOT_BYTES + HEADER_BYTES) // ROOM_BYTES
     lacking = blocks[np.frombuffer(file.roomy, dtype=np.uint8)[blocks] == 0]
     return (np.unique(lacking) * ROOM_BYTES).tolist() if len(lacking) else []
@@ -77,7 +72,7 @@ def _slot_table(file: IndexFile) -> npt.NDArray[Any]:
 
 
 def _hang_in(slots: Int64s, numbers: Int64s, table: npt.NDArray[Any]) -> Int64s:
-    """Put new items into the slots; returns what each leads back to: an earlier one of the batch, else what the slot held."""
+    """Link new items into their slots; returns for each the previous item: an earlier one of the batch, else the slot's."""
     previous: Int64s = table[slots].astype(np.int64)
     previous[(previous < 0) | (previous >= numbers[0])] = 0
     table[slots] = numbers  # of equal slots, the last one stays
@@ -86,7 +81,7 @@ def _hang_in(slots: Int64s, numbers: Int64s, table: npt.NDArray[Any]) -> Int64s:
     if is_followed.any():
         is_followed[last[is_followed] - numbers[0]] = True
         shared = np.flatnonzero(is_followed)
-        # Sorted as one number, slot and place: finding a stable order takes twice as long.
+        # Sorted as one number of slot and place: a stable sort takes twice as long.
         in_order = np.sort(slots[shared] << _PLACE_BITS | shared)
         order = in_order & _PLACES
         in_order >>= _PLACE_BITS
@@ -96,7 +91,7 @@ def _hang_in(slots: Int64s, numbers: Int64s, table: npt.NDArray[Any]) -> Int64s:
 
 
 def _seconds(header: IndexHeader, store_ms: Int64s) -> Int64s:
-    """Time differences; the first item's counts from what the header held before, which is the end of the file before."""
+    """Time differences; the first item's counts from the former header, which is the end of the file before."""
     begin_ms = int(store_ms[0]) if header.next_item == 1 else header.begin_ms
     base = np.full(len(store_ms), begin_ms)
     base[0] = header.begin_ms
@@ -106,7 +101,7 @@ def _seconds(header: IndexHeader, store_ms: Int64s) -> Int64s:
 
 
 def restore(file: IndexFile, header: IndexHeader) -> None:
-    """Make a file end where ``header`` says: slots are built anew from the items, which a crash cannot have mixed up.
+    """End a file at ``header``: the slots are built again from the items, which a crash cannot have mixed up.
 
     Raises:
         OSError: There is no room on the disk.
@@ -117,7 +112,7 @@ def restore(file: IndexFile, header: IndexHeader) -> None:
     table[:] = 0
     for first in range(1, header.next_item, _ITEMS_AT_A_TIME):
         count = min(_ITEMS_AT_A_TIME, header.next_item - first)
-        items = np.frombuffer(file.buffer, dtype=_ITEM, count=count, offset=file.item_position(first))
+        items = np.frombuffer(file.buffer, dtype=ITEM_TYPE, count=count, offset=file.item_position(first))
         slots = items["key_hash"].astype(np.int64) % file.geometry.slots
         table[slots] = np.arange(first, first + count)
     used = int(np.count_nonzero(table))

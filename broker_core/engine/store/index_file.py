@@ -1,4 +1,4 @@
-"""One index file: a hash table from ``topic#key`` to places in the commit log.
+"""One index file: a hash table from ``topic#key`` to offsets in the commit log.
 
     beginTimestamp i64 | endTimestamp i64 | beginPhyOffset i64 | endPhyOffset i64              0  8 16 24
     hashSlotCount i32 | indexCount i32                                                         32 36
@@ -6,10 +6,10 @@
     items 20 × maxIndexNum           the first, number 0, is never used
         key hash i32 | physical offset i64 | seconds since beginTimestamp i32 | previous item i32
 
-The file is mapped and sparse. Before a page is written to, it is given its room on the disk, so that a full disk is an error
-and not a signal. Items are added by `broker_core.engine.store.index_build`, many at a time.
+The file is mapped and sparse. Room is reserved before a page is written to, so that a full disk is an error and not a signal.
+`broker_core.engine.store.index_build` adds items, many at a time.
 
-Does not know keys or records, only hashes and offsets; two keys may have one hash, so whoever asks must look at the record.
+Two keys may have one hash, so the caller must check the record.
 
 Source: docs/spec/store.md §5.1, §5.3, §5.5.
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -37,15 +38,15 @@ assert ITEM.size == ITEM_BYTES
 
 TIME_DIFFERENCE_MAX_S = 0x7FFFFFFF
 ROOM_BYTES = 64 * 1024
-"""Room is taken on the disk in blocks of this size."""
+"""Room on the disk is reserved in blocks of this size."""
 _GUESSES_MAX = 1_000_000
 _DEFAULT_UNITS_PER_SLOT = 21
-"""Four bytes for the slot and 80 for four items, counted in fours: the proportion of the default sizes."""
+"""Four bytes for the slot and 80 for four items, in units of four: the proportion of the default sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexHeader:
-    """First 40 bytes of a file. Times are milliseconds; ``next_item`` starts at 1."""
+    """First 40 bytes of a file. Times are in milliseconds; ``next_item`` starts at 1."""
 
     begin_ms: int = 0
     end_ms: int = 0
@@ -65,13 +66,11 @@ class IndexHeader:
         return cls(begin_ms, end_ms, begin_offset, end_offset, used_slots, max(next_item, 1))
 
     def followed(self) -> IndexHeader:
-        """What the file behind a full one starts with: RocketMQ begins it where this one ended."""
+        """First header of the next file, which RocketMQ begins where this one ended."""
         return IndexHeader(self.end_ms, self.end_ms, self.end_offset, self.end_offset)
 
 
 class IndexItem(NamedTuple):
-    """One item, as stored."""
-
     key_hash: int
     physical_offset: int
     seconds: int
@@ -91,15 +90,7 @@ class Geometry(NamedTuple):
 
 
 class IndexFile:
-    """A mapped index file.
-
-    Args:
-        path: The file; its name is the time at which it was made.
-        geometry: Its numbers of slots and items.
-        buffer: Its bytes.
-        descriptor: For room and syncs; None for a copy in memory, which no file follows.
-        disk: Access to the operating system.
-    """
+    """A mapped index file, named by its creation time; without ``descriptor`` it is in memory only."""
 
     def __init__(self, path: Path, geometry: Geometry, buffer: mmap.mmap, descriptor: int | None, disk: Disk) -> None:
         self.path = path
@@ -107,18 +98,18 @@ class IndexFile:
         self.buffer = buffer
         self.header = IndexHeader.decode(buffer[:HEADER_BYTES])
         self.is_dirty = False
-        """Bytes were changed since the last sync."""
+        """Whether bytes were changed since the last sync."""
         self.is_damaged = False
-        """A query met a chain of items that cannot be; the file must be built anew."""
+        """Whether a query found an impossible chain of items, so that the file must be built again."""
         self._descriptor = descriptor
         self._disk = disk
         self._items_position = HEADER_BYTES + geometry.slots * SLOT_BYTES
         self.roomy = bytearray(geometry.file_bytes // ROOM_BYTES + 1)
-        """Which blocks have been given their room."""
+        """Which blocks have reserved room."""
 
     @classmethod
     def create(cls, path: Path, geometry: Geometry, header: IndexHeader, disk: Disk, *, read_only: bool) -> IndexFile:
-        """A new file without items; read-only, in memory alone.
+        """A new file without items; if read-only, in memory only.
 
         Raises:
             OSError: There is no room on the disk.
@@ -126,7 +117,7 @@ class IndexFile:
         descriptor = None if read_only else disk.open_sized(path, geometry.file_bytes)
         try:
             if descriptor is not None:
-                # Before the first look at it: even reading a hole may need room (see file_map).
+                # Before the first read: even reading a hole may need room (see file_map).
                 disk.allocate(descriptor, 0, min(ROOM_BYTES, geometry.file_bytes))
             buffer = disk.map_memory(geometry.file_bytes) if descriptor is None else disk.map(descriptor, geometry.file_bytes)
             made = cls(path, geometry, buffer, descriptor, disk)
@@ -140,9 +131,9 @@ class IndexFile:
 
     @classmethod
     def open(cls, path: Path, configured: Geometry, disk: Disk, *, read_only: bool) -> IndexFile | None:
-        """The file as it is on the disk, None if it is no sound index file; read-only, changes stay in memory.
+        """The file as on the disk; None if it is no sound index file. If read-only, changes stay in memory.
 
-        Numbers of slots and items are nowhere written down. Where those configured do not fit, they are found by trying.
+        A file does not store its numbers of slots and items. If the configured ones do not fit, they are found by trying.
         """
         size = path.stat().st_size
         if size < Geometry(1, 2).file_bytes or size % SLOT_BYTES or not any(disk.read_at(path, HEADER_BYTES, 0)):
@@ -168,14 +159,14 @@ class IndexFile:
         return IndexItem._make(ITEM.unpack_from(self.buffer, self.item_position(number)))
 
     def item_position(self, number: int) -> int:
-        """Where an item lies in the file."""
+        """Position of an item in the file."""
         return self._items_position + number * ITEM_BYTES
 
     def offsets(self, key_hash: int, from_ms: int, to_ms: int) -> Iterator[int]:
-        """Physical offsets under a hash, newest first, that may be of the given time.
+        """Physical offsets of a hash, newest first, whose time may lie in the range.
 
-        The time in an item is cut to seconds; that of the first item counts from the file before, and none lies before the
-        file's begin. Only items that are surely out of range are left out.
+        An item's time is cut to seconds; the first item's counts from the file before, and none lies before the file's begin.
+        Only items that are surely out of range are left out.
         """
         header = self.header
         slot = key_hash % self.geometry.slots
@@ -194,7 +185,7 @@ class IndexFile:
         self.is_damaged |= not 0 <= number < header.next_item
 
     def _newest_item(self, slot: int) -> int:
-        """Newest item of a slot, which may lie in a hole: read from the file, as a mapping may need room for that."""
+        """Newest item of a slot, read from the file: the slot may lie in a hole, for which a mapping may need room."""
         position = HEADER_BYTES + slot * SLOT_BYTES
         if self._descriptor is None:
             return int(SLOT.unpack_from(self.buffer, position)[0])
@@ -209,7 +200,7 @@ class IndexFile:
         self.is_dirty = True
 
     def take_room(self, positions: list[int]) -> None:
-        """Make the blocks at the given positions of the file writable.
+        """Reserve the blocks at these positions of the file.
 
         Raises:
             OSError: There is no room on the disk.
@@ -221,7 +212,7 @@ class IndexFile:
             self.roomy[block] = 1
 
     def take_item_room(self, first: int, count: int) -> None:
-        """Make ``count`` items from number ``first`` on writable.
+        """Reserve ``count`` items from number ``first`` on.
 
         Raises:
             OSError: There is no room on the disk.
@@ -230,24 +221,18 @@ class IndexFile:
         self.take_room([*range(start, end, ROOM_BYTES), end])
 
     def first_item_at(self, physical_offset: int) -> int:
-        """Number of the first item that points to an offset or behind it; the next item's if none does."""
-        low, high = 1, self.header.next_item
-        while low < high:
-            middle = (low + high) // 2
-            if self.item(middle).physical_offset < physical_offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        """Number of the first item at or after a physical offset; the next item's without one."""
+        numbers = range(1, self.header.next_item)
+        return 1 + bisect_left(numbers, physical_offset, key=lambda number: self.item(number).physical_offset)
 
     def header_up_to(self, next_item: int, end_ms: int) -> IndexHeader:
-        """Header of this file if it ended before an item; slots still to be counted."""
+        """Header of this file cut before an item; its slots are not counted."""
         return replace(self.header, next_item=next_item, end_ms=end_ms, end_offset=self.item(next_item - 1).physical_offset)
 
     # ---- the end -------------------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Bring the file to the disk.
+        """Sync the file.
 
         Raises:
             OSError: The sync failed.
@@ -257,20 +242,20 @@ class IndexFile:
             self._disk.sync(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file; its mapping ends with its last user."""
+        """Close the file; its mapping ends with its last user."""
         if self._descriptor is not None:
             self._disk.close(self._descriptor)
             self._descriptor = None
 
     def delete(self) -> None:
-        """Let go of the file and remove it; one in memory just goes."""
+        """Close and remove the file."""
         if self._descriptor is not None:
             self.close()
             self.path.unlink(missing_ok=True)
 
 
 def _geometries(size: int, configured: Geometry) -> Iterator[Geometry]:
-    """What a file of ``size`` bytes may be made of, the likely ones first."""
+    """Possible geometries of a file of ``size`` bytes, likely ones first."""
     if configured.file_bytes == size:
         yield configured
     units = (size - HEADER_BYTES) // SLOT_BYTES

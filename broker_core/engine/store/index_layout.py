@@ -1,65 +1,37 @@
-"""Index files as numpy columns, and the hash of a key. Bytes only: knows neither the engine nor a lock, and never writes.
+"""Index files as numpy columns, and the hash of a key. Reads bytes only, without the engine or a lock.
 
-    header   beginTimestamp i64 | endTimestamp i64 | beginPhyOffset i64 | endPhyOffset i64 | hashSlotCount i32 | indexCount i32
-    slots    one i32 each: number of the newest item of the chain, 0 for none
-    items    key hash i32 | physical offset i64 | seconds since beginTimestamp i32 | number of the previous item i32
-
-Item 0 is not used. A file does not say how many slots it has; `slot_count` finds out.
+`broker_core.engine.store.index_file` shows the layout. A file does not store its number of slots; `slot_count` finds it.
 
 Source: docs/spec/store.md §5.1, §5.2.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
 from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
 from broker_core.protocol.message.tags import java_string_hash
 
-HEADER_BYTES = 40
-SLOT_BYTES = 4
 ITEM_TYPE = np.dtype([("key_hash", ">i4"), ("physical_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
-ITEM_BYTES = ITEM_TYPE.itemsize
+assert ITEM_TYPE.itemsize == ITEM_BYTES
 DEFAULT_SLOTS = 5_000_000
 DEFAULT_ITEMS = 20_000_000
 
-_HEADER = struct.Struct(">qqqqii")
 _HASH_OVERFLOW = 1 << 31
-
-assert _HEADER.size == HEADER_BYTES
-assert ITEM_BYTES == 20
-
-
-class ReadIndexHeader(NamedTuple):
-    """Header of an index file; times in milliseconds."""
-
-    begin_ms: int
-    end_ms: int
-    begin_offset: int
-    end_offset: int
-    used_slots: int
-    next_item: int
-    """Number of the next item; the first one is 1."""
 
 
 def index_files(directory: Path) -> list[Path]:
-    """Index files of a directory, oldest first; names that are no numbers are passed over."""
+    """Index files of a directory, oldest first; names that are no numbers are ignored."""
     if not directory.is_dir():
         return []
     return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
-
-
-def read_header(data: Any) -> ReadIndexHeader:  # noqa: ANN401  mmap has no type
-    """Header of a file; an item number of 0 or less counts as 1, as at load."""
-    header = ReadIndexHeader._make(_HEADER.unpack_from(data))
-    return header._replace(next_item=max(header.next_item, 1))
 
 
 def slots_of(data: npt.NDArray[np.uint8], slots: int) -> npt.NDArray[Any]:
@@ -75,14 +47,14 @@ def items_of(data: npt.NDArray[np.uint8], slots: int) -> npt.NDArray[Any]:
 
 
 def slot_count(data: npt.NDArray[np.uint8]) -> int:
-    """Number of slots for which header, items and slots agree; 0 where there is none, or the file has no item to tell by.
+    """Number of slots for which header, items and slots agree; 0 without one, or for a file without items.
 
-    The first item must lie at the first offset that the header names, the last at the last one, and the slot of the last item
-    must name it. The usual geometry is tried first.
+    The first item must have the header's first offset, the last its last one, and the slot of the last item must name it. The
+    default geometry is tried first.
     """
     if len(data) < HEADER_BYTES:
         return 0
-    header = read_header(data[:HEADER_BYTES].tobytes())
+    header = IndexHeader.decode(data[:HEADER_BYTES].tobytes())
     for slots in _possible_slots(data, header):
         items = items_of(data, slots)
         if header.next_item > len(items):
@@ -94,13 +66,13 @@ def slot_count(data: npt.NDArray[np.uint8]) -> int:
     return 0
 
 
-def _possible_slots(data: npt.NDArray[np.uint8], header: ReadIndexHeader) -> Iterator[int]:
+def _possible_slots(data: npt.NDArray[np.uint8], header: IndexHeader) -> Iterator[int]:
     words = (len(data) - HEADER_BYTES) // SLOT_BYTES
     if header.next_item <= 1 or words <= ITEM_BYTES // SLOT_BYTES:
         return
     if len(data) == HEADER_BYTES + DEFAULT_SLOTS * SLOT_BYTES + DEFAULT_ITEMS * ITEM_BYTES:
         yield DEFAULT_SLOTS
-    # Slots and items are whole numbers: the number of slots goes up in steps of five, as an item is as long as five slots.
+    # Slots and items are whole numbers: slot counts step by five, because an item is as long as five slots.
     whole = data[HEADER_BYTES : HEADER_BYTES + words * SLOT_BYTES].view(">u4")
     candidates = np.arange(words % 5, words - 2 * 5, 5, dtype=np.int64)
     wanted = np.array([header.begin_offset], dtype=">i8").view(">u4")
@@ -110,13 +82,13 @@ def _possible_slots(data: npt.NDArray[np.uint8], header: ReadIndexHeader) -> Ite
 
 
 def key_hash(topic: str, key: str) -> int:
-    """Hash under which a key of a topic is filed; not negative."""
+    """Hash of a topic's key; not negative."""
     value = abs(java_string_hash(f"{topic}#{key}"))
     return 0 if value == _HASH_OVERFLOW else value
 
 
 def record_keys(sys_flag: int, properties: bytes) -> list[str]:
-    """Keys under which a record is filed, in order; none for a rollback."""
+    """Keys of a record, in order; none for a rollback."""
     if transaction_type(sys_flag) is TransactionType.ROLLBACK:
         return []
     unique = find_property(properties, UNIQUE_KEY)

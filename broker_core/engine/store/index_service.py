@@ -1,12 +1,11 @@
-"""The index: which records of the log carry a key. All files together, from the log to the answer of a query.
+"""The index: which records of the log carry a key.
 
-    behind    the log is read from where the index ends, its keys go to the last file, a full one is followed by a new one
-    query     what is still missing is read first, so that a message is found as soon as its put has returned
-    open      files that are damaged, missing or of doubtful content are dropped, and built anew from the log
+    catch up  the log is read from where the index ends, its keys are added to the last file, a new file follows a full one
+    query     records that are not indexed are read first, so that a message is found as soon as its put has returned
+    open      files that are damaged, missing or of doubtful content are dropped, and built again from the log
 
-The index adds nothing to the log; losing it costs the time to read the log again. Puts do nothing for it.
-
-Where RocketMQ loses keys (it drops the last file after a crash), the log is read again instead.
+The index adds nothing to the log; losing it costs the time to read the log again. Puts do nothing for it. Where RocketMQ loses
+keys (it drops the last file after a crash), the log is read again.
 
 Source: docs/spec/store.md §5 (the drop: §5.6), §10.3, §12 item 6.
 """
@@ -28,20 +27,19 @@ from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.engine.store.index_build import add_keys, restore
 from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
 from broker_core.engine.store.index_keys import KeyReader
+from broker_core.engine.store.index_layout import index_files, key_hash
 from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.queue_table import IndexNote
 from broker_core.errors import RecordError
 from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, check_record
-from broker_core.protocol.message.tags import java_string_hash
 
 WINDOW_BYTES = 512 * 1024
-"""Read at a time; between two windows other threads get their turn (5 ms with small messages)."""
+"""Bytes read at a time; between two windows other threads run (5 ms with small messages)."""
 
 DAMAGED_BYTES = 16 * 1024 * 1024
-"""Read at a damaged place; half of it is more than a record has."""
+"""Bytes read at a damaged place; half of it is more than a record has."""
 
-_HASH_OVERFLOW = 1 << 31
 _NAME_FORMAT = "%Y%m%d%H%M%S"
 
 Progress = Callable[[str, int, int], None]
@@ -50,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class IndexQuery(NamedTuple):
-    """What is asked for. Times are store times in milliseconds, both inclusive."""
+    """A query. Times are store times in milliseconds, both inclusive."""
 
     topic: str
     key: str
@@ -60,7 +58,7 @@ class IndexQuery(NamedTuple):
 
 
 class FoundAtOpen(NamedTuple):
-    """What the last owner left."""
+    """State that the last owner left."""
 
     clean: bool
     checkpoint: Checkpoint
@@ -70,13 +68,7 @@ class FoundAtOpen(NamedTuple):
 class IndexService:
     """The index files of one store. Methods may be called from any thread.
 
-    Args:
-        directory: Where the files are, or will be.
-        log: The commit log.
-        config: Whether there is an index, and the sizes of its files.
-        clock: For names of new files, in milliseconds.
-        disk: Access to the operating system.
-        read_only: Change no file; what the files lack is then kept in memory.
+    The clock, in milliseconds, names new files. If read-only, keys that the files lack are kept in memory.
     """
 
     def __init__(
@@ -94,9 +86,9 @@ class IndexService:
         self._keys = KeyReader(machine_code(config))
         self._files: list[IndexFile] = []
         self._position = 0
-        """Complete up to this physical offset."""
+        """The index is complete up to this physical offset."""
         self._known_keys = 0
-        """Keys of the record at this place that are indexed all the same."""
+        """Keys of the record at this offset that are indexed already."""
         self._pending: FoundAtOpen | None = None
         self._names_changed = False
         self.full_end_ms = 0
@@ -105,9 +97,9 @@ class IndexService:
     # ---- opening -------------------------------------------------------------------------------------------------------
 
     def open(self, found: FoundAtOpen, progress: Progress) -> None:
-        """Take in the files and complete them; read-only this waits for the first query.
+        """Load the files and complete them; if read-only, the first query does that.
 
-        Without room for the index the store opens all the same: `catch_up` goes on once there is some.
+        Without room for the index the store opens nevertheless, and a later `catch_up` continues.
 
         Raises:
             OSError: The disk is broken.
@@ -125,7 +117,7 @@ class IndexService:
             _log.warning("the index in %s cannot grow: %s. Free some room on the disk", self._directory, error.strerror)
 
     def _recover(self, found: FoundAtOpen) -> None:
-        """Load what can be trusted, and find the place in the log from which keys are missing."""
+        """Load the sound files, and find the offset in the log from which keys are missing."""
         self._load()
         if self._files:
             self._geometry = self._files[-1].geometry
@@ -138,8 +130,8 @@ class IndexService:
         self._position = max(self._commit_log.min_offset, min(complete_to, self._commit_log.end))
 
     def _load(self) -> None:
-        """Take in the files up to the first that cannot be one; only a full file is followed by another."""
-        for path in _index_paths(self._directory):
+        """Load the files up to the first unsound one; only a full file may be followed by another."""
+        for path in index_files(self._directory):
             file = IndexFile.open(path, self._geometry, self._disk, read_only=self._read_only)
             last = self._files[-1] if self._files else None
             hurt = path if file is None or not _follows(file, last) else None
@@ -154,12 +146,12 @@ class IndexService:
                 return
 
     def _remove_from(self, first: Path) -> None:
-        for path in _index_paths(self._directory):
+        for path in index_files(self._directory):
             if path >= first and not self._read_only:
                 path.unlink()
 
     def _judge_noted(self, found: FoundAtOpen) -> int | None:
-        """Go back to what our own note vouches for; None if the files are not those noted."""
+        """Restore the state of Orbit's own note; returns the log's end of the note, None if it names other files."""
         note = found.note
         assert note is not None
         names = [file.path.name for file in self._files]
@@ -177,7 +169,7 @@ class IndexService:
         return note.log_end
 
     def _judge_unknown(self, found: FoundAtOpen) -> None:
-        """Without a note: after a crash only full files count; and no key may be missing before or between files."""
+        """Without a note: after a crash only full files count, and no key may be missing before or between files."""
         expected = self._commit_log.min_offset
         for number, file in enumerate(self._files):
             is_doubtful = not found.clean and file.header.end_ms > found.checkpoint.index_ms
@@ -218,7 +210,7 @@ class IndexService:
             restore(last, last.header_up_to(next_item, self._store_ms(last.item(next_item - 1).physical_offset)))
 
     def _behind_last(self) -> int:
-        """The last record that is indexed: some of its keys may have been in a file that is gone."""
+        """The last indexed record; some of its keys may have been in a dropped file."""
         with_items = [file for file in self._files if file.header.next_item > 1]
         if not with_items or self._commit_log.record(with_items[-1].header.end_offset) is None:
             return self._commit_log.min_offset
@@ -242,7 +234,7 @@ class IndexService:
         return self._is_enabled
 
     def files(self) -> list[tuple[IndexFile, IndexHeader]]:
-        """The files with their headers of this moment, oldest first; for looking at only."""
+        """The files with their current headers, oldest first, for reading."""
         with self._lock:
             return [(file, file.header) for file in self._files]
 
@@ -252,10 +244,10 @@ class IndexService:
         return self._commit_log.end - self._position if self._is_enabled else 0
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Index everything that was in the log when this was called.
+        """Index everything in the log at the time of the call.
 
         Raises:
-            OSError: The disk is full or broken; what is missing is added by a later call.
+            OSError: The disk is full or broken; a later call adds the missing keys.
         """
         if not self._is_enabled:
             return
@@ -267,7 +259,7 @@ class IndexService:
         while self._position < end:
             with self._lock:
                 if self._position >= end:
-                    return  # another thread went further meanwhile; going back would index records twice
+                    return  # another thread has indexed it; a second time would add its keys twice
                 self._index_window(end)
             if progress is not None:
                 progress("building the index", min(self._position, end) - start, end - start)
@@ -284,13 +276,13 @@ class IndexService:
         self._known_keys = 0
         while done < len(keys):
             done += add_keys(self._file_for_append(), keys, done)
-        # A piece without any record is damage; it is passed over as a whole, like everywhere else behind a bad place.
+        # A piece without any record is damage and skipped as a whole, as everywhere after a damaged place.
         self._position = keys.end if keys.end > self._position else following
 
     def _window(self, position: int, end: int) -> tuple[bytes | memoryview, int]:
-        """Bytes of records from a place on, and where to go on if there are none in them: the next file, as a rule.
+        """Bytes of records from an offset on, and where to continue if they hold none, mostly the next file.
 
-        At a damaged place a larger piece is given, for records may follow in it.
+        At a damaged place the piece is larger, because records may follow in it.
         """
         log = self._commit_log
         base = position - position % log.file_bytes
@@ -320,7 +312,7 @@ class IndexService:
         return made
 
     def _new_path(self) -> Path:
-        """Named by the local time; behind the last file even if the clock was set back."""
+        """Path of the local time; sorted after the last file even if the clock was set back."""
         name = _index_name(datetime.fromtimestamp(self._clock() / 1000))  # noqa: DTZ006  the format's is local time
         last = self._files[-1].path.name if self._files else ""
         return self._directory / (name if name > last else str(int(last) + 1))
@@ -329,19 +321,19 @@ class IndexService:
 
     @property
     def last_update(self) -> tuple[int, int]:
-        """Store time and physical offset of the last message that was indexed; zeros if there is none."""
+        """Store time and physical offset of the last indexed message; zeros without one."""
         with self._lock:
             header = self._files[-1].header if self._files else IndexHeader()
         return header.end_ms, header.end_offset
 
     def query(self, query: IndexQuery, max_count: int) -> list[memoryview]:
-        """Records that carry a key, the newest first; each is looked at, so that none is there for its hash alone.
+        """Records that carry a key, newest first; each record is checked, because keys may share a hash.
 
-        Only what is indexed is found: `catch_up` comes first. Where a file turns out to be damaged, it and those behind it are
-        built anew from the log, which takes its time, and then asked again.
+        Only indexed records are found, so the caller calls `catch_up` first. From a damaged file on, the files are built again
+        from the log and queried again.
 
         Raises:
-            OSError: The index must be built anew, and the disk is full or broken.
+            OSError: The index must be built again, and the disk is full or broken.
         """
         found = self._find(query, max_count)
         if not self._drop_damaged():
@@ -378,16 +370,14 @@ class IndexService:
         return found
 
     def _candidates(self, query: IndexQuery) -> Iterator[int]:
-        key_hash = abs(java_string_hash(f"{query.topic}#{query.key}"))
-        if key_hash == _HASH_OVERFLOW:
-            key_hash = 0
+        wanted = key_hash(query.topic, query.key)
         for file in reversed(self._files):
-            yield from file.offsets(key_hash, query.from_ms, query.to_ms)
+            yield from file.offsets(wanted, query.from_ms, query.to_ms)
 
     # ---- the disk ------------------------------------------------------------------------------------------------------
 
     def sync(self) -> IndexNote | None:
-        """Bring the index to the disk and say what is there then; one thread at a time.
+        """Sync the index and return a note of its state; one thread at a time.
 
         Raises:
             OSError: A sync failed.
@@ -407,7 +397,7 @@ class IndexService:
         return note
 
     def remove_before(self, physical_offset: int) -> int:
-        """Delete the files whose records all lie before an offset, but never the last; returns how many."""
+        """Delete the files whose records all lie before an offset, but never the last; returns the number."""
         with self._lock:
             count = 0
             while count < len(self._files) - 1 and self._files[count].header.end_offset < physical_offset:
@@ -419,7 +409,7 @@ class IndexService:
             return count
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         with self._lock:
             for file in self._files:
                 file.close()
@@ -428,7 +418,7 @@ class IndexService:
 
 
 def carries(record: memoryview, query: IndexQuery) -> bool:
-    """Whether a record has topic, key and store time that are asked for; with ``unique``, only its unique key counts."""
+    """Whether a record matches a query; with ``unique``, only its unique key counts."""
     try:
         parts = check_record(record, 0, len(record), check_crc=False)
     except RecordError:
@@ -442,13 +432,6 @@ def carries(record: memoryview, query: IndexQuery) -> bool:
 
 def _follows(file: IndexFile, last: IndexFile | None) -> bool:
     return last is None or file.header.next_item == 1 or file.header.begin_offset >= last.header.end_offset
-
-
-def _index_paths(directory: Path) -> list[Path]:
-    """Index files by name, which is their age; other names are passed over."""
-    if not directory.is_dir():
-        return []
-    return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
 
 
 def _index_name(moment: datetime) -> str:

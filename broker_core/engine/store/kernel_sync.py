@@ -1,8 +1,8 @@
-"""Syncs that the kernel does by itself (Linux io_uring): their starter goes on, and hears of the end through a descriptor.
+"""Asynchronous syncs by the kernel (Linux io_uring), whose end is reported through a descriptor.
 
-A thread that syncs must get the interpreter back when its sync is over, for which it waits up to 5 ms while another thread is
-busy; the kernel's own threads need none. (Its older AIO syncs on the processor of the starter, and waits while that is busy.)
-One sync of one file is under way at a time. Knows no event loop: whoever has one watches `descriptor`.
+A thread that syncs must get the interpreter back afterwards, and waits up to 5 ms for it while another thread is busy; the
+kernel's own threads do not need it. (Its older AIO syncs on the processor of the starter, and waits while that is busy.)
+One sync of one file runs at a time. The owner of an event loop watches `descriptor`.
 
     struct io_uring_params                              struct io_uring_sqe, as far as it is used
       sq_entries u32 | cq_entries u32 | flags u32         opcode u8 | flags u8 | ioprio u16 | fd i32
@@ -34,7 +34,7 @@ assert _SQE.size == 64
 assert _CQE.size == 16
 
 _SETUP, _ENTER, _REGISTER = 425, 426, 427
-"""Numbers of the system calls, which are the same on all processors."""
+"""Numbers of the system calls, equal on all processors."""
 _SINGLE_MMAP = 1
 _SQES_OFFSET = 0x10000000
 _REGISTER_EVENTFD = 4
@@ -44,14 +44,14 @@ _ENTRIES = 1
 
 
 class KernelSync:
-    """Starts syncs and tells of their end. For one thread at a time.
+    """Starts syncs and reports their end. For one thread at a time.
 
     Attributes:
-        descriptor: Readable when a sync has ended, until `ended` was called.
-        is_under_way: A sync was started whose end `ended` has not told yet.
+        descriptor: Readable when a sync has ended, until `ended` is called.
+        is_under_way: A sync was started whose end `ended` has not reported yet.
 
     Raises:
-        OSError: This system has none of it, or does not allow it (ENOSYS, EPERM and others).
+        OSError: The system has no io_uring, or does not allow it (ENOSYS, EPERM and others).
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class KernelSync:
         except ImportError as error:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
         self._ctypes = ctypes
-        # `PyDLL` keeps the interpreter during a call: these do not block, and to get it back could take 5 ms.
+        # `PyDLL` keeps the interpreter during a call: these calls do not block, and getting it back could take 5 ms.
         self._system_call = ctypes.PyDLL(None, use_errno=True).syscall
         self._system_call.restype = ctypes.c_long
         self._system_call.argtypes = [ctypes.c_long] * 7
@@ -105,10 +105,10 @@ class KernelSync:
         return result
 
     def start(self, descriptor: int) -> None:
-        """Start a sync of a file's bytes, mapped ones too; none may be under way.
+        """Start a sync of a file's bytes, mapped ones too; no other may run.
 
         Raises:
-            OSError: The system refuses to start one; it says nothing about the file.
+            OSError: The system refuses to start one; this says nothing about the file.
         """
         assert not self.is_under_way
         (tail,) = _U32.unpack_from(self._rings, self._tail_at)
@@ -116,15 +116,15 @@ class KernelSync:
         _SQE.pack_into(self._requests, index * _SQE.size, _FSYNC, 0, 0, descriptor, 0, 0, 0, _DATASYNC, 0)
         _U32.pack_into(self._rings, self._array_at + index * _U32.size, index)
         _U32.pack_into(self._rings, self._tail_at, (tail + 1) & 0xFFFFFFFF)
-        # The kernel reads what was written above in this call, so no further order of writes is needed.
+        # The kernel reads the bytes written above within this call, so no further order of writes is needed.
         self._call(_ENTER, self._ring, 1)
         self.is_under_way = True
 
     def ended(self) -> bool:
-        """Whether the sync that was under way has ended; does not wait.
+        """Whether the running sync has ended; does not wait.
 
         Raises:
-            OSError: It has ended, and failed.
+            OSError: The sync has failed.
         """
         if not self.is_under_way:
             return False
@@ -132,7 +132,7 @@ class KernelSync:
             os.eventfd_read(self.descriptor)
         except BlockingIOError:
             return False
-        # The kernel writes the outcome before it tells of it.
+        # The kernel writes the result before it reports the end.
         (head,) = _U32.unpack_from(self._rings, self._done_head_at)
         _, result, _ = _CQE.unpack_from(self._rings, self._done_at + (head & self._done_mask) * _CQE.size)
         _U32.pack_into(self._rings, self._done_head_at, (head + 1) & 0xFFFFFFFF)
@@ -142,7 +142,7 @@ class KernelSync:
         return True
 
     def close(self) -> bool:
-        """Wait for a sync that is under way, whose outcome is lost, and let go of everything; False if that was done."""
+        """Wait for a running sync, whose result is lost, and close everything; False if closed already."""
         if self._rings.closed:
             return False
         if self.is_under_way:

@@ -1,9 +1,4 @@
-"""Keys on their way from records to index files, and the arithmetic of their hashes.
-
-Loads numpy.
-
-Source: docs/spec/store.md §5.2.
-"""
+"""Keys of records for the index files, and the arithmetic of their hashes (Source: docs/spec/store.md §5.2). Loads numpy."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ np.multiply.accumulate(POWERS, out=POWERS, dtype=np.uint32)
 
 @dataclass(frozen=True, slots=True)
 class KeyBatch:
-    """Keys of consecutive records: what becomes of each one item. ``end`` is where the records end in the log."""
+    """Keys of consecutive records, each for one item. The records end at offset ``end`` of the log."""
 
     key_hash: Int64s
     physical_offset: Int64s
@@ -36,7 +31,7 @@ class KeyBatch:
 
 
 def absolute(hashes: Hashes) -> Int64s:
-    """What index files hold for Java's hashes: their absolute values, 0 where that overflows."""
+    """Java's hashes as in index files: absolute values, 0 where that overflows."""
     signed: Int64s = np.abs(hashes.view(np.int32).astype(np.int64))
     signed[signed == 1 << 31] = 0
     return signed

@@ -1,12 +1,12 @@
-"""Commit log files as numpy columns: for readers that want millions of records, not one.
+"""Commit log files as numpy columns, for readers of millions of records.
 
-Works on bytes and file names alone; knows neither the engine nor a lock, so that a report can read a store to which a
-broker is writing. It never writes.
+Works on bytes and file names alone, without the engine or a lock, so that a report can read the store of a running broker.
+It never writes.
 
-A record is recognised by its magic code together with PHYSICALOFFSET, which must name its own position, and by lengths that
-add up to TOTALSIZE. The chain of sizes says where records are to be expected, and each is checked
-(`broker_core.engine.store.record_chain`, `broker_core.engine.store.record_heads`). Where the chain is broken, the next
-record is looked for by its magic code, so that reading goes on behind a damaged place.
+A record is recognised by its magic code, its PHYSICALOFFSET, which must name its own position, and lengths that add up to
+TOTALSIZE. The chain of sizes gives the expected positions of records, and each record is checked
+(`broker_core.engine.store.record_chain`, `broker_core.engine.store.record_heads`). After a broken place in the chain the next
+record is found by its magic code, so that reading continues after damage.
 
 Source: docs/spec/store.md §1.2, §2.
 """
@@ -33,17 +33,15 @@ from broker_core.engine.store.record_heads import at_every_byte as at_every_byte
 from broker_core.protocol.message.record import FILLER, FIXED_BYTES, MAGIC_BLANK
 
 _PIECE_BYTES = 8 << 20
-"""Followed at a time."""
+"""Bytes read at a time."""
 _PIECE_BYTES_BEHIND_DAMAGE = 64 << 10
-"""The same behind a broken place, where there may soon be another."""
+"""The same after a broken place, because another may be near."""
 
 
 def commit_log_files(root: Path, directories: Sequence[Path] = ()) -> list[tuple[Path, int]]:
-    """Commit log files of a store, by ascending base offset: path, base offset.
+    """Path and base offset of a store's commit log files, by ascending base offset.
 
-    Args:
-        root: Store directory.
-        directories: All directories of its commit log; by default the one in ``root``.
+    ``directories`` are all directories of its commit log; by default the one in ``root``.
 
     Raises:
         CorruptStoreError: A file lies in two directories.
@@ -52,17 +50,14 @@ def commit_log_files(root: Path, directories: Sequence[Path] = ()) -> list[tuple
 
 
 def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordHeads:  # noqa: ANN401  mmap has no type
-    """Heads of all records in a part of one commit log file.
+    """Heads of all records that start at or after ``start`` and end at or before ``end`` in one commit log file.
 
     Args:
         buffer: The file, as mmap or bytes.
         base_offset: Physical offset of the buffer's first byte.
         start: Position of a record in the buffer; 0 for the whole file.
-        end: Where to stop. For a file that is being written: its consistent end, or the file's length (unused bytes are zero
-            and end the scan).
-
-    Returns:
-        Records that start at or after ``start`` and end at or before ``end``.
+        end: Position at which to stop. For a file that is being written: its consistent end, or the file's length (unused bytes
+            are zero and end the scan).
     """
     data: Bytes = np.frombuffer(buffer, dtype=np.uint8)[:end]
     taken, damage = _Taken(), []
@@ -85,13 +80,13 @@ def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordH
 
 
 def _unbroken(data: Bytes, base_offset: int, start: int, stop: int) -> HeadRows:
-    """Consecutive records from a position on, up to the first place where there is none."""
+    """Consecutive records from a position on, up to the first that is none."""
     rows, whole = read_rows(data, base_offset, follow(data, base_offset, start, stop), in_a_row=True)
     return rows if whole.all() else rows.of(slice(0, int(whole.argmin())))
 
 
 def next_record(data: Bytes, base_offset: int, start: int) -> int | None:
-    """First place from a position on where there is a record that ends with the data or before; None if there is none."""
+    """Position of the first record from ``start`` on that ends within the data; None without one."""
     while (place := next_start(data, base_offset, start)) is not None:
         _, whole = read_rows(data, base_offset, np.array([place], dtype=np.int64))
         if whole[0]:
@@ -101,7 +96,7 @@ def next_record(data: Bytes, base_offset: int, start: int) -> int | None:
 
 
 def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
-    """Whether a filler ends the records; if something else does, that is damage."""
+    """Whether a filler ends the records; anything else is damage."""
     if end + FILLER.size > len(data):
         return False
     total, magic = FILLER.unpack(data[end : end + FILLER.size].tobytes())
@@ -113,13 +108,9 @@ def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
 
 
 def answer_records(answer: bytes) -> RecordHeads:
-    """Heads of records as a broker answers with them: one behind the other, wherever they lay in its log.
+    """Heads of the records in a broker's answer, which follow each other whatever their offsets.
 
-    Args:
-        answer: Bodies of one or several pulls.
-
-    Returns:
-        Records up to the first that is none; ``end`` is less than the answer's length then.
+    They end at the first that is no record; ``end`` is less than the answer's length then.
     """
     data: Bytes = np.frombuffer(answer, dtype=np.uint8)
     rows, whole = read_rows(data, None, one_by_one(data, 0, len(data)), in_a_row=True)
@@ -129,9 +120,9 @@ def answer_records(answer: bytes) -> RecordHeads:
 
 
 class _Taken:
-    """Rows that grow piece by piece, in memory that is taken once where all pieces are alike.
+    """Rows that grow piece by piece, in memory allocated once if all pieces are alike.
 
-    New memory is what costs most here: keeping the pieces to join them in the end takes half as long again as everything else.
+    Allocation costs most here: keeping the pieces and joining them in the end takes half as long again as everything else.
     """
 
     def __init__(self) -> None:
@@ -139,7 +130,7 @@ class _Taken:
         self._count = 0
 
     def add(self, found: HeadRows, *, share: float) -> None:
-        """Add rows; ``share`` is how much of what is still to come they are."""
+        """Add rows; ``share`` is their part of all rows still to add."""
         start, end = self._count, self._count + len(found.position)
         self._count = end
         if not start:
@@ -154,20 +145,14 @@ class _Taken:
             room[start:end] = column
 
     def rows(self) -> HeadRows:
-        """All rows."""
         return self._rows.of(slice(0, self._count))
 
 
 def records_at(buffer: Any, base_offset: int, positions: Int64s) -> RecordHeads:  # noqa: ANN401  mmap has no type
-    """Heads of the records at given positions of one commit log file; where there is none, that position is left out.
+    """Heads of the records at these positions of one commit log file, without positions that hold none.
 
-    Args:
-        buffer: The file, as mmap or bytes.
-        base_offset: Physical offset of the buffer's first byte.
-        positions: Where records are said to start, ascending.
-
-    Returns:
-        Records in the order of their positions. There may be others between them, so no damage is named.
+    ``base_offset`` is the physical offset of the buffer's first byte. ``positions`` ascend. There may be other records between
+    them, so no damage is reported.
     """
     data: Bytes = np.frombuffer(buffer, dtype=np.uint8)
     positions = positions[(positions >= 0) & (positions <= len(data) - FIXED_BYTES)]

@@ -1,6 +1,6 @@
-"""Where the files of a commit log lie: in one directory, or spread over several, which may be on other disks.
+"""The directories of a commit log's files: one, or several, which may be on other disks.
 
-    writable     the directories of storePathCommitLog, but for those of readOnlyCommitLogStorePaths and those on full disks
+    writable     the directories of storePathCommitLog, without those of readOnlyCommitLogStorePaths and those on full disks
     file at b    in directory (b / file size) mod n of the n writable ones, in the order of their names
     reading      all directories together, by file name
 
@@ -23,9 +23,9 @@ class LogPlaces:
     """Directories of one commit log.
 
     Args:
-        directories: Where its files may lie.
-        read_only: Those of them, or further ones, where none is made.
-        is_full: Whether a directory's disk has no room for a new file; asked only where there are several.
+        directories: Those that may hold its files.
+        read_only: Those of them, or further ones, that get no new file.
+        is_full: Whether a directory's disk has no room for a new file; called only for several directories.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class LogPlaces:
 
     @classmethod
     def of(cls, config: StoreConfig, default: Path, is_full: Callable[[Path], bool]) -> LogPlaces:
-        """As the settings say; ``default`` is the directory of a store without these settings."""
+        """The directories of the settings; ``default`` without settings."""
         directories = paths_of(config.commit_log_paths) or [default]
         return cls(directories, paths_of(config.commit_log_paths_read_only), is_full)
 
@@ -64,7 +64,7 @@ class LogPlaces:
         return [(found[base], base) for base in sorted(found)]
 
     def path(self, base: int, file_bytes: int) -> Path:
-        """The file at a base offset: where it is, or where a new one is to be made."""
+        """Path of the file at a base offset, existing or to be created."""
         path = self._found.get(base)
         if path is None:
             path = self._found[base] = self._choose(base // file_bytes) / offset_name(base)
@@ -77,7 +77,7 @@ class LogPlaces:
         return writable[number % len(writable)]
 
     def forget(self, base: int) -> None:
-        """A file was deleted."""
+        """Note that a file was deleted."""
         self._found.pop(base, None)
 
 
@@ -98,5 +98,5 @@ def _first_bytes(path: Path) -> bytes:
 
 
 def paths_of(text: str) -> list[Path]:
-    """Directories as a setting names them, separated by commas."""
+    """Directories of a setting, separated by commas."""
     return [Path(part.strip()).absolute() for part in text.split(SEPARATOR) if part.strip()]

@@ -1,11 +1,11 @@
-"""Group commit on an event loop: the kernel syncs the log while puts go on, and no thread has to take turns with the loop.
+"""Group commit on an event loop: the kernel syncs the log while puts continue, and no thread competes with the loop.
 
-    when_durable ──► a sync is started, if none is under way ──► kernel ──► `descriptor` is readable ──► look
-                                                                                                        │
-                     everybody whose bytes lay before its start is answered, the next is started  ◄──────┘
+    when_durable ──► a sync is started, if none is running ──► kernel ──► `descriptor` is readable ──► look
+                                                                                                       │
+              all waiters whose bytes lay before its start are answered, the next sync is started  ◄───┘
 
-What it cannot do, it asks the flush thread for: a sync of two files at once, or any where the system refuses. Both may
-sync at the same time, each by descriptors of its own. Does not know the loop; who has one calls `look`.
+The flush thread syncs two files at once, and all if the system refuses. Both may sync at the same time, each with descriptors
+of its own. The owner of the loop calls `look`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from broker_core.engine.store.flush import FlushService
 from broker_core.engine.store.kernel_sync import KernelSync
 
 _NO_WORD_ABOUT_FILE = (errno.EAGAIN, errno.ECANCELED)
-"""Errors of syncs that were not done; had a write failed, the flush thread's descriptor would tell."""
+"""Errors of syncs that were not done; after a failed write the flush thread's descriptor would report it."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,13 +28,7 @@ _log = logging.getLogger(__name__)
 class LogSyncs:
     """Syncs of one commit log. All methods belong to one thread, `close` to the last that uses it.
 
-    Args:
-        log: The commit log.
-        service: Keeps those who wait, and watches their time.
-        kernel: Does the syncs; closed by `close`.
-
-    Attributes:
-        descriptor: Readable when `look` has something to do.
+    ``descriptor`` is readable when `look` has something to do. ``service`` keeps the waiters and watches their timeouts.
     """
 
     def __init__(self, log: CommitLog, service: FlushService, kernel: KernelSync) -> None:
@@ -48,14 +42,14 @@ class LogSyncs:
         self.descriptor = kernel.descriptor
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
-        """As `FlushService.when_durable`; ``done`` may run in this thread, too, even in this call."""
+        """As `FlushService.when_durable`; ``done`` may also run in this thread, even within this call."""
         if physical_end <= self._commit_log.flushed:
             done(True)
         elif self._service.add_waiter(physical_end, done):
             self._start()
 
     def look(self) -> None:
-        """See whether a sync has ended: answer those who waited for it, start the next. Never waits."""
+        """If a sync has ended, answer its waiters and start the next. Never waits."""
         try:
             if self._is_off or not self._kernel.ended():
                 return
@@ -104,7 +98,7 @@ class LogSyncs:
             self._base = -1
 
     def close(self) -> None:
-        """Leave the rest to the flush thread; waits for a sync that is under way. Safe to call again."""
+        """Leave the rest to the flush thread; waits for a running sync. May be called again."""
         self._is_off = True
         if self._kernel.close():
             self._let_go()

@@ -1,6 +1,6 @@
-"""A stretch of good commit log records, as recovery takes it in: in columns where it can, one by one where it must.
+"""Good commit log records for recovery: in columns where possible, else one by one.
 
-Loads numpy, which takes 0.2 s; a start with nothing to scan does without this module.
+Loads numpy, which takes 0.2 s; a start with nothing to scan does not load this module.
 
 Source: docs/spec/store.md §2.5, §10.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
 from broker_core.engine.store.record_columns import (
+    in_queue,
     queue_groups,
     queue_units,
     record_checksums,
@@ -26,14 +27,13 @@ from broker_core.engine.store.record_columns import (
 from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
-from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
 _WINDOW_BYTES = 8 * 1024 * 1024
 
 
 class ScannedRecord(NamedTuple):
-    """What recovery needs of a record."""
+    """The fields of a record that recovery uses."""
 
     physical_offset: int
     size: int
@@ -47,7 +47,7 @@ class ScannedRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogWindow:
-    """Good records of one file, one directly behind the other; never empty."""
+    """Consecutive good records of one file; never empty."""
 
     data: Bytes
     heads: RecordHeads
@@ -59,7 +59,7 @@ class LogWindow:
 
     @property
     def end(self) -> int:
-        """Position in the file behind the last record."""
+        """Position in the file after the last record."""
         return self.heads.end
 
     @property
@@ -68,11 +68,10 @@ class LogWindow:
         return int(self.heads.store_ms[-1])
 
     def unit_runs(self, start: int, end: int, levels: DelayLevels) -> list[QueueUnits] | None:
-        """Units of the records from a physical offset up to another, by queue.
+        """Units of the records between two physical offsets, by queue.
 
-        Returns:
-            None where the records must be looked at one by one: some are in several queues, or the numbers of a queue's
-            messages do not follow each other.
+        None if the records must be read one by one: some are in several queues, or the queue offsets of a queue are not
+        consecutive.
         """
         heads, data = self.heads, self.data
         first, last = np.searchsorted(heads.physical_offset, [start, end])
@@ -81,24 +80,23 @@ class LogWindow:
             return []
         if bytes(data.data[int(heads.position[0]) : heads.end]).find(_MULTI_DISPATCH) >= 0:
             return None
-        kind = heads.sys_flag & TRANSACTION_MASK
-        in_queue = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
+        queued = in_queue(heads.sys_flag)
         groups = list(queue_groups(data, heads))
         codes = unit_codes(data, heads, groups, levels)
         runs: list[QueueUnits] = []
         for group in groups:
-            rows = group.rows if in_queue.all() else group.rows[in_queue[group.rows]]
+            rows = group.rows if queued.all() else group.rows[queued[group.rows]]
             if not len(rows):
                 continue
             offsets = heads.queue_offset[rows]
             if (np.diff(offsets) != 1).any():
                 return None
             units = queue_units(heads, rows, codes).tobytes()
-            runs.append(QueueUnits(group.topic.decode("utf-8", "replace"), group.queue_id, int(offsets[0]), units))
+            runs.append(QueueUnits(*group.key, int(offsets[0]), units))
         return runs
 
     def of_queue(self, queue_id: int | None) -> LogWindow:
-        """Those records that have a queue id; all for None."""
+        """The records with a queue id; all for None."""
         if queue_id is None:
             return self
         return LogWindow(self.data, self.heads.without(np.flatnonzero(self.heads.queue_id != queue_id)))
@@ -118,7 +116,7 @@ class LogWindow:
 
 
 def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]:
-    """All records that lie between two physical offsets, damaged places and missing files passed over."""
+    """All records between two physical offsets, without damaged places and missing files."""
     position = start
     while position < min(end, log.end):
         base = position - position % log.file_bytes
@@ -142,7 +140,7 @@ def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]
 def good_records(
     mapped: memoryview, base: int, start: int, stop: int, *, check_crc: bool, force_record_crc: bool = False
 ) -> LogWindow | None:
-    """Records from a position of a file on, up to the first fault.
+    """Records from a position of a file on, up to the first fault; None if no good record starts there.
 
     Args:
         mapped: The whole file.
@@ -150,10 +148,7 @@ def good_records(
         start: Position of the first record.
         stop: Position before which the last one must end.
         check_crc: Whether to verify body checksums.
-        force_record_crc: Whether to verify checksums of whole records instead; one that has none is bad then.
-
-    Returns:
-        None if no good record starts there.
+        force_record_crc: Whether to verify checksums of whole records instead; a record without one is bad then.
     """
     heads = scan_records(mapped, base, start, stop)
     good = len(heads)

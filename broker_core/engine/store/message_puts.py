@@ -1,4 +1,4 @@
-"""Putting: one message or a batch into the log and its queue, and telling who waits for it.
+"""Puts of one message or a batch into the log and its queue, and calls of the arrival listeners.
 
 A part of `broker_core.engine.store.message_store.MessageStore`. Stores with queue extensions or multi-dispatch have a put of
 their own (`broker_core.engine.store.extra_put`), so that the plain one pays nothing for them.
@@ -27,13 +27,13 @@ from broker_core.protocol.message.sys_flag import HOST_V6_MASK, TransactionType
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 RECORD_OVERHEAD_MAX = 64 * 1024
-"""What a record may have beside its body, at most (docs/spec/store.md §2.8)."""
+"""Bound on the bytes of a record beside its body (docs/spec/store.md §2.8)."""
 
 _REFUSED = PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
 _ILLEGAL = PutResult(PutStatus.MESSAGE_ILLEGAL)
 _PUT_OK = PutStatus.PUT_OK
 _NOT_IN_QUEUE = int(TransactionType.PREPARED)
-"""Bit of the transaction types that do not enter the queue; as a number, for an operation with an enum takes 0.1 µs more."""
+"""Bit of the transaction types outside of the queue; a number, because an operation with an enum takes 0.1 µs more."""
 
 _NOT_HOST = ~HOST_V6_MASK
 
@@ -47,14 +47,11 @@ _log = logging.getLogger(__name__)
 
 
 class _Queue:
-    """A consume queue with what a put to it needs.
+    """A consume queue with the cached state of its puts.
 
     Attributes:
-        queue: The queue.
-        topic: Its topic, in the form of records.
-        is_schedule: Units hold when messages are due, which the store time decides, not the hash of their tags.
-        tags: Finds the hash of a message's tags.
-        listeners: Whom to tell of a message.
+        topic: In the form of records.
+        is_schedule: Units hold due times, which depend on the store time, instead of tags hashes.
     """
 
     __slots__ = ("is_schedule", "listeners", "queue", "tags", "topic")
@@ -68,11 +65,7 @@ class _Queue:
 
 
 class MessagePuts:
-    """See the module. Methods may be called from any thread.
-
-    Args:
-        parts: What the store is made of.
-    """
+    """Puts of one store. Methods may be called from any thread."""
 
     def __init__(self, parts: StoreParts) -> None:
         self._parts = parts
@@ -86,37 +79,27 @@ class MessagePuts:
         self._put_queues: dict[QueueKey, _Queue] = {}
         self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
         self._body_bytes_unchecked = parts.commit_log.file_bytes - RECORD_OVERHEAD_MAX
-        """Size of a body up to which nothing else of its message needs a look."""
-        self._extra_put = ExtraPut(
-            parts.config,
-            parts.commit_log,
-            parts.queues,
-            parts.writer,
-            parts.gate,
-            levels=parts.delay_levels,
-            memory_lock=parts.lock,
-            clock=parts.clock,
-        )
+        """Size of a body up to which its message surely fits."""
+        self._extra_put = ExtraPut(parts)
         self._puts_have_extras = parts.config.consume_queue_ext or parts.config.multi_dispatch
         self._dirty = parts.writer.dirty
         self._log_syncs: LogSyncs | None = None
 
     def forget(self, key: QueueKey) -> None:
-        """Drop what is kept of a queue that was removed; under the store's lock."""
+        """Drop the cached state of a removed queue; under the store's lock."""
         self._put_queues.pop(key, None)
 
     def close(self) -> None:
-        """End the syncs of `log_syncs`."""
         if self._log_syncs is not None:
             self._log_syncs.close()
 
     def put(self, message: MessageToStore) -> PutResult:  # noqa: C901  the hot path spares calls
-        """Store one message. ``maxMessageSize`` is a limit of producers: a copy of what was taken once is taken again.
+        """Store one message. ``maxMessageSize`` limits producers only, so a copy of a stored message is always accepted.
 
-        It is in the log and its queue when this returns, but durable only when `when_durable` says so. A status other than
-        ``PUT_OK`` means that nothing was stored; for `PutStatus.SERVICE_NOT_AVAILABLE`, `write_refusal` says why.
+        The message is then in the log and its queue, but durable only when `when_durable` reports it. After a status other than
+        ``PUT_OK`` nothing was stored; for `PutStatus.SERVICE_NOT_AVAILABLE`, `write_refusal` has the reason.
         """
-        # Calls are spared here: each takes 0.05 to 0.1 µs of the two or three that a put has.
+        # Calls are avoided here: each takes 0.05 to 0.1 µs of the two or three that a put has.
         target = self._put_queues.get((message.topic, message.queue_id)) or self._put_queue(message)
         if target is None:
             return _ILLEGAL
@@ -168,8 +151,7 @@ class MessagePuts:
     def put_batch(self, message: MessageToStore) -> PutResult:
         """Store a batch: all of its messages, contiguous in one file, or none.
 
-        Args:
-            message: ``body`` is the framed batch; ``properties`` are added to those of each member.
+        ``body`` is the framed batch; ``properties`` are added to those of each member.
         """
         target = self._put_queues.get((message.topic, message.queue_id)) or self._put_queue(message)
         extras = self._puts_have_extras
@@ -209,7 +191,7 @@ class MessagePuts:
         return PutResult(PutStatus.PUT_OK, start, len(block), queue_offset, now_ms, draft.count, offsets)
 
     def _put_queue(self, message: MessageToStore) -> _Queue | None:
-        """Queue of a first put to it; None if its name or number cannot be."""
+        """Cached state of a queue at its first put; None if its name or number is invalid."""
         topic = message.topic
         if not is_topic_name(topic) or not 0 <= message.queue_id < 1 << 31:
             return None
@@ -240,16 +222,12 @@ class MessagePuts:
         return result
 
     def set_filter_bits(self, bits: FilterBits) -> None:
-        """Say which filters take a message, for the bits in queue extensions (``enableConsumeQueueExt``).
+        """Set the function for the filter bits in queue extensions (``enableConsumeQueueExt``).
 
-        Args:
-            bits: From topic, encoded properties and tags code to the bitmap, empty where nothing is known. Called in the thread
-                of the put and under the store's lock: it must be quick and not call the store.
+        It maps topic, encoded properties and tags code to the bitmap, empty if unknown. It runs in the thread of the put and
+        under the store's lock: it must be quick and not call the store.
         """
         self._extra_put.filter_bits = bits
-
-    def _fits(self, message: MessageToStore, topic: TopicField) -> bool:
-        return self._commit_log.fits(record_bytes_max(message, topic))
 
     def _no_space(self, error: OSError) -> PutResult:
         text = (
@@ -261,14 +239,12 @@ class MessagePuts:
         self._gate.refuse(WriteRefusal.LOG_SPACE, text)
         return _REFUSED
 
-    # ---- who is told ---------------------------------------------------------------------------------------------------
+    # ---- arrivals and durability ---------------------------------------------------------------------------------------
 
     def add_arrival_listener(self, listener: ArrivalListener, topics: Collection[str] | None = None) -> None:
         """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns.
 
-        Args:
-            listener: Whom to call.
-            topics: Only for messages of these, so that puts to others do not pay for the call; None for all.
+        With ``topics`` only for messages of these, so that puts to others do not pay for the call.
         """
         with self._lock:
             self._listeners = (*self._listeners, (listener, None if topics is None else frozenset(topics)))
@@ -279,21 +255,18 @@ class MessagePuts:
         return tuple(listener for listener, topics in self._listeners if topics is None or topic in topics)
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
-        """Have the log synced up to an offset, together with whoever else waits.
+        """Have the log synced up to an offset, together with other waiters.
 
         Args:
-            physical_end: Offset behind the record, ``physical_offset + wrote_bytes`` of its put.
+            physical_end: Offset after the record, ``physical_offset + wrote_bytes`` of its put.
             done: Called once: with True when the bytes are durable, with False when the sync failed or took longer than
-                ``syncFlushTimeout``. Runs in a thread of the store or the one that uses `log_syncs`, or in this one if there
-                is nothing to wait for.
+                ``syncFlushTimeout``. Runs in a thread of the store or the one that uses `log_syncs`, or in this one if
+                the bytes are durable already.
         """
         self._parts.flush_service.when_durable(physical_end, done)
 
     def log_syncs(self) -> LogSyncs | None:
-        """Syncs for an event loop, which takes part in them; made once. None where the system has none: `when_durable` does.
-
-        Closed with the store, at the latest.
-        """
+        """Syncs for an event loop, created once and closed with the store; None if the system has none."""
         if self._log_syncs is None and not self._parts.read_only:
             try:
                 self._log_syncs = LogSyncs(self._commit_log, self._parts.flush_service, self._parts.disk.kernel_sync())

@@ -1,16 +1,15 @@
-"""Reading messages: by queue offset, by place in the log, by key.
+"""Reads of messages: by queue offset, by physical offset, by key.
 
-A part of `broker_core.engine.store.message_store.MessageStore`. What a queue or the index misleads about is mended on the way
+A part of `broker_core.engine.store.message_store.MessageStore`. Reads mend damaged units of a queue
 (`broker_core.engine.store.queue_mending`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.cold_read import ResidentPieces, bring_to_memory, is_ahead_in_memory, is_in_memory, read_ahead
+from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.index_service import IndexQuery
@@ -24,7 +23,7 @@ from broker_core.engine.store.reading import (
     scan,
     units_to_scan,
 )
-from broker_core.engine.store.results import GetResult, LogPlace, RecordRun
+from broker_core.engine.store.results import GetResult, RecordRun
 from broker_core.engine.store.run_reader import RunReader
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import visible
@@ -38,11 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class MessageReads:
-    """See the module. Methods may be called from any thread.
-
-    Args:
-        parts: What the store is made of.
-    """
+    """Reads of one store. Methods may be called from any thread."""
 
     def __init__(self, parts: StoreParts) -> None:
         self._parts = parts
@@ -51,10 +46,10 @@ class MessageReads:
         self._lock = parts.lock
         self._limits = BatchLimits(parts.config, machine_memory_bytes())
         self._runs = RunReader(parts.commit_log, ResidentPieces(parts.commit_log))
-        self._mender = QueueMender(parts.commit_log, parts.writer, parts.delay_levels, parts.lock)
+        self._mender = QueueMender(parts)
 
     def take_settings(self, config: StoreConfig) -> None:
-        """Go on with other settings."""
+        """Apply changed settings."""
         self._limits = BatchLimits(config, machine_memory_bytes())
 
     def get_messages(
@@ -70,16 +65,16 @@ class MessageReads:
     ) -> GetResult:
         """Records of a queue from ``offset`` on, raw, with the statuses and next offsets of RocketMQ.
 
-        What `visibility` hides is passed over; `get_stored_messages` shows it.
+        Messages that `visibility` hides are omitted; `get_stored_messages` returns them.
 
         Args:
             topic: Name as stored.
             queue_id: Number.
             offset: Queue offset.
             max_count: Records at most; the transfer settings bound it further.
-            accepts: Decides by tags code; None takes all.
-            matches: Decides by the record, after ``accepts``; None takes all.
-            max_bytes: Bytes at most, beside the transfer settings; one record is always given.
+            accepts: Decides by tags code; None accepts all.
+            matches: Decides by the record, after ``accepts``; None accepts all.
+            max_bytes: Bytes at most, beside the transfer settings; one record is always returned.
         """
         result = self.get_stored_messages(
             topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
@@ -97,7 +92,7 @@ class MessageReads:
         matches: RecordFilter | None = None,
         max_bytes: int | None = None,
     ) -> GetResult:
-        """As `get_messages`, with all that is stored."""
+        """As `get_messages`, with hidden messages."""
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             early = early_answer(queue, offset)
@@ -111,7 +106,7 @@ class MessageReads:
         damaged: list[int] = []
         found = scan(self._commit_log, queue, offset, units, limits, accepts=accepts, matches=matches, damaged=damaged)
         if is_plain and len(found.records) < found.next_offset - offset:
-            # Only where messages are gone does a get without a filter need more units than it may give messages.
+            # Only after lost messages does a get without a filter need more units than it may return messages.
             with self._lock:
                 units = queue.units(offset, units_to_scan(max_count))
             damaged = []
@@ -123,9 +118,10 @@ class MessageReads:
         return found
 
     def read_run(self, topic: str, queue_id: int, offset: int, max_count: int) -> RecordRun | None:
-        """The same bytes as `get_messages` without a filter, in the quick way.
+        """The same bytes as `get_messages` without a filter, read the quick way.
 
-        None where that cannot be: nothing is there, records are not in memory, damaged or hidden. `get_messages` tells then.
+        None if that is impossible: there are no records, or they are not in memory, damaged or hidden. `get_messages` decides
+        then.
         """
         visibility = self._parts.visibility
         if visibility is not None and visibility.end(topic, queue_id) is not None:
@@ -148,46 +144,10 @@ class MessageReads:
             return False
         return any(mended)
 
-    # ---- what lies on the disk only ------------------------------------------------------------------------------------
-
-    def is_in_memory(self, places: Sequence[LogPlace]) -> bool:
-        """Whether the records at ``places`` (`GetResult.far_back`) can be touched without waiting for the disk."""
-        return not places or is_in_memory(self._commit_log, places)
-
-    def bring_to_memory(self, places: Sequence[LogPlace]) -> None:
-        """Read the records at ``places`` from the disk, so that touching them does not wait; for a thread that may wait.
-
-        Raises:
-            OSError: The disk is broken, or the file was deleted meanwhile.
-        """
-        bring_to_memory(self._commit_log, places)
-
-    def is_ahead_in_memory(self, places: Sequence[LogPlace]) -> bool:
-        """Whether what follows the records at ``places`` is in memory already."""
-        return is_ahead_in_memory(self._commit_log, places)
-
-    def read_ahead(self, places: Sequence[LogPlace]) -> None:
-        """Have what follows the records at ``places`` brought to memory; for a thread that may wait a little.
-
-        Raises:
-            OSError: The file was deleted meanwhile.
-        """
-        read_ahead(self._commit_log, places)
-
-    # ---- places --------------------------------------------------------------------------------------------------------
-
-    def record_at(self, physical_offset: int) -> memoryview | None:
-        """The record that starts at an offset of the log, None where none does."""
-        return self._commit_log.record(physical_offset)
-
-    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of the log as they are, None where they are not, or not in one file."""
-        return self._commit_log.slice(physical_offset, size)
-
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int, *, raw: bool = False) -> list[QueueUnit]:
-        """Units of a queue from ``offset`` on, without their records; fewer than asked for at the end of a file too.
+        """Units of a queue from ``offset`` on, without their records; fewer than requested at the end of a file too.
 
-        Tags codes are plain; with ``raw``, those that lie in a queue extension are given as stored, by their address there.
+        Tags codes are plain; with ``raw``, those in a queue extension are returned as stored, as an address.
         """
         data = self.unit_bytes(topic, queue_id, offset, max_count)
         queue = self._queues.by_key.get((topic, queue_id))
@@ -200,7 +160,7 @@ class MessageReads:
         return [unit._replace(tags_code=self._plain_code(queue, unit)) for unit in units]
 
     def unit_bytes(self, topic: str, queue_id: int, offset: int, max_count: int) -> bytes:
-        """Bytes of units as they are stored, holes in damaged queues among them; else as `queue_units`."""
+        """Bytes of units as stored, with the holes of damaged queues; else as `queue_units`."""
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             return queue.units(offset, max_count) if queue and offset >= queue.min_offset else b""
@@ -209,7 +169,7 @@ class MessageReads:
         code = queue.plain_code(unit.tags_code)
         if code is not None:
             return code
-        # The extension has lost it; the record tells it as well.
+        # The extension has lost it, but the record holds the tags too.
         record = self._commit_log.slice(unit.physical_offset, unit.record_bytes)
         if record is None:
             return 0
@@ -226,7 +186,7 @@ class MessageReads:
         to_ms: int = LATEST_MS,
         unique: bool = False,
     ) -> list[memoryview]:
-        """Records of a topic that carry a key, the newest first, whole and raw; none where ``messageIndexEnable`` is off.
+        """Records of a topic that carry a key, newest first, whole and raw; none if ``messageIndexEnable`` is off.
 
         Every message is found as soon as its put has returned.
 
@@ -236,7 +196,7 @@ class MessageReads:
             max_count: Records at most.
             from_ms: Earliest store time.
             to_ms: Latest store time.
-            unique: Only look at unique keys.
+            unique: Whether to search unique keys only.
 
         Raises:
             StoreError: The index can be neither read nor completed.

@@ -1,54 +1,48 @@
 """The store: one directory of RocketMQ's files, for one owner.
 
-    put       commit log record → consume queue unit (in memory) → arrival listeners
-    behind    keys of the log → index files (`broker_core.engine.store.index_service`)
-              sync of the log → index → queue files → checkpoint
-              (`broker_core.engine.store.flush`, `broker_core.engine.store.queue_writer`)
-    now and then    what is too old is deleted (`broker_core.engine.store.cleanup`)
-    open      lock → recovery (`broker_core.engine.store.recovery`) → abort file → threads
-    close     threads → sync, queues, checkpoint → abort file away → lock
+    put           commit log record → consume queue unit (in memory) → arrival listeners
+    background    keys of the log → index files (`broker_core.engine.store.index_service`)
+                  sync of the log → index → queue files → checkpoint
+                  (`broker_core.engine.store.flush`, `broker_core.engine.store.queue_writer`)
+    cleaning      old files are deleted (`broker_core.engine.store.cleanup`)
+    open          lock → recovery (`broker_core.engine.store.recovery`) → abort file → threads
+    close         threads → sync, queues, checkpoint → abort file deleted → lock
 
 Locks, in the order in which they may be taken: the queue writer's (one writer of queue files), ``_lock`` (log's end, queues in
-memory), the index's, then those inside `CommitLog`. Nothing is called back under a lock.
+memory), the index's, then those inside `CommitLog`. No callback runs under a lock.
 
-Its parts, each a module: `store_parts` (what there is, writing behind, cleaning), and `message_puts`, `message_reads` and
-`queue_figures`, which share that and do not know each other. Here is what concerns all of them: open, close, settings, and
-queues that are removed.
-
-Does not deliver delayed ones or check transactions; knows no network.
+Its parts, each a module: `store_parts` (shared state, background writes, cleaning), and `message_puts`, `message_reads` and
+`queue_figures`, which use it and not each other. This module has open, close, settings, and the removal of queues.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
-from broker_core.engine.store.consume_queue import ConsumeQueue
+from broker_core.engine.store import cold_read
+from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.cut_tail import keep_what_is_cut
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.index_service import FoundAtOpen
+from broker_core.engine.store.index_service import FoundAtOpen, Progress
 from broker_core.engine.store.log_places import log_directories
 from broker_core.engine.store.message_puts import MessagePuts
 from broker_core.engine.store.message_reads import MessageReads
 from broker_core.engine.store.ownership import StoreOwnership, check_directory, open_failed
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.queue_figures import QueueFigures
-from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import store_time_at
-from broker_core.engine.store.recovery import Progress, Recovery
-from broker_core.engine.store.scanned_window import FileScan
+from broker_core.engine.store.recovery import Recovery
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import Visibility
 from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.errors import OrbitError, StoreError, StoreReadOnlyError
-from broker_core.protocol.names import LMQ_PREFIX, OP_TOPIC, SCHEDULE_TOPIC
-
-_KEPT_TOPICS = (SCHEDULE_TOPIC, OP_TOPIC, LMQ_PREFIX)
 
 _log = logging.getLogger(__name__)
 
@@ -56,17 +50,18 @@ _log = logging.getLogger(__name__)
 class MessageStore:
     """An open store. Made by `open`; methods may be called from any thread unless they say otherwise.
 
-    Most of its methods are those of its parts, bound once so that they cost no call more.
+    Most of its methods are bound from its parts, so that they cost no further call.
 
     Attributes:
         put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
-        get_messages, get_stored_messages, read_run, is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead, record_at,
-        bytes_at, queue_units, unit_bytes, query: See `MessageReads`.
+        get_messages, get_stored_messages, read_run, queue_units, unit_bytes, query: See `MessageReads`.
+        is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead: See `broker_core.engine.store.cold_read`.
+        record_at, bytes_at: `CommitLog.record`, `CommitLog.slice`.
         queues, min_offset, max_offset, stored_max_offset, offset_by_time, store_time, time_span, last_store_time,
         next_file_offset, first_physical_offset, stats, flush_runs, inside: See `QueueFigures`.
         flush, clean, clean_queues: See `StoreParts`.
         delay_levels: Of the setting.
-        read_only: Whether it takes no puts.
+        read_only: Whether it refuses puts.
     """
 
     def __init__(
@@ -74,6 +69,7 @@ class MessageStore:
     ) -> None:
         parts = self._parts = StoreParts(config, paths, disk, clock, ownership)
         self._bind_parts(parts)
+        self._bind_log(parts.commit_log)
         self._bind_puts(MessagePuts(parts))
         self._bind_reads(MessageReads(parts))
         self._bind_figures(QueueFigures(parts))
@@ -85,6 +81,14 @@ class MessageStore:
         self.flush = parts.flush
         self.clean = parts.clean
         self.clean_queues = parts.clean_queues
+
+    def _bind_log(self, log: CommitLog) -> None:
+        self.is_in_memory = partial(cold_read.is_in_memory, log)
+        self.bring_to_memory = partial(cold_read.bring_to_memory, log)
+        self.is_ahead_in_memory = partial(cold_read.is_ahead_in_memory, log)
+        self.read_ahead = partial(cold_read.read_ahead, log)
+        self.record_at = log.record
+        self.bytes_at = log.slice
 
     def _bind_puts(self, puts: MessagePuts) -> None:
         self._puts = puts
@@ -100,12 +104,6 @@ class MessageStore:
         self.get_messages = reads.get_messages
         self.get_stored_messages = reads.get_stored_messages
         self.read_run = reads.read_run
-        self.is_in_memory = reads.is_in_memory
-        self.bring_to_memory = reads.bring_to_memory
-        self.is_ahead_in_memory = reads.is_ahead_in_memory
-        self.read_ahead = reads.read_ahead
-        self.record_at = reads.record_at
-        self.bytes_at = reads.bytes_at
         self.queue_units = reads.queue_units
         self.unit_bytes = reads.unit_bytes
         self.query = reads.query
@@ -135,17 +133,17 @@ class MessageStore:
         progress: Progress | None = None,
         disk: Disk | None = None,
     ) -> MessageStore:
-        """Open, and recover if need be; a missing directory is made.
+        """Open a store, and recover it if need be; a missing directory is created.
 
         Args:
-            config: Where the store is and how it is served. File sizes are those of new stores; an existing one keeps its own.
+            config: Directory and settings. File sizes are those of new stores; an existing one keeps its own.
             clock: Store time, in milliseconds.
             read_only: Change nothing in the directory and take no lock; puts are refused.
-            progress: Told of a long recovery: what, bytes done, bytes in all.
+            progress: Called during a long recovery with its step, bytes done and bytes in all.
             disk: For tests.
 
         Raises:
-            ForeignStoreError: The directory belongs to something else.
+            ForeignStoreError: The directory belongs to another program.
             StorePermissionError: It cannot be read or written.
             StoreLockedError: Another process has it open; names its process id.
             CorruptStoreError: Its files do not fit together.
@@ -174,17 +172,7 @@ class MessageStore:
     def _start(self, progress: Progress) -> None:
         clean = not self._parts.paths.abort.exists()
         self._parts.queues.load()
-        recovery = Recovery(
-            self._parts.commit_log,
-            self._parts.queues,
-            self._parts.checkpoint,
-            self.delay_levels,
-            check_crc=self._parts.config.check_crc_on_recover,
-            scan=FileScan.of(self._parts.config),
-            multi_dispatch=self._parts.config.multi_dispatch,
-            before_cut=self._keep_what_is_cut,
-            progress=progress,
-        )
+        recovery = Recovery(self._parts, before_cut=self._keep_what_is_cut, progress=progress)
         recovery.run(clean=clean)
         self._parts.writer.last_store_ms = recovery.last_store_ms
         self._parts.index.open(FoundAtOpen(clean, self._parts.checkpoint, recovery.index_note), progress)
@@ -206,10 +194,10 @@ class MessageStore:
             keep_what_is_cut(self._parts.commit_log, end, self._parts.paths.cut, self._parts.disk)
 
     def close(self) -> None:
-        """Stop, with everything on the disk; after a failed sync, or if that fails now, the next start recovers.
+        """Stop, with everything on the disk. After a failed sync, now or before, the next start recovers.
 
         Raises:
-            StoreError: The last writes failed. The store is closed all the same.
+            StoreError: The last writes failed. The store is closed nevertheless.
         """
         if not self._is_open:
             return
@@ -246,7 +234,7 @@ class MessageStore:
         self.close()
 
     def reconfigure(self, config: StoreConfig) -> None:
-        """Take over changed settings: sizes of messages and answers, cleaning. What is laid down in files stays as it is.
+        """Apply changed settings: sizes of messages and answers, cleaning. Settings of existing files stay.
 
         Raises:
             UsageError: A setting cannot be used.
@@ -259,13 +247,13 @@ class MessageStore:
 
     @property
     def config(self) -> StoreConfig:
-        """Settings, as they are now."""
+        """The current settings."""
         return self._parts.config
 
     @property
     def write_refusal(self) -> str:
-        """Why puts are refused, in words for the user; empty while they are taken."""
-        return self._parts.write_refusal
+        """Why puts are refused, in words for the user; empty while they are accepted."""
+        return self._parts.gate.text
 
     @property
     def visibility(self) -> Visibility | None:
@@ -278,17 +266,17 @@ class MessageStore:
 
     @property
     def earliest_store_time(self) -> int:
-        """Store time of the first record that is kept; -1 for an empty log."""
+        """Store time of the first record kept; -1 for an empty log."""
         return store_time_at(self._parts.commit_log, self._parts.commit_log.min_offset)
 
     @property
     def commit_log_min_offset(self) -> int:
-        """Physical offset of the first byte that is kept."""
+        """Physical offset of the first byte kept."""
         return self._parts.commit_log.min_offset
 
     @property
     def commit_log_max_offset(self) -> int:
-        """Physical offset behind the last record."""
+        """Physical offset after the last record."""
         return self._parts.commit_log.end
 
     @property
@@ -298,10 +286,10 @@ class MessageStore:
 
     @property
     def index_last_update(self) -> tuple[int, int]:
-        """Store time and physical offset of the message that was indexed last; zeros where there is none."""
+        """Store time and physical offset of the last indexed message; zeros without one."""
         return self._parts.index.last_update
 
-    # ---- queues that go ------------------------------------------------------------------------------------------------
+    # ---- removed queues ------------------------------------------------------------------------------------------------
 
     def remove_topic(self, topic: str) -> None:
         """Delete a topic's queues; its records stay in the log, and a new topic of that name numbers from 0.
@@ -310,53 +298,24 @@ class MessageStore:
             StoreReadOnlyError: The store was opened read-only.
             StoreError: Files cannot be deleted, or the store could not be flushed.
         """
-        self._remove_queues(lambda queue: queue.topic == topic)
-
-    def remove_expired_queues(self) -> list[QueueKey]:
-        """Delete the queues whose messages are all gone from the log, their numbering too; returns which.
-
-        Source: docs/spec/store.md §12 item 7 (not those of the delay levels).
-
-        Raises:
-            StoreReadOnlyError: The store was opened read-only.
-            StoreError: Files cannot be deleted, or the store could not be flushed.
-        """
-        return self._remove_queues(lambda queue: queue.topic != SCHEDULE_TOPIC and queue.min_offset == queue.max_offset > 0)
-
-    def remove_unused_topics(self, known: Collection[str]) -> list[QueueKey]:
-        """Delete the queues of topics that are not among the known ones; returns which.
-
-        Source: docs/spec/store.md §12 item 7 (not those of delay levels, operations on half messages and light queues).
-
-        Raises:
-            StoreReadOnlyError: The store was opened read-only.
-            StoreError: Files cannot be deleted, or the store could not be flushed.
-        """
-        return self._remove_queues(lambda queue: queue.topic not in known and not queue.topic.startswith(_KEPT_TOPICS))
-
-    def _remove_queues(self, is_to_go: Callable[[ConsumeQueue], bool]) -> list[QueueKey]:
         if self.read_only:
             raise StoreReadOnlyError(self.write_refusal)
-        removed: list[QueueKey] = []
         with self._parts.writer.write_lock, self._parts.lock:
-            for key in [key for key, queue in self._parts.queues.by_key.items() if is_to_go(queue)]:
+            keys = [key for key in self._parts.queues.by_key if key[0] == topic]
+            for key in keys:
                 queue = self._parts.queues.by_key.pop(key)
                 self._puts.forget(key)
                 self._parts.writer.dirty.discard(queue)
-                removed.append(key)
                 try:
                     queue.remove()
                 except OSError as error:
-                    raise StoreError(
-                        f"the files of queue {key[0]}/{key[1]} cannot be deleted: {error}", topic=key[0]
-                    ) from error
-        if removed:
+                    raise StoreError(f"the files of queue {topic}/{key[1]} cannot be deleted: {error}", topic=topic) from error
+        if keys:
             self.flush()  # or a crash would make recovery believe that the queues were lost
-        return removed
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
-    """Nobody watches."""
+    """No caller watches the recovery."""
 
 
 def _release(ownership: StoreOwnership | None) -> None:

@@ -1,9 +1,9 @@
-"""Parts of 5.x stores that this store knows by name only: what they are, and which of them it must not write beside.
+"""Parts of 5.x stores that this store knows by name only, and which of them forbid writing.
 
-    timerwheel, timerlog     arbitrary delays; left alone, as the messages are in the log and in a queue of their own
+    timerwheel, timerlog     arbitrary delays; left alone, because the messages are in the log and in a queue of their own
     compaction               copies of compacted topics; left alone, the log has the messages
-    batchconsumequeue        queues of inner batches, whose numbers our queues cannot go on with: only to be read
-    RocksDB                  queues or settings in a database: only to be read, without what is in there
+    batchconsumequeue        queues of inner batches, whose numbering our queues cannot continue: read-only
+    RocksDB                  queues or settings in a database: read-only, without its content
 
 Source: docs/spec/store.md §1.1, §4.7, §14.
 """
@@ -23,10 +23,10 @@ ROCKSDB_FILE = "CURRENT"
 
 
 def check_layout(root: Path) -> None:
-    """Refuse to write to a store with parts that would go out of step.
+    """Refuse to write to a store with parts that would become inconsistent.
 
     Raises:
-        ForeignStoreError: It keeps queues or settings in a way that this store cannot continue.
+        ForeignStoreError: The store keeps queues or settings in a form that this store cannot continue.
     """
     paths = StorePaths(root)
     batch_queues = root / "batchconsumequeue"
@@ -46,7 +46,7 @@ def check_layout(root: Path) -> None:
 
 
 def rocksdb_directories(root: Path) -> list[Path]:
-    """Where a store keeps RocksDB databases."""
+    """Directories of a store's RocksDB databases."""
     paths = StorePaths(root)
     inside = sorted(path for path in paths.config.iterdir() if path.is_dir()) if paths.config.is_dir() else []
     return [path for path in (paths.consume_queue, *inside) if (path / ROCKSDB_FILE).is_file()]

@@ -1,8 +1,7 @@
-"""Who may write to a store directory: recognition, lock, owner, abort file.
+"""Write access to a store directory: recognition, lock, owner, abort file.
 
-RocketMQ's own lock is an ``fcntl`` lock on the first byte of ``lock``; taking it keeps a Java broker out, and is kept out by
-one. Such locks do not exclude a second opener in the same process, so ``orbit.owner`` is locked as well (``flock``);
-it also holds the owner's process id.
+RocketMQ's own lock is an ``fcntl`` lock on the first byte of ``lock``; it excludes a Java broker. Such locks do not exclude a
+second opener in the same process, so ``orbit.owner`` is locked as well (``flock``); it also holds the owner's process id.
 
 Source: docs/spec/store.md §1.5, §1.6.
 """
@@ -34,16 +33,13 @@ _NAMED_MAX = 4
 
 
 def check_directory(root: Path, *, read_only: bool, logs: Sequence[Path] = ()) -> None:
-    """Make sure that a directory is a RocketMQ store, or may become one.
+    """Check that a directory is a RocketMQ store, or may become one.
 
-    Args:
-        root: The directory.
-        read_only: It will only be read.
-        logs: Directories of the commit log; by default the one in ``root``.
+    ``logs`` are the directories of the commit log; by default the one in ``root``.
 
     Raises:
-        ForeignStoreError: It holds other things, or nothing that could be read.
-        StorePermissionError: It cannot be read, or not be written though it must be.
+        ForeignStoreError: It holds other things, or nothing to read.
+        StorePermissionError: It cannot be read, or not be written though ``read_only`` is false.
     """
     try:
         _check_kind(root, logs or [StorePaths(root).commit_log], read_only=read_only)
@@ -106,7 +102,7 @@ def _check_writable(root: Path) -> None:
 
 
 def open_failed(root: Path, error: OSError) -> StoreError:
-    """What a fault of the operating system means for somebody who opens the store."""
+    """The error for a fault of the operating system while a store is opened."""
     place = error.filename or root
     if isinstance(error, PermissionError):
         return StorePermissionError(
@@ -168,7 +164,7 @@ class StoreOwnership:
         return descriptor
 
     def release(self) -> None:
-        """Give the right back. The files stay, as RocketMQ's do."""
+        """Release the locks. The files stay, as RocketMQ's do."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()

@@ -7,7 +7,7 @@
     index/<17 digits>
     config/<name>.json  config/<name>.json.bak
 
-Those that begin with ``orbit.`` are ours; a real broker leaves them alone.
+Names that begin with ``orbit.`` are ours; a real broker ignores them.
 
 Source: docs/spec/store.md §1.1, §1.2.
 """
@@ -31,10 +31,7 @@ def offset_name(offset: int) -> str:
 
 
 def offset_files(directory: Path) -> list[tuple[Path, int]]:
-    """Files named by offset in one directory, by ascending base offset; other names are passed over.
-
-    A missing directory has none.
-    """
+    """Path and base offset of the files named by offset in a directory, ascending; a missing directory has none."""
     if not directory.is_dir():
         return []
     names = (entry.name for entry in directory.iterdir())
@@ -61,7 +58,7 @@ def queue_directories(consume_queue_directory: Path) -> list[tuple[str, int, Pat
 
 
 class StorePaths:
-    """Where things are under one store root."""
+    """Paths under one store root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -1,24 +1,24 @@
-"""How a store looks from inside at one moment: files, positions, queues, index, cleaning, syncs. Reads only.
+"""The state of a store at one moment: files, positions, queues, index, cleaning, syncs. Read-only.
 
-It looks at files, so it belongs on a thread; what it takes from memory is a copy.
+It reads files, so it belongs on a thread. The result is a copy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker_core.engine.store.cleanup import Cleaner, CleaningRun
+from broker_core.engine.store.cleanup import CleaningRun
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT_BYTES
-from broker_core.engine.store.flush import FlushRun, FlushService
-from broker_core.engine.store.index_service import IndexService
+from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.queue_table import QueueTable
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC, store_timestamp_ms
 
 FIRST_TIMES_MAX = 64
-"""Files of the log whose first record is looked at, the newest; more find no room on a screen."""
+"""Newest log files whose first record is read; more do not fit on a screen."""
 _HEAD_BYTES = 96
-"""Enough of a record to know when it was stored."""
+"""Bytes of a record that hold its store time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class LogFile:
 
     Attributes:
         base: Its first offset, which is its name.
-        modified_ms: When it was written to last.
-        first_ms: Store time of its first record, -1 where there is none, or the file is none of the newest.
+        modified_ms: Time of the last write.
+        first_ms: Store time of its first record; -1 without one, or if the file is none of the newest.
     """
 
     base: int
@@ -38,14 +38,9 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class TopicQueues:
-    """The consume queues of a topic together.
+    """The consume queues of a topic together: their number, their entries and the entries' bytes.
 
-    Attributes:
-        topic: Name as stored.
-        queues: How many.
-        entries: Messages that they name.
-        size: Bytes of these entries.
-        behind: Entries that are in memory and not yet in the files.
+    ``behind`` are the entries in memory that the files lack.
     """
 
     topic: str
@@ -57,7 +52,7 @@ class TopicQueues:
 
 @dataclass(frozen=True, slots=True)
 class IndexFigures:
-    """An index file: entries of those it has room for, and the store times of its first and last."""
+    """An index file: its entries and capacity, and the store times of its first and last entry."""
 
     name: str
     entries: int
@@ -69,17 +64,17 @@ class IndexFigures:
 
 @dataclass(frozen=True, slots=True)
 class StoreInside:
-    """See the module. Offsets are physical, sizes bytes.
+    """The state of a store. Offsets are physical, sizes bytes.
 
     Attributes:
         log_file_bytes: Size of a whole file of the log.
         log_files: Oldest first.
-        log_min, log_end, log_flushed: First offset kept, end of what is written, end of what is on the disk.
-        indexed: End of what the index knows; -1 when no index is kept.
+        log_min, log_end, log_flushed: First offset kept, end of the written and of the synced bytes.
+        indexed: Offset up to which the index is complete; -1 without an index.
         topics: By name.
         index_files: Oldest first.
         cleanings: Runs that deleted something or failed, oldest first.
-        overdue_files: Files of the log that are past their time and go with the next run.
+        overdue_files: Files of the log that are past their time, which the next run deletes.
         flushes: The newest syncs of the log, oldest first.
     """
 
@@ -96,18 +91,13 @@ class StoreInside:
     flushes: list[FlushRun]
 
 
-def take_picture(
-    log: CommitLog,
-    queues: QueueTable,
-    index: IndexService,
-    cleaner: Cleaner,
-    flushing: FlushService,
-) -> StoreInside:
-    """Look at the parts of an open store.
+def take_picture(parts: StoreParts) -> StoreInside:
+    """The state of an open store.
 
     Raises:
-        OSError: A file cannot be looked at.
+        OSError: A file cannot be read.
     """
+    log, index = parts.commit_log, parts.index
     bases = list(log.bases)
     newest = frozenset(bases[-FIRST_TIMES_MAX:])
     files = [
@@ -122,7 +112,7 @@ def take_picture(
         log_end=end,
         log_flushed=flushed,
         indexed=max(log.min_offset, end - backlog) if index.is_enabled else -1,
-        topics=_topics(queues),
+        topics=_topics(parts.queues),
         index_files=[
             IndexFigures(
                 file.path.name,
@@ -134,14 +124,14 @@ def take_picture(
             )
             for file, header in index.files()
         ],
-        cleanings=list(cleaner.runs),
-        overdue_files=cleaner.overdue_files(),
-        flushes=list(flushing.runs),
+        cleanings=list(parts.cleaner.runs),
+        overdue_files=parts.cleaner.overdue_files(),
+        flushes=list(parts.flush_service.runs),
     )
 
 
 def _first_ms(log: CommitLog, base: int) -> int:
-    # Read, not looked at through the mapping: a page that is not in memory would stop every thread of the broker.
+    # Read from the file, because a page of the mapping that is not in memory would stop every thread of the broker.
     head = log.first_bytes(base, _HEAD_BYTES)
     if base >= log.end or len(head) < _HEAD_BYTES:
         return -1

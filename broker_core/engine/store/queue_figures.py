@@ -8,21 +8,14 @@ from __future__ import annotations
 from broker_core.engine.store.consume_queue import UNIT_BYTES
 from broker_core.engine.store.flush import FlushRun
 from broker_core.engine.store.picture import StoreInside, take_picture
-from broker_core.engine.store.reading import (
-    offset_by_time,
-    store_time,
-)
+from broker_core.engine.store.reading import offset_by_time, store_time
 from broker_core.engine.store.results import StoreStats
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import StoreError
 
 
 class QueueFigures:
-    """See the module. Methods may be called from any thread.
-
-    Args:
-        parts: What the store is made of.
-    """
+    """Figures of one store. Methods may be called from any thread."""
 
     def __init__(self, parts: StoreParts) -> None:
         self._parts = parts
@@ -35,18 +28,18 @@ class QueueFigures:
         return [key for key, queue in list(self._queues.by_key.items()) if queue.max_offset]
 
     def min_offset(self, topic: str, queue_id: int) -> int:
-        """First offset of a queue that is kept; 0 for an unknown queue."""
+        """First offset kept of a queue; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.min_offset if queue else 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset that the next message of a queue gets, as far as readers may know; 0 for an unknown queue."""
+        """Visible offset of a queue's next message; 0 for an unknown queue."""
         end = None if self._parts.visibility is None else self._parts.visibility.end(topic, queue_id)
         stored = self.stored_max_offset(topic, queue_id)
         return stored if end is None else min(stored, end)
 
     def stored_max_offset(self, topic: str, queue_id: int) -> int:
-        """Offset that the next message of a queue gets, whatever readers may know; 0 for an unknown queue."""
+        """Offset of a queue's next message, hidden ones included; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.max_offset if queue else 0
 
@@ -61,7 +54,7 @@ class QueueFigures:
             return offset_by_time(self._commit_log, queue, timestamp_ms, upper=upper)
 
     def store_time(self, topic: str, queue_id: int, offset: int) -> int:
-        """Store time of one message, -1 where there is none."""
+        """Store time of one message; -1 without one."""
         queue = self._queues.by_key.get((topic, queue_id))
         if queue is None:
             return -1
@@ -69,7 +62,7 @@ class QueueFigures:
             return store_time(self._commit_log, queue, offset)
 
     def time_span(self, topic: str, queue_id: int) -> tuple[int, int]:
-        """Store times of the first and the last message of a queue; -1 where there is none."""
+        """Store times of the first and the last message of a queue; -1 without one."""
         queue = self._queues.by_key.get((topic, queue_id))
         if queue is None:
             return -1, -1
@@ -78,19 +71,19 @@ class QueueFigures:
             return first, store_time(self._commit_log, queue, queue.max_offset - 1)
 
     def last_store_time(self, topic: str, queue_id: int) -> int:
-        """Store time of a queue's last message, -1 where not known. From memory."""
+        """Store time of a queue's last message, from memory; -1 if unknown."""
         queue = self._queues.by_key.get((topic, queue_id))
         return queue.last_store_ms if queue else -1
 
     # ---- the log -------------------------------------------------------------------------------------------------------
 
     def next_file_offset(self, physical_offset: int) -> int:
-        """Where the log file behind the one of an offset begins."""
+        """Begin of the log file after the one of an offset."""
         file_bytes = self._commit_log.file_bytes
         return physical_offset - physical_offset % file_bytes + file_bytes
 
     def first_physical_offset(self, topic: str, queue_id: int) -> int | None:
-        """Where the oldest message of a queue lies in the log; None for a queue that has none."""
+        """Physical offset of a queue's oldest message; None for an empty queue."""
         with self._lock:
             queue = self._queues.by_key.get((topic, queue_id))
             unit = None if queue is None else queue.unit(queue.min_offset)
@@ -102,22 +95,23 @@ class QueueFigures:
         """Figures of the store and its disk.
 
         Raises:
-            StoreError: The disk cannot be asked.
+            StoreError: The system does not report the disk's use.
         """
         try:
             used, total = self._parts.disk.usage(self._parts.paths.root)
         except OSError as error:
             raise StoreError(f"the disk of {self._parts.paths.root} cannot be asked for its use: {error.strerror}") from error
+        log_bytes = self._commit_log.end - self._commit_log.min_offset
         queue_bytes = sum((queue.max_offset - queue.min_offset) * UNIT_BYTES for queue in self._queues)
         return StoreStats(
             commit_log_min_offset=self._commit_log.min_offset,
             commit_log_max_offset=self._commit_log.end,
             flushed_offset=self._commit_log.flushed,
             queue_count=len(self._queues.by_key),
-            store_bytes=self._commit_log.bytes_on_disk() + queue_bytes,
+            store_bytes=log_bytes + queue_bytes,
             disk_used_bytes=used,
             disk_total_bytes=total,
-            refusal=self._parts.write_refusal,
+            refusal=self._parts.gate.text,
         )
 
     def flush_runs(self) -> list[FlushRun]:
@@ -125,14 +119,12 @@ class QueueFigures:
         return list(self._parts.flush_service.runs)
 
     def inside(self) -> StoreInside:
-        """Files, positions, queues, index, cleaning and syncs, for looking at; to be called on a thread.
+        """Files, positions, queues, index, cleaning and syncs, for display; to be called on a thread.
 
         Raises:
-            StoreError: A file cannot be looked at.
+            StoreError: A file cannot be read.
         """
         try:
-            return take_picture(
-                self._commit_log, self._queues, self._parts.index, self._parts.cleaner, self._parts.flush_service
-            )
+            return take_picture(self._parts)
         except OSError as error:
             raise StoreError(f"{error.filename} cannot be looked at: {error.strerror}; try again") from error

@@ -1,9 +1,9 @@
-"""Units of a queue that lead to no record, given again from the log: holes, flipped bytes, in whichever file of the queue.
+"""Repairs units of a queue that lead to no record, from the log: holes and flipped bytes in any file of the queue.
 
-Opening a store looks at the ends of its queues only; what is damaged before is noticed by who reads it. The record must then
-lie in the log between those of the good units before and behind, so that only this part is searched.
+Opening a store reads only the ends of its queues; a later read finds earlier damage. The record must then lie in the log
+between those of the nearest good units, so only this part is searched.
 
-A message whose record is damaged itself cannot be found; it is remembered, so that nobody searches again.
+A message whose record is damaged too cannot be found; its offset is kept, so that it is not searched again.
 
 Source: docs/spec/store.md §4, §10.
 """
@@ -11,16 +11,13 @@ Source: docs/spec/store.md §4, §10.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator
 
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
 from broker_core.engine.store.log_window import windows_between
-from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.reading import record_of_unit
-from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.sys_flag import enters_queue
 from broker_core.protocol.names import LMQ_PREFIX
 
@@ -28,27 +25,20 @@ _log = logging.getLogger(__name__)
 
 
 class QueueMender:
-    """Mends the queues of one store; may be called from any thread.
+    """Mends the queues of one store; may be called from any thread."""
 
-    Args:
-        log: The commit log.
-        writer: Whose lock is held while files of queues change.
-        levels: Delay levels, for units of the schedule topic.
-        memory_lock: The store's; taken after the writer's.
-    """
-
-    def __init__(self, log: CommitLog, writer: QueueWriter, levels: DelayLevels, memory_lock: threading.Lock) -> None:
-        self._commit_log = log
-        self._writer = writer
-        self._levels = levels
-        self._lock = memory_lock
+    def __init__(self, parts: StoreParts) -> None:
+        self._commit_log = parts.commit_log
+        self._writer = parts.writer
+        self._levels = parts.delay_levels
+        self._lock = parts.lock
         self._lost: set[tuple[str, int, int]] = set()
 
     def mend(self, queue: ConsumeQueue, offset: int) -> bool:
-        """Give the damaged unit at a queue offset, and those beside it, again; False if none could be.
+        """Replace the damaged units at and around a queue offset; False if no record was found.
 
         Raises:
-            OSError: They could not be written.
+            OSError: The units could not be written.
         """
         if (queue.topic, queue.queue_id, offset) in self._lost:
             return False
@@ -73,14 +63,14 @@ class QueueMender:
         return unit is not None and record_of_unit(self._commit_log, unit.physical_offset, unit.record_bytes) is not None
 
     def _good_before(self, queue: ConsumeQueue, offset: int) -> tuple[int, int]:
-        """First damaged offset of the place, and where in the log its record can begin at the earliest."""
+        """First damaged offset of the place, and the earliest begin of its record in the log."""
         while offset > queue.min_offset and not self._is_good(queue, offset - 1):
             offset -= 1
         before = queue.unit(offset - 1) if offset > queue.min_offset else None
         return offset, before.physical_offset + before.record_bytes if before else self._commit_log.min_offset
 
     def _good_behind(self, queue: ConsumeQueue, offset: int) -> tuple[int, int]:
-        """First good offset behind the place, and where its record begins."""
+        """First good offset after the place, and the begin of its record."""
         while offset < queue.max_offset and not self._is_good(queue, offset):
             offset += 1
         behind = queue.unit(offset) if offset < queue.max_offset else None

@@ -1,8 +1,7 @@
-"""All consume queues of a store, and the manifest that says which there should be.
+"""All consume queues of a store, and the manifest of their ends.
 
-A queue whose directory was lost leaves no trace among the others, so their ends are noted beside them (``orbit.queues``) with
-each checkpoint. The note is only believed together with the very checkpoint it was made for; it never adds to a queue,
-it only makes recovery build one anew from the log.
+A queue whose directory was lost leaves no trace in the others, so each checkpoint writes their ends to ``orbit.queues``. The
+manifest is only used with exactly its checkpoint. It never adds to a queue; it only makes recovery build one from the log.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ QueueKey = tuple[str, int]
 
 
 class IndexNote(NamedTuple):
-    """The index when a checkpoint was written.
+    """State of the index when a checkpoint was written.
 
     Attributes:
         names: Its files, oldest first.
@@ -35,12 +34,12 @@ class IndexNote(NamedTuple):
 
 
 class QueueManifest(NamedTuple):
-    """What was on the disk when a checkpoint was written.
+    """State on the disk when a checkpoint was written.
 
     Attributes:
         log_end: Log and queues were complete up to this physical offset.
         ends: Max offset of each queue.
-        index_note: The same of the index; None if it is switched off.
+        index_note: The same of the index; None without an index.
     """
 
     log_end: int
@@ -51,12 +50,8 @@ class QueueManifest(NamedTuple):
 class QueueTable:
     """Queues by topic and queue id.
 
-    Args:
-        paths: Of the store.
-        file_bytes: Size of queue files for a store that has none yet.
-        disk: Access to the operating system.
-        read_only: Never write.
-        extension_file_bytes: Size of files of queue extensions; None if none are written. Those that are there are read.
+    ``file_bytes`` is the size of queue files in a new store. ``extension_file_bytes`` is the size of extension files, None if
+    none are written; existing ones are read.
     """
 
     def __init__(
@@ -72,7 +67,7 @@ class QueueTable:
         self.by_key: dict[QueueKey, ConsumeQueue] = {}
 
     def load(self) -> None:
-        """Take in the queues on the disk."""
+        """Load the queues on the disk."""
         for topic, queue_id, _ in self._directories:
             self.get_or_add(topic, queue_id).load()
 
@@ -107,7 +102,7 @@ class QueueTable:
         return iter(list(self.by_key.values()))
 
     def _size_on_disk(self) -> int:
-        """Size of the first whole queue file; a store keeps the one it was made with."""
+        """Size of the first whole queue file; a store keeps the size it was made with."""
         for _, _, directory in self._directories:
             for path, _ in offset_files(directory):
                 size = path.stat().st_size
@@ -118,7 +113,7 @@ class QueueTable:
     # ---- manifest ------------------------------------------------------------------------------------------------------
 
     def write_manifest(self, checkpoint: Checkpoint, manifest: QueueManifest) -> None:
-        """Note what the given checkpoint vouches for."""
+        """Write the manifest of a checkpoint."""
         rows = [[topic, queue_id, end] for (topic, queue_id), end in sorted(manifest.ends.items()) if end]
         note = {"checkpoint": _identity(checkpoint), "logEnd": manifest.log_end, "queues": rows}
         if manifest.index_note is not None:
@@ -128,7 +123,7 @@ class QueueTable:
         self._disk.replace_file(self._paths.queue_manifest, text.encode())
 
     def read_manifest(self, checkpoint: Checkpoint) -> QueueManifest | None:
-        """What was noted with this very checkpoint; None where there is no such note."""
+        """The manifest of exactly this checkpoint; None without one."""
         try:
             note = json.loads(self._paths.queue_manifest.read_bytes())
             if note["checkpoint"] != _identity(checkpoint):
@@ -136,7 +131,7 @@ class QueueTable:
             ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
             return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
         except (OSError, ValueError, KeyError, TypeError):
-            # Only a hint: without it, recovery trusts what it finds, as RocketMQ does.
+            # Only a hint: without it, recovery trusts the files, as RocketMQ does.
             return None
 
 

@@ -1,7 +1,7 @@
-"""Bringing queues, index and the checkpoint to the disk, behind the log.
+"""Writes queues, index and the checkpoint to the disk, after the log.
 
-Write order: log, index, queue files, checkpoint, manifest. The checkpoint vouches for what it names, so all of that is synced
-before it is replaced.
+Order: log, index, queue files, checkpoint, manifest. Everything that the checkpoint vouches for is synced before it is
+replaced.
 """
 
 from __future__ import annotations
@@ -24,19 +24,10 @@ _log = logging.getLogger(__name__)
 
 
 class QueueWriter:
-    """Writes what is dirty; one thread at a time.
+    """Writes dirty queues; one thread at a time.
 
-    A disk without room is no failure here: the units stay in memory, the gate is shut, and the next round tries again.
-
-    Args:
-        paths: Of the store.
-        log: Its commit log.
-        queues: Its queues.
-        index: Its index.
-        checkpoint: As found when the store was opened.
-        gate: Told when there is no room.
-        disk: Access to the operating system.
-        memory_lock: Guards the queues' units in memory; held for moments.
+    On a full disk the units stay in memory, the gate is shut, and the next round tries again. ``checkpoint`` is that of the
+    opened store. ``memory_lock`` guards the queues' units in memory and is held for moments.
     """
 
     def __init__(

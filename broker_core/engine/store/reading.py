@@ -1,4 +1,4 @@
-"""Reading a queue: the status table of a get, and the search by time. Works on a log and a queue, changes neither.
+"""Reads of a queue: the status table of a get, and the search by time. They change neither log nor queue.
 
 Source: docs/spec/store.md §11.1, §11.2, §11.5 (boundaries of 5.1 and later).
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable
 from typing import NamedTuple
 
 from broker_core.config import StoreConfig
-from broker_core.engine.store.cold_read import is_place_in_memory
+from broker_core.engine.store.cold_read import are_in_memory
 from broker_core.engine.store.commit_log import CommitLog
-from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES, ConsumeQueue
+from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import is_address
 from broker_core.engine.store.results import GetResult, GetStatus, LogPlace
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, store_timestamp_ms
@@ -23,24 +24,23 @@ TagsFilter = Callable[[int], bool]
 RecordFilter = Callable[[memoryview], bool]
 
 NEAR_BYTES = 64 * 1024 * 1024
-"""What lies no further back than this was just written, and is in memory as long as the machine has some to spare."""
+"""Records this close to the log's end are new, and in memory unless the machine lacks some."""
 
 _PROBED_BYTES = 64 * 1024
-"""A far back record in memory speaks for those that begin within this behind it."""
+"""An old record in memory counts for those that begin within these bytes after it."""
 
 _SCANNED_UNITS_MIN = 800
-_UNITS_AT_A_TIME = 3276
 _IDENTITY = struct.Struct(">ii20xq")
 """TOTALSIZE, MAGICCODE and PHYSICALOFFSET of a record: whether a unit leads to one."""
 
 
 class GetLimits(NamedTuple):
-    """Bounds of one get; the first record is always given.
+    """Bounds of one get; the first record is always returned.
 
     Attributes:
-        memory_reach_bytes: What lies further back in the log counts as on disk.
-        in_memory: Records and bytes at most, where the next record is in memory.
-        on_disk: The same, where it is on disk.
+        memory_reach_bytes: Records further from the log's end count as on disk.
+        in_memory: Records and bytes at most, if the next record is in memory.
+        on_disk: The same, if it is on disk.
     """
 
     memory_reach_bytes: int
@@ -49,12 +49,7 @@ class GetLimits(NamedTuple):
 
 
 class BatchLimits:
-    """When a get has collected enough.
-
-    Args:
-        config: The four transfer settings.
-        memory_bytes: Memory of the machine; what lies further back in the log counts as on disk.
-    """
+    """Bounds of gets from the four transfer settings and the memory of the machine."""
 
     def __init__(self, config: StoreConfig, memory_bytes: int) -> None:
         self._config = config
@@ -62,7 +57,7 @@ class BatchLimits:
         self._last: tuple[tuple[int, int, int], GetLimits] | None = None
 
     def of_get(self, max_count: int, max_bytes: int) -> GetLimits:
-        """Bounds of a get that asks for so many records and bytes at most."""
+        """Bounds of a get of at most so many records and bytes."""
         asked = max_count, max_bytes, self.memory_reach_bytes
         last = self._last  # read once: any thread may replace it
         if last is None or last[0] != asked:
@@ -84,7 +79,7 @@ def machine_memory_bytes() -> int:
 
 
 def early_answer(queue: ConsumeQueue | None, offset: int) -> GetResult | None:
-    """Answer of a get that needs no unit: the upper rows of the table. None where the queue must be scanned."""
+    """Result of a get that needs no unit: the upper rows of the table. None if the queue must be scanned."""
     if queue is None or queue.max_offset == 0:
         return _nothing(GetStatus.NO_MESSAGE_IN_QUEUE, 0, queue)
     if offset < queue.min_offset:
@@ -102,7 +97,7 @@ def _nothing(status: GetStatus, next_offset: int, queue: ConsumeQueue | None) ->
 
 
 def units_to_scan(max_count: int) -> int:
-    """Units a get looks at before it gives up on finding a match."""
+    """Units that a get reads at most to find a match."""
     return max(_SCANNED_UNITS_MIN, max_count)
 
 
@@ -119,8 +114,8 @@ def scan(
 ) -> GetResult:
     """Collect the records of units that were read at ``offset``; the last row of the table.
 
-    Unlike RocketMQ this looks whether a unit leads to a record at all. Where it does not, only that message is passed over, and
-    its queue offset is added to ``damaged``; where a whole file of the log is gone, the rest of its messages are.
+    Unlike RocketMQ this checks that a unit leads to a record. If not, only that message is skipped, and its queue offset is
+    added to ``damaged``; if a whole file of the log is gone, the rest of its messages is skipped.
     """
     if not units:
         return _nothing(GetStatus.OFFSET_FOUND_NULL, queue.next_file_offset(offset), queue)
@@ -168,11 +163,7 @@ def scan(
 
 
 class _Finder:
-    """Finds the records of one get, with one look at the log's table of files for many: a look takes as long as all else here.
-
-    Args:
-        log: Where they are.
-    """
+    """Finds the records of one get. It looks up the log's table of files once for many, because that takes half of the time."""
 
     __slots__ = ("_base", "_end", "_file_bytes", "_is_here", "_log", "_mapped", "_near_from", "_probed_from")
 
@@ -184,9 +175,9 @@ class _Finder:
         self._base, self._probed_from, self._is_here = -self._file_bytes, -_PROBED_BYTES, False
 
     def find(self, physical: int, size: int) -> memoryview | None:
-        """The record of a unit; None where there is none, as far as can be told without waiting for the disk.
+        """The record of a unit; None if there surely is none.
 
-        Whoever brings a record to memory reads it again, and looks then whether it is the one that was meant.
+        A record that is not in memory is not checked; after reading it into memory the caller gets it again.
         """
         position = physical - self._base
         if not 0 <= position < self._file_bytes:
@@ -203,7 +194,7 @@ class _Finder:
 
     def _is_in_memory(self, physical: int) -> bool:
         if not self._probed_from <= physical < self._probed_from + _PROBED_BYTES:
-            self._probed_from, self._is_here = physical, is_place_in_memory(self._log, physical)
+            self._probed_from, self._is_here = physical, are_in_memory(self._log, physical)
         return self._is_here
 
 
@@ -213,7 +204,7 @@ def _tag_is_wanted(queue: ConsumeQueue, tags_code: int, accepts: TagsFilter) -> 
 
 
 def record_of_unit(log: CommitLog, physical_offset: int, size: int) -> memoryview | None:
-    """The record that a unit leads to, None where that is no record, or another one."""
+    """The record of a unit; None if it is no record, or another one."""
     record = log.slice(physical_offset, size)
     if record is None or len(record) < _IDENTITY.size:
         return None
@@ -223,20 +214,20 @@ def record_of_unit(log: CommitLog, physical_offset: int, size: int) -> memoryvie
 
 
 def is_gone(log: CommitLog, physical_offset: int) -> bool:
-    """Whether the log's file at an offset is not there any more."""
+    """Whether the log's file at an offset is deleted."""
     if physical_offset >= log.end:
         return False
     return physical_offset < log.min_offset or log.map_at(physical_offset - physical_offset % log.file_bytes) is None
 
 
 def store_time_at(log: CommitLog, physical_offset: int) -> int:
-    """Store time of the record that starts at a place of the log; -1 where none does."""
+    """Store time of the record at a physical offset; -1 without one."""
     record = log.record(physical_offset)
     return -1 if record is None else store_timestamp_ms(record)
 
 
 def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:
-    """Store time of one message of a queue; -1 where it cannot be read."""
+    """Store time of one message of a queue; -1 if it cannot be read."""
     unit = queue.unit(offset)
     if unit is None:
         return -1
@@ -247,11 +238,11 @@ def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:
 def offset_by_time(log: CommitLog, queue: ConsumeQueue, timestamp_ms: int, *, upper: bool) -> int:
     """First offset stored at or after a time; with ``upper`` the last one at or before it.
 
-    The answer lies between min and max offset: a time after the last message gives the max offset (lower bound) or the last
-    message (upper bound), a time before the first gives the min offset. Messages that cannot be read are passed over.
+    The result lies between min and max offset: for a time after the last message the max offset (lower bound) or the last
+    message (upper bound), for a time before the first the min offset. Messages that cannot be read are skipped.
 
-    Where the clock was set back, several places may fit; the answer is one of them: the message there was stored at or after
-    the time and the one before it was not (for the upper bound likewise).
+    After the clock was set back, several offsets may fit; the result is one whose message was stored at or after the time and
+    the one before it was not (for the upper bound likewise).
     """
     wanted = timestamp_ms + 1 if upper else timestamp_ms
     low, high = queue.min_offset, queue.max_offset
@@ -268,7 +259,7 @@ def offset_by_time(log: CommitLog, queue: ConsumeQueue, timestamp_ms: int, *, up
 
 
 def _first_readable(log: CommitLog, queue: ConsumeQueue, offsets: range) -> tuple[int, int]:
-    """The first of some queue offsets whose message can be read, and its store time; the range's end, and -1, if none can."""
+    """The first readable message of some queue offsets, and its store time; the range's end, and -1, without one."""
     for offset in offsets:
         time_ms = store_time(log, queue, offset)
         if time_ms >= 0:
@@ -277,23 +268,17 @@ def _first_readable(log: CommitLog, queue: ConsumeQueue, offsets: range) -> tupl
 
 
 def first_offset_at(queue: ConsumeQueue, physical_offset: int) -> int:
-    """First queue offset whose record starts at or behind a place in the log; the max offset where none does.
+    """First queue offset whose record starts at or after a physical offset; the max offset without one.
 
     Source: docs/spec/store.md §4.4 (blanks count as before everything), §4.5 (as 5.x corrects it).
     """
     low, high = queue.min_offset, queue.max_offset
-    # Mostly the answer is one of the ends, and each look costs a read of the file.
+    # Mostly the result is one of the ends, and each look costs a read of the file.
     if low == high or _is_before(queue, high - 1, physical_offset):
         return high
     if not _is_before(queue, low, physical_offset):
         return low
-    while low < high:
-        middle = (low + high) // 2
-        if _is_before(queue, middle, physical_offset):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return low + bisect_left(range(low, high), True, key=lambda offset: not _is_before(queue, offset, physical_offset))
 
 
 def _is_before(queue: ConsumeQueue, offset: int, physical_offset: int) -> bool:
@@ -302,15 +287,16 @@ def _is_before(queue: ConsumeQueue, offset: int, physical_offset: int) -> bool:
 
 
 def unit_at_or_before(queue: ConsumeQueue, offset: int) -> QueueUnit | None:
-    """The last unit up to an offset that is neither blank nor empty; None where there is none from the min offset on."""
-    for unit in _units_backwards(queue, offset):
-        if 0 < unit.record_bytes < PRE_BLANK_SIZE:
-            return unit
-    return None
+    """The last unit up to an offset that is neither blank nor empty; None without one from the min offset on."""
+    unit = queue.unit(offset)
+    if unit is not None and 0 < unit.record_bytes < PRE_BLANK_SIZE:
+        return unit  # nearly always
+    found = (fields for fields in queue.units_backwards(offset) if 0 < fields[1] < PRE_BLANK_SIZE)
+    return next((QueueUnit._make(fields) for fields in found), None)
 
 
 def _unit_behind_hole(queue: ConsumeQueue, offset: int) -> QueueUnit | None:
-    """For a queue whose first units are empty, the first that is not: what they were can still be found in the log."""
+    """The first unit after empty ones at the start of a queue, whose messages can still be found in the log."""
     for number in range(offset, queue.max_offset):
         unit = queue.unit(number)
         if unit is None or unit.record_bytes >= PRE_BLANK_SIZE:
@@ -318,15 +304,3 @@ def _unit_behind_hole(queue: ConsumeQueue, offset: int) -> QueueUnit | None:
         if unit.record_bytes > 0:
             return unit
     return None
-
-
-def _units_backwards(queue: ConsumeQueue, offset: int) -> Iterator[QueueUnit]:
-    unit = queue.unit(offset)
-    if unit is not None:
-        yield unit  # nearly always all that is asked for
-    in_file = queue.file_bytes // UNIT_BYTES
-    while offset > queue.min_offset:
-        start = max(queue.min_offset, offset - _UNITS_AT_A_TIME, (offset - 1) // in_file * in_file)
-        data = queue.units(start, offset - start)
-        yield from (QueueUnit._make(fields) for fields in reversed(list(UNIT.iter_unpack(data))))
-        offset = start

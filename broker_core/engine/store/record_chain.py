@@ -1,8 +1,8 @@
-"""Where the records of a part of a commit log file start: each says how long it is, so it says where the next one starts.
+"""Finds where the records of a part of a commit log file start, from the sizes in them.
 
-numpy cannot follow one chain, but many at a time. A part is cut into lanes; where the first record of each begins is looked
-for by its magic code, and then all lanes go a record further with each step. Every place found is only a proposal: whoever
-takes it checks the records and that each starts where the one before it ends (`broker_core.engine.store.layout`).
+numpy cannot follow one chain, but many at a time. A part is cut into lanes; the first record of each is found by its magic
+code, and then each step takes all lanes one record further. Every start found is only a proposal: the caller checks the
+records, and that each starts where the one before it ends (`broker_core.engine.store.layout`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from broker_core.protocol.message.record import (
 
 _LANE_RECORDS = 26
 _LANE_BYTES_MIN = 8192
-"""A lane is as long as so many records like the part's first one, but at least so long."""
+"""Length of a lane: so many records like the part's first one, but at least these bytes."""
 _LANES_MIN = 16
-"""With fewer, one record after the other takes less time than numpy's calls."""
+"""With fewer lanes, following one record after the other takes less time than numpy's calls."""
 _SEARCHED_RECORDS = 2
 _SEARCHED_BYTES_MIN = 512
 _SEARCHED_SHARE_MAX = 4
-"""How much of a lane is searched for its first record, by the same measure; a fourth of it at most."""
+"""Part of a lane that is searched for its first record, by the same measure; a fourth of it at most."""
 _STEPS_BETWEEN_LOOKS = 4
 _ALIKE_PROBED = 256
-"""So many records of one size, one behind the other, are worth it to look for more of them first."""
+"""Only after so many consecutive records of one size more of them are searched first."""
 _SEARCH_BYTES = 1 << 20
 _MAGICS = tuple(struct.pack(">i", magic) for magic in (MAGIC_V1, MAGIC_V2))
 _MAGIC_FIRST_BYTE = _MAGICS[0][0]
@@ -42,18 +42,10 @@ _I64 = struct.Struct(">q")
 
 
 def follow(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
-    """Proposed starts of consecutive records.
+    """Proposed starts of consecutive records from ``start`` on that lie before ``stop``; empty if no record can start there.
 
-    Args:
-        data: The file up to where records may reach.
-        base_offset: Physical offset of its first byte.
-        start: Where a record is said to start.
-        stop: Records that start from here on are left out.
-
-    Returns:
-        None where no record can start, else ``start`` and what follows it; where many records of one size are followed by
-        others, only those. A record that would reach beyond the data is left out, and behind each of them there is room for
-        the smallest one.
+    ``base_offset`` is the physical offset of the data's first byte. If many records of one size are followed by others, only
+    those are returned. A record that would reach beyond the data is left out, and each has room for the smallest one.
     """
     stop = min(stop, len(data) - FIXED_BYTES + 1)
     alike = _of_one_size(data, start, stop)
@@ -67,12 +59,12 @@ def follow(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
 
 
 def one_by_one(data: Bytes, start: int, stop: int) -> Int64s:
-    """As `follow`, for records that need not name their own places: each length is believed."""
+    """As `follow`, for records that need not name their own offsets: each length is believed."""
     return _one_by_one(data, start, min(stop, len(data) - FIXED_BYTES + 1))
 
 
 def next_start(data: Bytes, base_offset: int, start: int) -> int | None:
-    """First place from a position on where magic code and PHYSICALOFFSET are those of a record; None if there is none."""
+    """First position from ``start`` on where magic code and PHYSICALOFFSET are those of a record; None without one."""
     stop = len(data) - FIXED_BYTES + 1
     for begin in range(start, stop, _SEARCH_BYTES):
         end = min(begin + _SEARCH_BYTES, stop)
@@ -86,7 +78,7 @@ def next_start(data: Bytes, base_offset: int, start: int) -> int | None:
 
 
 def _own_place(data: Bytes, offset: int, begin: int, piece: bytes, magic: bytes) -> int | None:
-    """First place in a piece of the data, which starts at an offset, with a magic code and that place's own offset."""
+    """First position in a piece of the data with a magic code and its own offset."""
     at = piece.find(magic)
     while at >= 0:
         if _I64.unpack_from(data.data, begin + at + PHYSICAL_OFFSET_POSITION)[0] == offset + at:
@@ -96,9 +88,9 @@ def _own_place(data: Bytes, offset: int, begin: int, piece: bytes, magic: bytes)
 
 
 def _of_one_size(data: Bytes, start: int, stop: int) -> Int64s | None:
-    """Records that are as long as the first one, with no step from one to the next; None where they are too few to be worth it.
+    """Records as long as the first one, without a step from one to the next; None if they are too few to be worth it.
 
-    A third of the time of lanes; producers that send one kind of message, with numbers in them, write such logs.
+    A third of the time of lanes; producers of one kind of message, with numbers in them, write such logs.
     """
     if start >= stop:
         return None
@@ -112,7 +104,7 @@ def _of_one_size(data: Bytes, start: int, stop: int) -> Int64s | None:
 
 
 def _same_sizes(data: Bytes, start: int, size: int, count: int) -> int:
-    """How many of some records are of one size, from the first one on."""
+    """Number of records of one size, from the first one on."""
     sizes: Bytes = np.ndarray((count,), dtype=">u4", buffer=data, offset=start, strides=(size,))
     is_same = sizes == size
     return count if is_same.all() else int(is_same.argmin())
@@ -132,7 +124,7 @@ def _one_by_one(data: Bytes, start: int, stop: int) -> Int64s:
 
 
 def _lane_starts(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s:
-    """First record of each lane that has one near its beginning; what has none is part of the lane before it."""
+    """First record of each lane that has one near its begin; other lanes are part of the lane before."""
     (first_bytes,) = _U32.unpack_from(data.data, start)
     lane_bytes = min(max(_LANE_RECORDS * first_bytes, _LANE_BYTES_MIN), (stop - start) // _LANES_MIN)
     searched_bytes = min(max(_SEARCHED_RECORDS * first_bytes, _SEARCHED_BYTES_MIN), lane_bytes // _SEARCHED_SHARE_MAX)
@@ -150,7 +142,7 @@ def _lane_starts(data: Bytes, base_offset: int, start: int, stop: int) -> Int64s
 
 
 def _of_records(data: Bytes, base_offset: int, positions: Int64s) -> Int64s:
-    """Those positions whose magic code and PHYSICALOFFSET are those of a record."""
+    """The positions whose magic code and PHYSICALOFFSET are those of a record."""
     magic = at_every_byte(data, ">i4")[positions + MAGIC_POSITION]
     positions = positions[(magic == MAGIC_V1) | (magic == MAGIC_V2)]
     own_offset = at_every_byte(data, ">i8")[positions + PHYSICAL_OFFSET_POSITION]
@@ -159,7 +151,7 @@ def _of_records(data: Bytes, base_offset: int, positions: Int64s) -> Int64s:
 
 
 def _in_lanes(data: Bytes, starts: Int64s, stop: int) -> Int64s:
-    """All lanes a record further with each step; one that has come to its end goes on unheeded until the last has."""
+    """All records of all lanes, one of each lane a step; a finished lane continues unheeded until the last has finished."""
     ends = np.append(starts[1:], stop)
     # Sizes below 16 MiB, byte by byte: half of the time of items of four bytes that lie anywhere.
     high, middle, low = data[1:], data[2:], data[3:]
@@ -176,7 +168,7 @@ def _in_lanes(data: Bytes, starts: Int64s, stop: int) -> Int64s:
             size |= low[position]
             position = np.minimum(size + position, last)
             rows.append(position)
-        if not ((position < ends) & (position != looked_at)).any():  # a lane that stands has met unused bytes
+        if not ((position < ends) & (position != looked_at)).any():  # a lane that stays has reached unused bytes
             break
         looked_at = position
     lanes = np.stack(rows, axis=1)

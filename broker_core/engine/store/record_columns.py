@@ -1,7 +1,7 @@
-"""What recovery and verification need of many records at once, beyond their heads: queues, tags codes, units, checksums.
+"""Columns of many records for recovery and verification: queues, tags codes, units, checksums.
 
-Vectorised over the records of one window of a commit log file. Where a record is out of the ordinary (tags that are not
-ASCII, or named twice; delayed messages), it is looked at by itself, by the same functions that a put uses.
+Vectorised over the records of one window of a commit log file. Unusual records (tags that are not ASCII, or named twice;
+delayed messages) are read one by one, by the functions of a put.
 
 Source: docs/spec/store.md §2.5, §4.1, §4.2.
 """
@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.engine.store.dispatch import unit_tags_code
-from broker_core.engine.store.record_heads import Bools, Bytes, Int64s, RecordHeads, at_every_byte
+from broker_core.engine.store.record_heads import Bools, Bytes, Int32s, Int64s, RecordHeads, at_every_byte
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import TAGS, find_property_bytes, property_marker
 from broker_core.protocol.message.record import CRC_MASK
+from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.protocol.message.tags import tags_code
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
@@ -30,10 +31,10 @@ UNIT_TYPE = np.dtype([("physical_offset", ">i8"), ("record_bytes", ">i4"), ("tag
 assert UNIT_TYPE.itemsize == 20
 
 PAGE_BYTES = 4096
-"""What reaches the disk at once, or not at all."""
+"""Bytes that reach the disk together or not at all."""
 _WORD_BYTES = 8
 _WORD_MASKS = np.array([(1 << 64) - (1 << (64 - 8 * count)) for count in range(9)], dtype=np.uint64)
-"""Keep the first n bytes of a big-endian word."""
+"""Masks that keep the first n bytes of a big-endian word."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _TAGS = int.from_bytes(b"TAGS")
 _RECORD_CRC = int.from_bytes(b"__CRC32#")
@@ -52,17 +53,16 @@ _BODY_CUT_OUT_MAX = 4096
 
 
 class QueueGroup(NamedTuple):
-    """Records of one queue.
-
-    Attributes:
-        topic: As stored.
-        queue_id: Number.
-        rows: Their indexes among the records, ascending.
-    """
+    """Records of one queue; ``rows`` are their indexes among the records, ascending."""
 
     topic: bytes
     queue_id: int
     rows: Int64s
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic as text, and queue id."""
+        return self.topic.decode("utf-8", "replace"), self.queue_id
 
 
 def queue_groups(data: Bytes, heads: RecordHeads) -> Iterator[QueueGroup]:
@@ -86,11 +86,24 @@ def queue_groups(data: Bytes, heads: RecordHeads) -> Iterator[QueueGroup]:
         yield QueueGroup(_topic_of(data, heads, row), int(heads.queue_id[row]), order[bounds[number] : bounds[number + 1]])
 
 
-def topic_groups(data: Bytes, heads: RecordHeads) -> Iterator[tuple[bytes, Bools]]:
-    """Records by topic: a topic as stored, and which records have it. Together they are all records, each once.
+def in_queue(sys_flag: Int32s) -> Bools:
+    """Which records are in their queue: not those of open and rolled back transactions."""
+    kind = sys_flag & TRANSACTION_MASK
+    found: Bools = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
+    return found
 
-    A few topics are told apart by comparing all records with one of them at a time, which takes no sorting. Of many, those of
-    the rest may come once for each of their queues.
+
+def runs_of_queue(heads: RecordHeads, group: QueueGroup) -> list[Int64s]:
+    """Rows of a group that are in their queue, in runs of consecutive queue offsets."""
+    rows = group.rows[in_queue(heads.sys_flag[group.rows])]
+    return np.split(rows, np.flatnonzero(np.diff(heads.queue_offset[rows]) != 1) + 1) if len(rows) else []
+
+
+def topic_groups(data: Bytes, heads: RecordHeads) -> Iterator[tuple[bytes, Bools]]:
+    """Records by topic: a topic as stored, and a mask of its records. Each record belongs to one mask.
+
+    Few topics are separated by comparing all records with one of them at a time, without sorting. After `_COMPARED_TOPICS_MAX`
+    topics, a topic may be returned once for each of its queues.
     """
     if not len(heads):
         return
@@ -118,7 +131,7 @@ def _topic_of(data: Bytes, heads: RecordHeads, row: int) -> bytes:
 
 
 def _topic_words(data: Bytes, heads: RecordHeads) -> list[npt.NDArray[np.uint64]]:
-    """Topics as words of 8 bytes, zeros behind their ends."""
+    """Topics as words of 8 bytes, with zeros after their ends."""
     every_word = at_every_byte(data, ">u8")
     last = len(data) - _WORD_BYTES
     shortest, longest = int(heads.topic_bytes.min()), int(heads.topic_bytes.max())
@@ -140,7 +153,7 @@ def _topic_words(data: Bytes, heads: RecordHeads) -> list[npt.NDArray[np.uint64]
 def unit_codes(data: Bytes, heads: RecordHeads, groups: list[QueueGroup], levels: DelayLevels) -> Int64s:
     """Third field of the consume queue unit of each record."""
     codes, odd = _tags_codes(data, heads)
-    delayed = [group.rows for group in groups if group.topic.decode("utf-8", "replace") == SCHEDULE_TOPIC]
+    delayed = [group.rows for group in groups if group.key[0] == SCHEDULE_TOPIC]
     for topic, rows in [("", odd), *((SCHEDULE_TOPIC, rows) for rows in delayed)]:
         for row in rows.tolist():
             start = int(heads.properties_position[row])
@@ -150,7 +163,7 @@ def unit_codes(data: Bytes, heads: RecordHeads, groups: list[QueueGroup], levels
 
 
 def _tags_codes(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
-    """Hash of the tags of each record, and the rows where it must be computed otherwise."""
+    """Hash of the tags of each record, and the rows whose hash must be computed one by one."""
     common = _code_of_all(data, heads)
     if common is not None:
         return np.full(len(heads), common, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -202,7 +215,7 @@ def _are_alike(heads: RecordHeads) -> bool:
 
 
 def _tags_values(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
-    """Where tags begin, and the row of each; ascending."""
+    """Positions of the tags, and the row of each; ascending."""
     empty = np.empty(0, dtype=np.int64)
     if not len(heads):
         return empty, empty
@@ -229,7 +242,7 @@ def queue_units(heads: RecordHeads, rows: Int64s, codes: Int64s) -> npt.NDArray[
 
 
 def wrong_checksums(view: memoryview, heads: RecordHeads) -> Int64s:
-    """Rows whose body has another checksum than the record says; empty bodies have none."""
+    """Rows whose body does not have the record's checksum; empty bodies have none."""
     if _are_alike(heads) and heads.body_bytes[0] <= _BODY_CUT_OUT_MAX:
         found = list(map(crc32, _bodies_of_alike(view, heads)))
     else:
@@ -252,7 +265,7 @@ def _bodies_of_alike(view: memoryview, heads: RecordHeads) -> Iterator[bytes]:
 
 
 def record_checksums(data: Bytes, heads: RecordHeads) -> tuple[Int64s, Int64s]:
-    """Rows without a checksum over the whole record, and rows where it is wrong.
+    """Rows without a checksum over the whole record, and rows with a wrong one.
 
     5.2 and later can end the properties with one (``enabledAppendPropCRC``): name, 0x01, ten decimal digits, the lowest first,
     0x02. It covers the record before it.
@@ -275,12 +288,11 @@ def _record_crc_is_right(data: Bytes, heads: RecordHeads, row: int) -> bool:
 
 
 def torn_tails(data: Bytes, heads: RecordHeads) -> Int64s:
-    """Rows whose topic or properties reach into a page of zeros: a page that a power cut kept from the disk.
+    """Rows whose topic or properties reach into a page of zeros, which a power cut kept from the disk.
 
-    BODYCRC does not cover them, and their lengths may lie in the page before. A whole page of zeros behind the page's border is
-    asked for, so that a value which ends in zero bytes is not taken for one: only a last record whose properties are zero
-    bytes from the border on would be. Not noticed is a page that was written to the disk in the middle of an append, and
-    then not again.
+    BODYCRC does not cover them, and their lengths may lie in the page before. Only a whole page of zeros after the page's
+    border counts, so that a value which ends in zero bytes is no fault: only a last record whose properties are zero bytes from
+    the border on would be. A page that was written to the disk in the middle of an append, and then not again, is not found.
     """
     topic_end = heads.topic_position + heads.topic_bytes
     end = heads.position + heads.size

@@ -1,8 +1,8 @@
-"""Heads of many records as numpy columns, each made when it is first asked for.
+"""Heads of many records as numpy columns, each made at its first use.
 
-A head is copied as bytes without meaning and only then seen as fields: 6 ns a head, where a copy field by field takes 90. A
-column of it is made, in the machine's order of bytes, when somebody wants it: 1 ns a record, so that who compares two fields
-does not pay for eighteen.
+A head is copied as bytes without meaning and then viewed as fields: 6 ns a head, a copy field by field takes 90. A column is
+converted to the machine's byte order when it is used: 1 ns a record, so that a caller that compares two fields does not pay for
+eighteen.
 
 Source: docs/spec/store.md §2.1 to §2.5.
 """
@@ -53,16 +53,15 @@ assert _HEAD_V4.itemsize == HEAD_BYTES[0]
 assert _HEAD.itemsize == HEAD_BYTES[0] - _TAIL.itemsize - 24  # two IPv4 hosts and STORETIMESTAMP lie between
 
 _LENGTHS_BYTES = 3
-"""Lengths of a V1 topic and of properties, which lie behind the body."""
+"""Lengths of a V1 topic and of properties, which follow the body."""
 
 
 class HeadRows(NamedTuple):
-    """What is kept of records: their places, heads and the lengths that lie behind their bodies.
+    """Positions and heads of records, and the lengths that follow their bodies.
 
     Attributes:
         position: In the buffer.
-        head: Bytes of the heads, as of records with two IPv4 hosts, wherever the fields lie; the hosts themselves are not set
-            right. Fields would be copied one by one.
+        head: Bytes of the heads, laid out as with two IPv4 hosts; the hosts are not valid. Fields would be copied one by one.
         topic_bytes: Length of the topic.
         properties_bytes: Length of the properties.
     """
@@ -87,7 +86,7 @@ class HeadRows(NamedTuple):
 
     @classmethod
     def empty(cls, room: int = 0) -> HeadRows:
-        """Room for rows that are not set."""
+        """Rows without content."""
         lengths = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
         return cls(np.empty(room, dtype=np.int64), np.empty(room, dtype=_HEAD_BYTES_V4), *lengths)
 
@@ -101,13 +100,24 @@ class Damage:
     reason: str
 
 
+def _int32_column(name: str) -> cached_property[Int32s]:
+    return cached_property(lambda heads: heads.rows.field(name).astype(np.int32))
+
+
+def _int64_column(name: str) -> cached_property[Int64s]:
+    return cached_property(lambda heads: heads.rows.field(name).astype(np.int64))
+
+
 @dataclass(frozen=True)
 class RecordHeads:
-    """Heads of consecutive records; all columns have one entry a record, positions count from the start of the buffer."""
+    """Heads of consecutive records; all columns have one entry a record, positions count from the start of the buffer.
+
+    Times are epoch milliseconds, lengths bytes.
+    """
 
     rows: HeadRows
     end: int
-    """Position behind the last record; the filler and unused bytes lie behind it."""
+    """Position after the last record; the filler and unused bytes follow."""
     ended_by_filler: bool = False
     """The file is complete: a filler follows the last record."""
     damage: list[Damage] = field(default_factory=list)
@@ -116,14 +126,14 @@ class RecordHeads:
         return len(self.rows.position)
 
     def part(self, first: int, last: int) -> RecordHeads:
-        """Rows from ``first`` to ``last``; the rest of the file is out of view."""
+        """Rows from ``first`` to ``last``, without the damage."""
         if not first and last == len(self):
             return self
         end = int(self.position[last - 1] + self.size[last - 1]) if last > first else 0
         return RecordHeads(self.rows.of(slice(first, last)), end)
 
     def without(self, rows: Int64s) -> RecordHeads:
-        """The same heads but for some rows; ``end`` and ``damage`` stay."""
+        """The heads without some rows; ``end`` and ``damage`` stay."""
         return self.only(np.delete(np.arange(len(self)), rows))
 
     def only(self, rows: Int64s) -> RecordHeads:
@@ -132,7 +142,7 @@ class RecordHeads:
 
     @property
     def position(self) -> Int64s:
-        """Where the record starts."""
+        """Start of the record."""
         return self.rows.position
 
     @property
@@ -145,96 +155,41 @@ class RecordHeads:
         """Length of the properties."""
         return self.rows.properties_bytes
 
-    @cached_property
-    def size(self) -> Int32s:
-        """TOTALSIZE, bytes."""
-        return self._int32("size")
-
-    @cached_property
-    def body_crc(self) -> Int32s:
-        """BODYCRC."""
-        return self._int32("body_crc")
-
-    @cached_property
-    def queue_id(self) -> Int32s:
-        """QUEUEID."""
-        return self._int32("queue_id")
-
-    @cached_property
-    def flag(self) -> Int32s:
-        """FLAG, the producer's own."""
-        return self._int32("flag")
-
-    @cached_property
-    def queue_offset(self) -> Int64s:
-        """QUEUEOFFSET."""
-        return self._int64("queue_offset")
-
-    @cached_property
-    def physical_offset(self) -> Int64s:
-        """PHYSICALOFFSET."""
-        return self._int64("physical_offset")
-
-    @cached_property
-    def sys_flag(self) -> Int32s:
-        """SYSFLAG."""
-        return self._int32("sys_flag")
-
-    @cached_property
-    def born_ms(self) -> Int64s:
-        """BORNTIMESTAMP, epoch milliseconds."""
-        return self._int64("born_ms")
-
-    @cached_property
-    def store_ms(self) -> Int64s:
-        """STORETIMESTAMP, epoch milliseconds."""
-        return self._int64("store_ms")
-
-    @cached_property
-    def reconsume(self) -> Int32s:
-        """RECONSUMETIMES."""
-        return self._int32("reconsume")
-
-    @cached_property
-    def prepared_offset(self) -> Int64s:
-        """PREPAREDTRANSACTIONOFFSET."""
-        return self._int64("prepared_offset")
-
-    @cached_property
-    def body_bytes(self) -> Int32s:
-        """Length of the stored body."""
-        return self._int32("body_bytes")
+    size = _int32_column("size")
+    body_crc = _int32_column("body_crc")
+    queue_id = _int32_column("queue_id")
+    flag = _int32_column("flag")
+    queue_offset = _int64_column("queue_offset")
+    physical_offset = _int64_column("physical_offset")
+    sys_flag = _int32_column("sys_flag")
+    born_ms = _int64_column("born_ms")
+    store_ms = _int64_column("store_ms")
+    reconsume = _int32_column("reconsume")
+    prepared_offset = _int64_column("prepared_offset")
+    body_bytes = _int32_column("body_bytes")
 
     @cached_property
     def body_position(self) -> Int64s:
-        """Where the stored body starts."""
+        """Start of the stored body."""
         start: Int64s = self.position + HEAD_BYTES[0] + _v6_bytes(self.rows.field("sys_flag"))
         return start
 
     @cached_property
     def topic_position(self) -> Int64s:
-        """Where the topic starts."""
+        """Start of the topic."""
         is_wide = self.rows.field("magic") == MAGIC_V2
         start: Int64s = self.body_position + self.body_bytes + 1 + is_wide
         return start
 
     @cached_property
     def properties_position(self) -> Int64s:
-        """Where the properties start."""
+        """Start of the properties."""
         start: Int64s = self.topic_position + self.topic_bytes + 2
         return start
 
-    def _int32(self, name: str) -> Int32s:
-        column: Int32s = self.rows.field(name).astype(np.int32)
-        return column
-
-    def _int64(self, name: str) -> Int64s:
-        column: Int64s = self.rows.field(name).astype(np.int64)
-        return column
-
 
 def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
-    """Every position of a buffer seen as the start of one item: a view with a stride of one byte."""
+    """A view of the items that start at every position of a buffer, with a stride of one byte."""
     item = np.dtype(dtype)
     count = max(0, len(data) - item.itemsize + 1)
     return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
@@ -245,9 +200,9 @@ def read_rows(data: Bytes, base_offset: int | None, position: Int64s, *, in_a_ro
 
     Args:
         data: The file up to where records may reach.
-        base_offset: Physical offset of its first byte; None: records that were taken out of their log, and name any.
+        base_offset: Physical offset of its first byte; None for records outside of their log, whose offsets are not checked.
         position: At most ``len(data) - FIXED_BYTES``.
-        in_a_row: A record that does not start where the one before it ends is none.
+        in_a_row: Whether a record must start where the one before it ends.
     """
     if not len(position):
         return HeadRows.empty(), np.empty(0, dtype=np.bool_)
@@ -276,19 +231,19 @@ def read_rows(data: Bytes, base_offset: int | None, position: Int64s, *, in_a_ro
     properties_position = topic_position + topic_bytes + 2
     whole &= (topic_bytes > 0) & (properties_position <= record_end)
     properties_position = _kept_inside(properties_position, whole)
-    # Two single bytes: a fifth of the time of one item of two bytes that lies anywhere.
+    # Two single bytes: a fifth of the time of one unaligned item of two bytes.
     properties_bytes = data[properties_position - 2].astype(np.int8) * np.int64(256) + data[properties_position - 1]
     whole &= (properties_bytes >= 0) & (properties_position + properties_bytes == record_end)
     return HeadRows(position, head_bytes, topic_bytes.astype(np.int32), properties_bytes.astype(np.int32)), whole
 
 
 def _kept_inside(position: Int64s, whole: Bools) -> Int64s:
-    """Positions to read at; where there is no record, one that is in the buffer."""
+    """Positions to read at; without a record, one within the buffer."""
     return position if whole.all() else np.where(whole, position, 2)
 
 
 def _v6_bytes(sys_flag: npt.NDArray[Any]) -> Int64s | int:
-    """By how much hosts make heads longer than those with IPv4; 0 where no record has a longer one."""
+    """Bytes that hosts add to heads with IPv4 hosts; 0 if no head is longer."""
     if not (sys_flag & HOST_V6_MASK).any():
         return 0
     both: Int64s = ((sys_flag & BORN_HOST_V6) != 0).astype(np.int64) + ((sys_flag & STORE_HOST_V6) != 0)
@@ -296,7 +251,7 @@ def _v6_bytes(sys_flag: npt.NDArray[Any]) -> Int64s | int:
 
 
 def _set_right(data: Bytes, position: Int64s, extra: Int64s, head: npt.NDArray[Any]) -> None:
-    """Fields that lie behind longer hosts; those of a place that is no record stay in the buffer and are anything."""
+    """Correct the fields after longer hosts; fields of a position without a record stay in the buffer, with any value."""
     rows = np.flatnonzero(extra)
     where, last = position[rows], len(data)
     born_extra = np.where(head["sys_flag"][rows] & BORN_HOST_V6, V6_EXTRA_BYTES, 0)

@@ -1,13 +1,13 @@
-"""Bringing log and queues into agreement when a store is opened.
+"""Makes log and queues consistent when a store is opened.
 
-The log is the truth. Its end is found by checking records one behind the other; queues are cut where they are ahead
-of it, completed where they are behind, and built anew where they are missing or damaged.
+The log is the truth. Its end is found by checking record after record; queues are cut where they are ahead of it, completed
+where they lag it, and built again where they are missing or damaged.
 
-    after a clean stop   the scan begins behind the last record that a queue knows
-    after a crash        it begins in the last file that the checkpoint vouches for; units from there on (from the very place,
-                         where our own note tells it) are written again
+    after a clean stop   the scan begins after the last record that a queue knows
+    after a crash        it begins in the last file that the checkpoint vouches for; units from there on (from the exact offset,
+                         if our own note has it) are written again
 
-Read-only, all of this happens in memory only.
+If read-only, all of this happens in memory only.
 
 Source: docs/spec/store.md §10; stricter where it says that RocketMQ loses queues (§9.1, §10.4).
 """
@@ -19,15 +19,14 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
-from broker_core.engine.store.checkpoint import Checkpoint
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
-from broker_core.engine.store.queue_table import QueueKey, QueueTable
+from broker_core.engine.store.index_service import Progress
+from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import first_offset_at
 from broker_core.engine.store.scanned_window import FileScan, ScannedWindow
+from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import RecordError
-from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import (
     FILLER,
     MAGIC_BLANK,
@@ -42,65 +41,45 @@ from broker_core.protocol.message.sys_flag import enters_queue
 if TYPE_CHECKING:
     from broker_core.engine.store.log_window import ScannedRecord
 
-Progress = Callable[[str, int, int], None]
-
 _WINDOW_BYTES = 8 * 1024 * 1024
-"""Looked at in one go; more where a record is larger."""
+"""Bytes read at a time; more for a larger record."""
 _GAP_UNITS_MAX = 5_000_000
-"""Blanks put in place of lost messages, at most (100 MB); with more, a queue begins behind them."""
+"""Bound on the blanks for lost messages (100 MB); with more, a queue begins after them."""
 
 _log = logging.getLogger(__name__)
 
 
 class Recovery:
-    """One run over a store that is being opened.
+    """One run over a store that is being opened, its queues loaded.
 
     Args:
-        log: With its files known; its end is set here.
-        queues: Loaded.
-        checkpoint: As found.
-        levels: Delay levels, for units of the schedule topic.
-        check_crc: Whether to verify body checksums.
-        scan: Reads the files.
-        multi_dispatch: Whether records may be in further queues of any name; else only in light ones.
-        before_cut: Told where the log will be cut, before it is.
-        progress: Told what is being done, bytes done and bytes in all.
+        parts: The run sets the end of their commit log.
+        before_cut: Called with the log's new end before it is cut.
+        progress: Called with the step, bytes done and bytes in all.
     """
 
-    def __init__(
-        self,
-        log: CommitLog,
-        queues: QueueTable,
-        checkpoint: Checkpoint,
-        levels: DelayLevels,
-        *,
-        check_crc: bool,
-        scan: FileScan,
-        multi_dispatch: bool = False,
-        before_cut: Callable[[int], object] = lambda _: None,
-        progress: Progress,
-    ) -> None:
-        self._commit_log = log
-        self._queues = queues
-        self._checkpoint = checkpoint
-        self._levels = levels
-        self._check_crc = check_crc
-        self._scan = scan
-        self._light_only = not multi_dispatch
+    def __init__(self, parts: StoreParts, *, before_cut: Callable[[int], object], progress: Progress) -> None:
+        self._commit_log = parts.commit_log
+        self._queues = parts.queues
+        self._checkpoint = parts.checkpoint
+        self._levels = parts.delay_levels
+        self._check_crc = parts.config.check_crc_on_recover
+        self._scan = FileScan.of(parts.config)
+        self._light_only = not parts.config.multi_dispatch
         self._before_cut = before_cut
         self._progress = progress
-        self._manifest = queues.read_manifest(checkpoint)
+        self._manifest = parts.queues.read_manifest(parts.checkpoint)
         self._complete_up_to = 0
-        """Queues are known to have everything before this place in the log."""
+        """Queues have everything before this offset of the log."""
         self._rebuild: set[QueueKey] = set()
         self.last_store_ms = 0
         self.index_note = self._manifest.index_note if self._manifest else None
-        """What the last checkpoint says about the index."""
+        """State of the index at the last checkpoint."""
         self.note_is_too_long = False
-        """The log was cut before the place up to which the last checkpoint vouches: a new one must come before the next put."""
+        """The log was cut before the last checkpoint's offset: a new checkpoint must be written before the next put."""
 
     def run(self, *, clean: bool) -> None:
-        """Recover; ``clean`` says that the last owner stopped in good order."""
+        """Recover; ``clean`` means that the last owner closed the store."""
         log = self._commit_log
         log.end = log.bases[-1] + log.file_bytes if log.bases else 0  # readable, until the scan has found the real end
         self._rebuild.update((queue.topic, queue.queue_id) for queue in self._queues if queue.is_damaged)
@@ -122,7 +101,7 @@ class Recovery:
     # ---- where to begin ------------------------------------------------------------------------------------------------
 
     def _cut_at(self, offset: int) -> None:
-        """Take from the queues what a crash may have left incomplete: all units of records from ``offset`` on."""
+        """Remove from the queues the units of records from ``offset`` on, which a crash may have left incomplete."""
         self._complete_up_to = offset
         for queue in self._queues:
             queue.cut(first_offset_at(queue, offset))
@@ -130,7 +109,7 @@ class Recovery:
             self._last_record_end(queue)
 
     def _clean_start(self) -> int:
-        """Behind the last record that a queue knows, if that record is there; else the start of the last file before it."""
+        """After the last record that a queue knows, if it exists; else the start of the last file before it."""
         log = self._commit_log
         start = log.min_offset
         for queue in self._queues:
@@ -139,7 +118,7 @@ class Recovery:
         return start
 
     def _last_record_end(self, queue: ConsumeQueue) -> int:
-        """End of the record that the queue's last unit points to; 0 where it is not that queue's record."""
+        """End of the record that the queue's last unit points to; 0 if it is not that queue's record."""
         unit = queue.unit(queue.max_offset - 1)
         if unit is None or unit.physical_offset < self._commit_log.min_offset:
             return 0
@@ -155,9 +134,9 @@ class Recovery:
         return unit.physical_offset + unit.record_bytes
 
     def _crash_start(self) -> int:
-        """Start of the last file whose first record the checkpoint vouches for; the first file where there is none.
+        """Start of the last file whose first record the checkpoint vouches for; the first file without one.
 
-        Where our own note tells how far that went, it decides: store times may go back when the clock is set.
+        If our own note has the offset, it decides, because store times may go back when the clock is set.
         """
         log, limit_ms = self._commit_log, self._checkpoint.min_timestamp_ms
         if self._manifest is not None and log.bases and log.min_offset <= self._manifest.log_end <= log.end:
@@ -175,7 +154,7 @@ class Recovery:
     # ---- scanning ------------------------------------------------------------------------------------------------------
 
     def _complete_from(self, start: int) -> int:
-        """Give the queues what they lack from ``start`` on; returns the end of the last good record."""
+        """Add missing units from ``start`` on to the queues; returns the end of the last good record."""
         end = start
         for window in self._windows(start, "recovering", first_taken=self._complete_up_to):
             end = window.end_offset
@@ -195,7 +174,7 @@ class Recovery:
         only: AbstractSet[QueueKey] | None = None,
         skip: AbstractSet[QueueKey] = frozenset(),
     ) -> bool:
-        """Append the units of a window at once, by queue; False, with nothing done, if some do not fit onto their queue."""
+        """Append the units of a window at once, by queue; False, with nothing done, if some do not follow their queue's end."""
         runs = window.unit_runs(start, end, self._levels)
         if runs is None:
             return False
@@ -214,21 +193,21 @@ class Recovery:
             if queue_offset < queue.max_offset:
                 if number:
                     continue  # a copy that still has the offsets of the original (a retry, a delivery)
-                queue.cut(queue_offset)  # the topic was deleted and made again: its numbering starts anew
+                queue.cut(queue_offset)  # the topic was deleted and created again, with numbers from 0
             if queue_offset > queue.max_offset and not self._begin_at(queue, queue_offset, record):
                 self._rebuild.add((queue.topic, queue.queue_id))
                 continue
             self._append(queue, record)
 
     def _begin_at(self, queue: ConsumeQueue, queue_offset: int, record: ScannedRecord) -> bool:
-        """Let an empty queue begin where the log's first record does; False if older records may be missing."""
+        """Start an empty queue at the log's first record; False if older records may be missing."""
         if queue.max_offset or record.physical_offset > self._commit_log.min_offset:
             return False
         queue.start_at(queue_offset)
         return True
 
     def _targets(self, record: ScannedRecord) -> list[tuple[ConsumeQueue, int]]:
-        """Queues that a record is in, with its offset in each; its own comes first."""
+        """Queues that a record is in, with its offset in each; its own first."""
         if not enters_queue(record.sys_flag):
             return []
         found = [(self._queues.get_or_add(record.topic, record.queue_id), record.queue_offset)]
@@ -241,7 +220,7 @@ class Recovery:
         queue.append(record.physical_offset, record.size, code)
 
     def _build_anew(self, end: int) -> None:
-        """Second pass, over the whole log, for the queues that need all of it."""
+        """Second pass, over the whole log, for the queues that are built from all of it."""
         if not self._rebuild:
             return
         for key in self._rebuild:
@@ -254,9 +233,9 @@ class Recovery:
         self._number_on(end)
 
     def _number_on(self, end: int) -> None:
-        """Let queues whose messages were all cleaned away go on with their numbers, if our note tells them.
+        """Continue the numbering of queues whose messages were all cleaned away, if our note has it.
 
-        It does not where messages were cut off at the log's end since.
+        The note is not used if messages were cut off at the log's end since.
         """
         ends = self._manifest.ends if self._manifest and end >= self._manifest.log_end else {}
         for key in self._rebuild & ends.keys():
@@ -277,7 +256,7 @@ class Recovery:
                 self._append(queue, record)
 
     def _fill_gap(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Put blanks in place of messages whose records the log has lost, so that those before them stay; False if too many."""
+        """Add blanks for messages whose records the log has lost, so that those before them stay; False if too many."""
         missing = queue_offset - queue.max_offset
         if not queue.max_offset or not 0 < missing <= _GAP_UNITS_MAX:
             return False
@@ -285,11 +264,11 @@ class Recovery:
         return True
 
     def _windows(self, start: int, what: str, *, first_taken: int) -> Iterator[ScannedWindow]:
-        """Good records from ``start`` on, until the first place where none follows.
+        """Good records from ``start`` on, up to the first place without one.
 
         Args:
             start: Physical offset of the first record.
-            what: What the progress is of.
+            what: Step shown in the progress.
             first_taken: Records before this physical offset are checked only.
         """
         log = self._commit_log

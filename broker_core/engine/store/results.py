@@ -1,7 +1,4 @@
-"""What the store answers: put and get results, arrivals, figures.
-
-Source: docs/spec/store.md §8.8, §11.1.
-"""
+"""Results of the store: put and get results, arrivals, figures (Source: docs/spec/store.md §8.8, §11.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import NamedTuple
 
 
 class PutStatus(Enum):
-    """How a put ended; names as RocketMQ spells them."""
+    """Outcome of a put; names as RocketMQ spells them."""
 
     PUT_OK = "PUT_OK"
     FLUSH_DISK_TIMEOUT = "FLUSH_DISK_TIMEOUT"
@@ -27,15 +24,15 @@ class PutStatus(Enum):
 NEVER_STORED = frozenset((
     PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED, PutStatus.LMQ_CONSUME_QUEUE_NUM_EXCEEDED,
 ))  # fmt: skip
-"""The message is refused and not the moment: putting it again ends in the same way."""
+"""The message itself is refused: every further put of it fails too."""
 
 
 class PutResult(NamedTuple):
-    """Where a message went. A named tuple: one is made for each put.
+    """Result of a put. A named tuple, because each put makes one.
 
     Attributes:
-        status: `PutStatus.PUT_OK` means stored; every other value means nothing was written.
-        physical_offset: Of the (first) record; -1 where nothing was written.
+        status: `PutStatus.PUT_OK` means stored; after any other value nothing was written.
+        physical_offset: Of the (first) record; -1 if nothing was written.
         wrote_bytes: Of all records of the put.
         queue_offset: Of the (first) record; 0 for prepared and rollback types.
         store_timestamp_ms: One for the whole put.
@@ -53,7 +50,7 @@ class PutResult(NamedTuple):
 
 
 class GetStatus(Enum):
-    """How a get ended; names as RocketMQ spells them."""
+    """Outcome of a get; names as RocketMQ spells them."""
 
     FOUND = "FOUND"
     NO_MATCHED_MESSAGE = "NO_MATCHED_MESSAGE"
@@ -74,13 +71,13 @@ class LogPlace(NamedTuple):
 
 
 class GetResult(NamedTuple):
-    """What a get found.
+    """Result of a get.
 
     Attributes:
-        records: Whole records as stored, slices of the mapped file; drop them soon, they hold its mapping.
-        next_offset: Where to go on.
-        suggest_slave: The rest lies further back than the memory reaches.
-        far_back: Places of the records that may not be in memory (`MessageStore.is_in_memory`), for they were written long ago.
+        records: Whole records as stored, slices of the mapped file; drop them soon, because they hold its mapping.
+        next_offset: Offset of the next get.
+        suggest_slave: The rest is further from the log's end than the memory reaches.
+        far_back: Places of the old records, which may not be in memory (`MessageStore.is_in_memory`).
     """
 
     status: GetStatus
@@ -94,12 +91,12 @@ class GetResult(NamedTuple):
 
 
 class RecordRun(NamedTuple):
-    """Records of a queue that follow each other, found in the quick way; see `GetResult`.
+    """Consecutive records of a queue, read the quick way; see `GetResult`.
 
     Attributes:
-        slices: Their bytes as stored, in few pieces; drop them soon, they hold the mapping.
+        slices: Their bytes as stored, in few pieces; drop them soon, because they hold the mapping.
         record_count: Records in them.
-        read_ahead: What comes behind this should be read ahead (`MessageStore.read_ahead`); None where it is in memory.
+        read_ahead: The bytes after this place should be read ahead (`MessageStore.read_ahead`); None if they are in memory.
     """
 
     slices: list[memoryview]
@@ -124,13 +121,7 @@ class Arrival(NamedTuple):
 
 
 class LaidOutBatch(NamedTuple):
-    """A batch at its place.
-
-    Attributes:
-        block: Records, one behind the other, for the log.
-        units: Of each record, for the consume queue.
-        offsets: Physical offset of each record.
-    """
+    """A batch at its offset: the records as one block, their units, and the physical offset of each record."""
 
     block: bytes
     units: bytes
@@ -139,7 +130,7 @@ class LaidOutBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStats:
-    """Figures of the whole store. Bytes, but for ``queue_count``; ``refusal`` is empty while writes are taken."""
+    """Figures of the whole store. Bytes, except ``queue_count``; ``refusal`` is empty while puts are accepted."""
 
     commit_log_min_offset: int
     commit_log_max_offset: int

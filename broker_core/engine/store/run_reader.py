@@ -1,10 +1,8 @@
-"""Reading many messages of a queue in a row, all of them wanted: what a consumer that catches up does.
+"""Reads runs of messages of a queue without a filter, for a consumer that catches up.
 
-Gives the same bytes as `broker_core.engine.store.reading.scan`, in a quarter of a microsecond a message instead of two (half of
-one where the records do not lie side by side), in the ordinary case: every unit leads to its record, all in one file of the log
-and in memory. All else it leaves to `scan`, by giving nothing.
-
-Does not know filters, visibility and statuses; does not mend.
+Returns the same bytes as `broker_core.engine.store.reading.scan`, in a quarter of a microsecond a message instead of two (half
+of one if the records do not lie side by side), in the ordinary case: every unit leads to its record, all in one file of the log
+and in memory. Otherwise it returns None, and `scan` reads. It applies no filter or visibility and mends nothing.
 
 Source: docs/spec/store.md §11.1.
 """
@@ -27,22 +25,22 @@ from broker_core.engine.store.results import LogPlace, RecordRun
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2
 
 UNITS_AHEAD = 408
-"""Units read at a time from a queue's file (8 KiB): opening it for each pull took 13 µs."""
+"""Units read at a time from a queue's file (8 KiB), because opening it for each pull took 13 µs."""
 
 QUEUES_AHEAD_MAX = 64
-"""Queues of which such units are kept (some 4 KiB each)."""
+"""Bound on the queues with such units in memory (4 KiB each)."""
 
 SPAN_BYTES_MAX = 16 * 1024 * 1024
-"""Records further apart are no run: whether they are in memory is asked for one by one."""
+"""Records further apart are no run; `scan` checks one by one whether they are in memory."""
 
 HEAD_BYTES = 36
 _HEAD = "Q20xq"
 """TOTALSIZE and MAGICCODE as one number, and PHYSICALOFFSET of a record: whether a unit leads to one."""
 _SIZE_SHIFT = 32
 _SHAPES_MAX = 64
-"""Ways to look at records of one size side by side that are kept: some 2 KiB each."""
+"""Bound on the structs kept for records of one size side by side: 2 KiB each."""
 _COUNTS_MAX = 256
-"""Likewise at so many records as a pull gives; others are looked at one by one."""
+"""Bound on the records of a kept struct; more are checked with one of their own."""
 _JOINED_BYTES_MAX = 64 * 1024
 _WORDS = 5
 assert array("I").itemsize * _WORDS == UNIT_BYTES
@@ -50,12 +48,7 @@ assert struct.calcsize(">" + _HEAD) == HEAD_BYTES
 
 
 class _Units(NamedTuple):
-    """Units of one queue from ``start`` on, as long as it has seen no other ``changes``.
-
-    Attributes:
-        positions: Of the records in the log.
-        sizes: Of the records.
-    """
+    """Physical offsets and record sizes of a queue's units from ``start`` on, valid while the queue has these ``changes``."""
 
     start: int
     changes: int
@@ -64,12 +57,7 @@ class _Units(NamedTuple):
 
 
 class RunReader:
-    """Reads runs of records.
-
-    Args:
-        log: Has the records.
-        resident: Knows which parts of it are in memory.
-    """
+    """Reads runs of records; ``resident`` knows which parts of the log are in memory."""
 
     def __init__(self, log: CommitLog, resident: ResidentPieces) -> None:
         self._log = log
@@ -78,7 +66,7 @@ class RunReader:
         self._heads = _Heads()
 
     def units(self, queue: ConsumeQueue, offset: int, count: int) -> _Units | None:
-        """Units of a queue from ``offset`` on, or from before it; to be called with the store's lock held."""
+        """Units of a queue from ``offset`` on, or from before it; called under the store's lock."""
         known = self._ahead.get(queue)
         goes_on = False
         if known is not None and known.changes == queue.changes and known.start <= offset:
@@ -86,7 +74,7 @@ class RunReader:
             if offset + count <= known_end:
                 return known
             goes_on = offset <= known_end
-        # Only for who reads on, as a consumer does: whoever looks here and there would pay for units that it does not want.
+        # Only for a consumer that reads on; random reads would pay for unused units.
         units = _split(queue, offset, queue.units(offset, max(count, UNITS_AHEAD) if goes_on else count))
         if units is not None:
             self._ahead[queue] = units
@@ -96,7 +84,7 @@ class RunReader:
         return units
 
     def read(self, queue: ConsumeQueue, units: _Units, offset: int, limits: GetLimits) -> RecordRun | None:
-        """The records of units that `units` gave; None where this is not the ordinary case."""
+        """The records of units of `units`; None outside of the ordinary case."""
         count_max, bytes_max = limits.in_memory
         first = offset - units.start
         sizes = units.sizes[first : first + count_max].tolist()
@@ -113,7 +101,7 @@ class RunReader:
                 return None
             slices = [mapped[start - base : end - base]]
         else:
-            # The last one bounds what is looked at.
+            # The last record bounds the bytes that are checked.
             mapped = self._mapped(start, end, limits) if min(positions) == start and max(positions) == last else None
             found = None if mapped is None else self._scattered(mapped, [at - base for at in positions], positions, sizes)
             if found is None:
@@ -126,21 +114,21 @@ class RunReader:
     def _scattered(
         self, mapped: memoryview, places: list[int], positions: list[int], sizes: list[int]
     ) -> list[memoryview] | None:
-        """Records at these places of a file, in as few pieces as they lie in; None where there is not one at each of them."""
+        """Records at these positions of a file, in as few pieces as possible; None if one of them is no record."""
         count, size = len(sizes), sizes[0]
         ends = list(map(add, places, sizes))
         firsts = [0, *[number for number in range(1, count) if places[number] != ends[number - 1]]]
         lasts = [*firsts[1:], count]
         slices = [mapped[places[first] : ends[last - 1]] for first, last in zip(firsts, lasts, strict=True)]
         if size * count <= _JOINED_BYTES_MAX and sizes.count(size) == count:
-            # Copied to be looked at: 3 µs for 32 of them instead of 8.
+            # Copied for the check: 3 µs for 32 of them instead of 8.
             are_there = self._heads.are_side_by_side(b"".join(slices), positions, size)
         else:
             are_there = self._heads.are_at([mapped[place : place + HEAD_BYTES] for place in places], positions, sizes)
         return slices if are_there else None
 
     def _mapped(self, start: int, end: int, limits: GetLimits) -> memoryview | None:
-        """The file that holds these bytes of the log, if one does, and reading there waits for nothing."""
+        """The file that holds these bytes of the log, if one does, and reading them does not wait."""
         log = self._log
         log_end, base = log.end, start - start % log.file_bytes
         if start < max(log_end - limits.memory_reach_bytes, 0):
@@ -157,7 +145,7 @@ class RunReader:
 
 
 class _Heads:
-    """Looks at the heads of many records at once: one call of `struct` for all takes an eighth of one for each."""
+    """Checks the heads of many records at once: one call of `struct` for all takes an eighth of one for each."""
 
     def __init__(self) -> None:
         self._of_shapes: dict[tuple[int, int], struct.Struct] = {}
@@ -165,7 +153,7 @@ class _Heads:
         self._last_shape = (0, 0)
 
     def are_side_by_side(self, records: memoryview | bytes, positions: list[int], size: int) -> bool:
-        """Whether these are records of that size each, written for these positions of the log."""
+        """Whether these are records of that size each, written for these physical offsets."""
         count = len(positions)
         if len(records) != size * count or size < HEAD_BYTES:
             return False  # so near to the end of the file there is none
@@ -177,7 +165,7 @@ class _Heads:
         return found[0::2].count(found[0]) == count and _is_head(found[0], size) and found[1::2] == tuple(positions)
 
     def _new_shape(self, shape: tuple[int, int]) -> struct.Struct | None:
-        """Made when one comes a second time in a row, for that takes as long as ten looks."""
+        """Struct of a shape, made when the shape is seen a second time in a row, because that takes as long as ten checks."""
         size, count = shape
         if shape != self._last_shape or count > _COUNTS_MAX:
             self._last_shape = shape
@@ -188,7 +176,7 @@ class _Heads:
         return made
 
     def are_at(self, heads_of: Sequence[memoryview | bytes], positions: list[int], sizes: list[int]) -> bool:
-        """Whether these are heads of records of these sizes, written for these positions of the log."""
+        """Whether these are heads of records of these sizes, written for these physical offsets."""
         joined = b"".join(heads_of)
         heads = self._of_counts.get(len(sizes)) or self._new_count(len(sizes))
         if len(joined) != heads.size:

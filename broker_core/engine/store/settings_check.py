@@ -1,4 +1,4 @@
-"""Settings with which no store can work, found before anything is touched."""
+"""Finds settings that no store can use, before anything is changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE_BYTES_MAX = (1 << 31) - 1
 
 
 def check_settings(config: StoreConfig) -> None:
-    """File sizes must hold a record or a unit, and be positions of 32 bits, as fillers and other brokers have them.
+    """Check settings: files must hold a record or a unit, and have positions of 32 bits, as in fillers and other brokers.
 
     Raises:
         UsageError: A setting cannot be used.

@@ -1,7 +1,6 @@
-"""What a store is made of, and what keeps that in order: writing behind, cleaning, a look at the disk.
+"""The shared parts of a store, and its upkeep: background writes, cleaning, checks of the disk.
 
-Shared by the parts of `broker_core.engine.store.message_store.MessageStore` that put, read and report; the locks are described
-there.
+The parts of `broker_core.engine.store.message_store.MessageStore` share it; the locks are described there.
 """
 
 from __future__ import annotations
@@ -33,18 +32,15 @@ _log = logging.getLogger(__name__)
 
 
 class StoreParts:
-    """See the module. Knows no messages.
+    """The shared parts. Knows no messages.
 
     Attributes:
-        config: Settings, as they are now.
+        config: Current settings.
         read_only: Nothing in the directory may be changed.
-        paths, disk, clock, ownership: Where the store is, and what it works with; nobody owns a read-only one.
+        ownership: None for a read-only store.
         lock: Over the log's end and the queues in memory.
         gate: Why puts are refused.
-        delay_levels: Of the setting.
-        commit_log, queues, index: The files.
         checkpoint: As it was when the store was opened.
-        writer, cleaner, flush_service: Write the files, delete them, sync them.
     """
 
     def __init__(
@@ -100,34 +96,29 @@ class StoreParts:
         """Decides what `get_messages`, `max_offset` and `query` show; None shows all."""
 
     def take_settings(self, config: StoreConfig) -> None:
-        """Go on with other settings."""
+        """Apply changed settings."""
         self.config = config
         self.cleaner.reconfigure(config)
-
-    @property
-    def write_refusal(self) -> str:
-        """Why puts are refused, in words for the user; empty while they are taken."""
-        return self.gate.text
 
     # ---- flushing ------------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Bring everything to the disk, the checkpoint last.
+        """Write and sync everything, the checkpoint last.
 
         Raises:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
-            StoreError: It failed now; the store takes no more puts.
+            StoreError: It failed now; the store accepts no more puts.
         """
         if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
-            raise StoreReadOnlyError(self.write_refusal)
+            raise StoreReadOnlyError(self.gate.text)
         try:
             self.writer.write_checkpoint()
         except OSError as error:
             self.flush_service.fail(error)
-            raise StoreError(self.write_refusal) from error
+            raise StoreError(self.gate.text) from error
 
     def write_ahead(self) -> None:
-        """Write queues in the thread of a put, when the background does not keep up."""
+        """Write queues in the thread of a put, because the background lags."""
         try:
             self.writer.write_queues()
         except OSError as error:
@@ -152,29 +143,29 @@ class StoreParts:
             StoreError: A file could not be deleted, or the store not be flushed.
         """
         if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
-            raise StoreReadOnlyError(self.write_refusal)
+            raise StoreReadOnlyError(self.gate.text)
         total = Cleaned()
         try:
             while (part := self.cleaner.run(used_percent=self.check_disk_use(), manual=True)).log_files:
                 total += part
         except OSError as error:
             self.flush_service.fail(error)
-            raise StoreError(self.write_refusal) from error
+            raise StoreError(self.gate.text) from error
         return total
 
     def clean_queues(self) -> int:
-        """Delete queue files whose messages the log no longer has; returns how many. Queues go on numbering where they are.
+        """Delete queue files whose messages the log no longer has; returns their number. The queues keep their numbering.
 
         Raises:
             StoreReadOnlyError: Opened read-only, or an earlier sync failed.
             StoreError: A file could not be deleted.
         """
         if self.read_only or self.gate.holds(WriteRefusal.SYNC_FAILED):
-            raise StoreReadOnlyError(self.write_refusal)
+            raise StoreReadOnlyError(self.gate.text)
         return self.cleaner.clean_queues()
 
     def _tend_disk(self) -> None:
-        """Look at the disk's use, delete what is due, and look again."""
+        """Check the disk's use, delete what is due, and check again."""
         try:
             if self.cleaner.run(used_percent=self.check_disk_use()).log_files:
                 self.check_disk_use()
@@ -185,5 +176,5 @@ class StoreParts:
         return self._disk_use.percent(directory) > clean_forcibly_percent(self.config)
 
     def check_disk_use(self) -> int:
-        """Refuse or take puts, by the disks' use; returns it in percent."""
+        """Refuse or accept puts by the disks' use; returns it in percent."""
         return self._disk_use.check(self.config)

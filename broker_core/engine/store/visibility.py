@@ -1,4 +1,4 @@
-"""What readers of queues may see, if something decides about that: nothing does in a plain store."""
+"""What readers of queues may see if messages are hidden; a plain store hides none."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _OFFSET = Struct(">q")
 
 
 class Visibility(Protocol):
-    """Decides about queues that hold messages whose fate is open."""
+    """Decides about queues with messages that are not decided yet."""
 
     def end(self, topic: str, queue_id: int) -> int | None:
-        """Readers get only messages below this offset; None where all may be read and none is hidden."""
+        """Offset below which readers get messages; None if they get all and none is hidden."""
 
     def hides(self, topic: str, queue_id: int, offset: int) -> bool:
-        """Whether a message below the end is passed over."""
+        """Whether a message below the end is hidden."""
 
     def hides_record(self, record: memoryview) -> bool:
-        """Whether a record that was found in another way than by its queue is not to be shown."""
+        """Whether a record that was not found by its queue is hidden."""
 
 
 def visible(visibility: Visibility, topic: str, queue_id: int, asked_offset: int, result: GetResult) -> GetResult:
-    """What a reader may see of a result: hidden messages are passed over as if its filter did not want them.
+    """The visible part of a result: hidden messages are skipped as if the filter did not accept them.
 
-    At the end the answer is that of the end of a queue, so that pulls are held there.
+    At the end the result is that of the end of a queue, so that pulls are held there.
     """
     end = visibility.end(topic, queue_id)
     if end is None:

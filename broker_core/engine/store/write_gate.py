@@ -1,4 +1,4 @@
-"""Whether the store takes messages, and if not, why, in words for the user."""
+"""Whether the store accepts messages, and if not, why, in words for the user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class WriteRefusal(IntEnum):
-    """Kinds of reasons, the most lasting first: that one is told."""
+    """Kinds of reasons, the most lasting first, which is the one reported."""
 
     READ_ONLY = 0
     SYNC_FAILED = 1
@@ -20,24 +20,24 @@ class WriteRefusal(IntEnum):
 
 
 class WriteGate:
-    """Reasons to refuse puts. Changed by whichever thread finds one; ``is_shut`` is read by each put."""
+    """Reasons to refuse puts, set from any thread; each put reads ``is_shut``."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._reasons: dict[WriteRefusal, str] = {}
         self.is_shut = False
-        """Puts are refused without being tried."""
+        """Puts are refused without a try."""
         self.has_reasons = False
-        """There is a reason, which may be one that the next put tries to overcome."""
+        """There is a reason, which may be one that the next put can remove."""
 
     def refuse(self, kind: WriteRefusal, text: str) -> None:
-        """Give a reason; it replaces an earlier one of its kind."""
+        """Add a reason, in place of an earlier one of its kind."""
         with self._lock:
             self._reasons = {**self._reasons, kind: text}
             self._judge()
 
     def withdraw(self, kind: WriteRefusal) -> None:
-        """A reason holds no more."""
+        """Remove a reason."""
         with self._lock:
             self._reasons = {other: text for other, text in self._reasons.items() if other is not kind}
             self._judge()
@@ -48,7 +48,7 @@ class WriteGate:
 
     @property
     def text(self) -> str:
-        """The foremost reason; empty while puts are taken."""
+        """The foremost reason; empty while puts are accepted."""
         reasons = self._reasons
         return reasons[min(reasons)] if reasons else ""
 

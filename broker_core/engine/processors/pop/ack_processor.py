@@ -1,20 +1,17 @@
-"""What becomes of popped messages: consumed, or wanted again later.
-
-Source: docs/spec/broker.md §6.7, docs/spec/remoting.md §2.6.2.
-"""
+"""Acks, batches of acks, and changes of the invisible time (Source: docs/spec/broker.md §6.7, docs/spec/remoting.md §2.6.2)."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from broker_core.engine.processors.pop.checkpoint import MESSAGES_MAX, CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.outstanding import Outstanding
-from broker_core.engine.processors.pop.request import INVISIBLE_MS_MAX, find_topic, queue_remark
+from broker_core.engine.processors.pop.request import INVISIBLE_MS_MAX, find_topic, queue_remark, refuse
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError
@@ -37,11 +34,7 @@ _BATCH_FIELDS = {
 class AckProcessor:
     """Serves ACK_MESSAGE, BATCH_ACK_MESSAGE and CHANGE_MESSAGE_INVISIBLETIME.
 
-    Args:
-        state: What processors share.
-        outstanding: Messages that are handed out.
-        orders: Messages that are handed out in order.
-        freed: Told of topic and group when a queue that was popped in order is free.
+    It calls ``freed`` with topic and group when an ack ends the block of a queue that is popped in order.
     """
 
     def __init__(
@@ -55,7 +48,7 @@ class AckProcessor:
     # ---- ack ----
 
     def ack(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """One message is consumed."""
+        """Note that one message is consumed."""
         handle, queue, offset = self._message(peer, command)
         self._check_offset(queue, offset)
         if handle.is_order:
@@ -66,10 +59,10 @@ class AckProcessor:
         return command.reply()
 
     def batch_ack(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Several messages are consumed; what names no message that is out is passed over."""
+        """Note that several messages are consumed; offsets outside of the queue and of finished pops are ignored."""
         entries = parse_object(command.body).get("acks")
         if not isinstance(entries, list) or not entries or len(entries) > ACKS_MAX:
-            _refuse(ResponseCode.MESSAGE_ILLEGAL, f"a batch of acks has 1 to {ACKS_MAX:,} entries in “acks”")
+            refuse(ResponseCode.MESSAGE_ILLEGAL, f"a batch of acks has 1 to {ACKS_MAX:,} entries in “acks”")
         for entry in [_entry(item) for item in entries]:
             self._ack_entry(entry)
         return command.reply()
@@ -103,14 +96,14 @@ class AckProcessor:
     # ---- change of the invisible time ----
 
     def change_invisible_time(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """A message shall come again later than its pop said, or sooner; the old handle is void then.
+        """Change when a message becomes visible again; its old handle is void afterwards.
 
-        A handle that is void already is refused: 5.3.3 takes it, and a message that was acked comes again.
+        A void handle is refused. 5.3.3 accepts it and then sends a message again that was acked.
         """
         invisible_ms = long_field(command.ext_fields, "invisibleTime")
         if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
             remark = f"invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
-            _refuse(ResponseCode.INVALID_PARAMETER, remark)
+            refuse(ResponseCode.INVALID_PARAMETER, remark)
         handle, queue, offset = self._message(peer, command)
         self._check_offset(queue, offset)
         if handle.is_order:
@@ -128,17 +121,15 @@ class AckProcessor:
         ledger = self._outstanding.ledger
         old = ledger.get(_key(queue, handle))
         if old is None or offset not in old.pending():
-            _refuse(ResponseCode.NO_MESSAGE, f"the handle is void, the message was acked or has come again: {handle}")
-        # Later than the pop itself, so that the new checkpoint never has the name of the old one.
+            refuse(ResponseCode.NO_MESSAGE, f"the handle is void, the message was acked or has come again: {handle}")
+        # Later than the pop itself, so that the new checkpoint's key differs from the old one's.
         pop_time_ms = max(self._state.clock(), handle.pop_time_ms + 1)
         while ledger.get(CheckpointKey(*queue, offset, pop_time_ms)) is not None:
             pop_time_ms += 1
         new = PopCheckpoint(CheckpointKey(*queue, offset, pop_time_ms), invisible_ms, (offset,), old.revive_queue)
         if not self._outstanding.hand_out(new, replaces=old):
-            remark = (
-                f"the new invisible time cannot be stored: {self._state.store.write_refusal or 'too many messages are out'}"
-            )
-            _refuse(ResponseCode.SYSTEM_ERROR, remark)
+            why = self._state.store.write_refusal or "too many messages are out"
+            refuse(ResponseCode.SYSTEM_ERROR, f"the new invisible time cannot be stored: {why}")
         self._outstanding.settle(old, (offset,))
         return pop_time_ms
 
@@ -146,7 +137,7 @@ class AckProcessor:
         committed = self._state.offsets.get(queue.group, queue.topic, queue.queue_id)
         record = self._orders.get(queue, committed)
         if record is None or record.pop_time_ms != handle.pop_time_ms or offset not in record.pending:
-            _refuse(ResponseCode.NO_MESSAGE, f"the handle is void, the message was acked or has come again: {handle}")
+            refuse(ResponseCode.NO_MESSAGE, f"the handle is void, the message was acked or has come again: {handle}")
         visible_ms = self._state.clock() + invisible_ms
         self._orders.postpone(record, offset, visible_ms)
         if record.blocked_until() <= self._state.clock():
@@ -156,7 +147,6 @@ class AckProcessor:
     # ---- checks ----
 
     def _message(self, peer: Peer, command: RemotingCommand) -> tuple[ReceiptHandle, QueueOf, int]:
-        """The message that a request names."""
         fields = command.ext_fields
         group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
         queue_id, offset = int_field(fields, "queueId"), long_field(fields, "offset")
@@ -167,14 +157,14 @@ class AckProcessor:
             raise RequestRefusedError(error.message, code=ResponseCode.MESSAGE_ILLEGAL) from error
         config = find_topic(self._state, real_topic(group, topic, handle.flag))
         if not 0 <= queue_id < config.read_queues:
-            _refuse(ResponseCode.MESSAGE_ILLEGAL, queue_remark(config, queue_id, peer))
+            refuse(ResponseCode.MESSAGE_ILLEGAL, queue_remark(config, queue_id, peer))
         return handle, QueueOf(config.name, group, queue_id), offset
 
     def _check_offset(self, queue: QueueOf, offset: int) -> None:
         first, last = self._bounds(queue)
         if not first <= offset <= last:
             remark = f"offset is illegal, key:{queue.topic}@{queue.queue_id}, commit:{offset}, store:{first}~{last}"
-            _refuse(ResponseCode.NO_MESSAGE, remark)
+            refuse(ResponseCode.NO_MESSAGE, remark)
 
     def _bounds(self, queue: QueueOf) -> tuple[int, int]:
         store = self._state.store
@@ -186,34 +176,28 @@ def _key(queue: QueueOf, handle: ReceiptHandle) -> CheckpointKey:
 
 
 def _entry(item: object) -> dict[str, Any]:
-    """One entry of a batch under its short names, checked."""
     if not isinstance(item, dict):
-        _refuse(ResponseCode.MESSAGE_ILLEGAL, "an entry of a batch of acks is no object")
+        refuse(ResponseCode.MESSAGE_ILLEGAL, "an entry of a batch of acks is no object")
     entry = {short: item.get(short, item.get(long)) for short, long in _BATCH_FIELDS.items()}
     numbers = ("it", "pt", "q", "rq", "so")
     if not all(isinstance(entry[name], int) for name in numbers) or not all(entry[name] for name in ("c", "t", "b")):
-        _refuse(ResponseCode.MESSAGE_ILLEGAL, f"an entry of a batch of acks lacks something: {str(item)[:200]}")
+        refuse(ResponseCode.MESSAGE_ILLEGAL, f"an entry of a batch of acks lacks something: {str(item)[:200]}")
     return entry | {name: str(entry[name]) for name in ("c", "t", "b")} | {"r": str(entry["r"] or "0")}
 
 
 def _bits(text: str) -> list[int]:
-    """Set bits of a little-endian bit set in base64."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        _refuse(ResponseCode.MESSAGE_ILLEGAL, f"the bit set “{text[:80]}” of a batch of acks is not base64")
+        refuse(ResponseCode.MESSAGE_ILLEGAL, f"the bit set “{text[:80]}” of a batch of acks is not base64")
     if len(data) * 8 > _BITS_MAX:
-        _refuse(
+        refuse(
             ResponseCode.MESSAGE_ILLEGAL, f"a bit set of a batch of acks has {len(data) * 8:,} bits, allowed are {_BITS_MAX:,}"
         )
     bits = [8 * place + bit for place, byte in enumerate(data) if byte for bit in range(8) if byte >> bit & 1]
     if len(bits) > MESSAGES_MAX:
         # One pop hands out no more of a queue; each ack that names none in memory costs a record in the log.
-        _refuse(
+        refuse(
             ResponseCode.MESSAGE_ILLEGAL, f"an entry of a batch of acks names {len(bits):,} messages, a pop has {MESSAGES_MAX}"
         )
     return bits
-
-
-def _refuse(code: ResponseCode, remark: str) -> NoReturn:
-    raise RequestRefusedError(remark, code=code)

@@ -1,6 +1,6 @@
-"""Which queues a consumer gets when the broker decides it, and whether it pulls or pops them.
+"""Which queues a consumer gets when the broker assigns them, and whether it pulls or pops them.
 
-The queues are those that the name server gives clients: of all brokers of the topic.
+The queues are those of all brokers of the topic, as the name server lists them for clients.
 
 Source: docs/spec/broker.md §6.7 (assignment), §7.3; docs/spec/remoting.md §2.6.3; bodies of 5.3.3.
 """
@@ -31,7 +31,7 @@ ALL_QUEUES = -1
 Route = Callable[[str], Sequence[MessageQueue]]
 
 SETTINGS_MAX = 100_000
-"""Bound on the modes that are set."""
+"""Bound on stored modes."""
 
 _STRATEGIES: dict[str, Strategy] = {
     "AVG": allocate_average,
@@ -45,7 +45,7 @@ class RequestMode:
     """How one group gets messages of one topic.
 
     Attributes:
-        share_queues: In mode POP: a consumer pops its own queues and those of so many others; 0 or less means all queues.
+        share_queues: In mode POP, the number of other consumers whose queues it pops too; 0 or less means all queues.
     """
 
     topic: str
@@ -63,10 +63,10 @@ class RequestMode:
 
 
 def mode_from_json(value: Mapping[str, JsonValue]) -> RequestMode:
-    """Read a mode as it comes with SET_MESSAGE_REQUEST_MODE.
+    """Read the mode of a SET_MESSAGE_REQUEST_MODE body.
 
     Raises:
-        CodecError: A name is missing, or the mode is none.
+        CodecError: A name is missing, or a value is invalid.
     """
     topic, group, mode, share = (value.get(name) for name in ("topic", "consumerGroup", "mode", "popShareQueueNum"))
     if not isinstance(topic, str) or not isinstance(group, str) or not topic or not group:
@@ -79,7 +79,7 @@ def mode_from_json(value: Mapping[str, JsonValue]) -> RequestMode:
 
 
 class RequestModes:
-    """The modes that were set: the table behind ``messageRequestMode.json``."""
+    """The stored modes, as in ``messageRequestMode.json``."""
 
     def __init__(self) -> None:
         self._table: dict[tuple[str, str], RequestMode] = {}
@@ -88,10 +88,10 @@ class RequestModes:
         return self._table.get((topic, group))
 
     def put(self, mode: RequestMode) -> None:
-        """Set a mode.
+        """Store a mode.
 
         Raises:
-            RequestRefusedError: There are too many.
+            RequestRefusedError: `SETTINGS_MAX` modes are stored.
         """
         if len(self._table) >= SETTINGS_MAX and (mode.topic, mode.group) not in self._table:
             remark = f"{SETTINGS_MAX:,} message request modes are set; delete unused topics and groups first"
@@ -99,7 +99,7 @@ class RequestModes:
         self._table[mode.topic, mode.group] = mode
 
     def clean(self, is_known: Callable[[str], bool]) -> bool:
-        """Forget the modes of topics that are gone; True when there were some."""
+        """Delete the modes of deleted topics; True if there were some."""
         gone = [pair for pair in self._table if not is_known(pair[0])]
         for pair in gone:
             del self._table[pair]
@@ -112,7 +112,7 @@ class RequestModes:
         return {"messageRequestModeMap": topics}
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``messageRequestMode.json``.
+        """Read ``messageRequestMode.json``.
 
         Raises:
             CodecError: An entry is not what it should be; nothing is taken over.
@@ -126,12 +126,8 @@ class RequestModes:
 class AssignmentProcessor:
     """Serves QUERY_ASSIGNMENT, SET_MESSAGE_REQUEST_MODE and GET_ALL_MESSAGE_REQUEST_MODE.
 
-    Args:
-        state: What processors share.
-        modes: The modes that were set.
-        changed: Called after a mode was set.
-        route: Gives the queues of a topic that can be read on all brokers; None for those of this broker. Where there
-            are none, nothing is assigned.
+    It calls ``changed`` after a mode was stored. ``route`` returns the readable queues of a topic on all brokers; by default
+    those of this broker.
     """
 
     def __init__(
@@ -143,7 +139,7 @@ class AssignmentProcessor:
         self._changed = changed
 
     def set_mode(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Set how a group gets a topic's messages."""
+        """Store how a group gets a topic's messages."""
         mode = mode_from_json(parse_object(command.body))
         if mode.topic.startswith(RETRY_PREFIX):
             return command.reply(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
@@ -156,11 +152,11 @@ class AssignmentProcessor:
         return command.reply()
 
     def all_modes(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """All modes that were set."""
+        """All stored modes."""
         return command.reply(body=emit(self._modes.to_json()))
 
     def query(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """The queues of one consumer and how it gets their messages; an empty object when there is nothing to say."""
+        """The queues of one consumer and the mode; an empty object without queues, known strategy or consumer group."""
         value = parse_object(command.body)
         topic, group, client_id = (str(value.get(name) or "") for name in ("topic", "consumerGroup", "clientId"))
         members = self._state.consumers.group(group)
@@ -196,6 +192,6 @@ def _divide(
     place = client_ids.index(client_id)
     if len(client_ids) > len(queues):
         return [queues[place % len(queues)]]
-    # Its own queues and those of the next consumers, so that none is popped by one alone.
+    # Its own queues and those of the next consumers, so that each queue has several consumers.
     sharing = [client_ids[(place + step) % len(client_ids)] for step in range(mode.share_queues + 1)]
     return [queue for owner in sharing for queue in strategy(owner, queues, client_ids)]

@@ -1,4 +1,4 @@
-"""Checkpoints and acks: what the revive topic holds, as JSON bodies of its messages.
+"""Checkpoints and acks: the JSON bodies of the revive topic's messages.
 
     ck     {bm bits acked, bn broker, c group, d offsets less so, it invisible ms, n count, pt pop time, q queue, so first
            offset, t topic}
@@ -24,14 +24,14 @@ ACK_TAG = "ack"
 BATCH_ACK_TAG = "bAck"
 
 MESSAGES_MAX = 32
-"""Messages of one checkpoint: its acks are the bits of a 32-bit number."""
+"""Messages of one checkpoint at most, because its acks are the bits of a 32-bit number."""
 
 _SIGN_BIT = 1 << 31
 _ALL_BITS = (1 << 32) - 1
 
 
 class CheckpointKey(NamedTuple):
-    """What a checkpoint, its acks and the handles of its messages have in common."""
+    """The fields that a checkpoint, its acks and its messages' handles share."""
 
     topic: str
     group: str
@@ -49,13 +49,12 @@ class PopCheckpoint:
     """Messages of one queue that one pop handed out.
 
     Attributes:
-        key: Names it.
-        invisible_ms: For how long nobody else gets them.
+        invisible_ms: Time after the pop in which no other consumer gets them.
         offsets: Their queue offsets, ascending.
-        revive_queue: Queue of the revive topic that it is written to.
-        acked: Bit i is set when ``offsets[i]`` is done with.
-        due_ms: When those that are not done with come again.
-        log_offset: Its place in the revive queue; -1 while it is in memory only.
+        revive_queue: Queue of the revive topic that holds the checkpoint.
+        acked: Bit i is set when ``offsets[i]`` is settled: acked, or stored again as a copy.
+        due_ms: When the reviver stores copies of the pending messages.
+        log_offset: Offset of the checkpoint in the revive queue; -1 while it is in memory only.
     """
 
     key: CheckpointKey
@@ -75,11 +74,11 @@ class PopCheckpoint:
         return self.acked == (1 << len(self.offsets)) - 1
 
     def pending(self) -> list[int]:
-        """Offsets that are not done with."""
+        """Offsets that are not settled."""
         return [offset for place, offset in enumerate(self.offsets) if not self.acked >> place & 1]
 
     def mark(self, offset: int) -> bool:
-        """Note that a message is done with; False when it was already, or is none of these."""
+        """Settle a message; False when it is settled already or belongs to another checkpoint."""
         try:
             bit = 1 << self.offsets.index(offset)
         except ValueError:
@@ -91,8 +90,6 @@ class PopCheckpoint:
 
 
 class AckRecord(NamedTuple):
-    """An ack as the revive topic holds it."""
-
     key: CheckpointKey
     offsets: tuple[int, ...]
 
@@ -123,7 +120,7 @@ def decode_checkpoint(body: bytes, *, revive_queue: int, log_offset: int) -> Pop
     """Read the body of a ``ck`` message.
 
     Raises:
-        CodecError: It is no such body.
+        CodecError: The body is no checkpoint.
     """
     value = parse_object(body)
     key = _key(value)
@@ -161,7 +158,7 @@ def decode_ack(body: bytes, *, batch: bool) -> AckRecord:
     """Read the body of an ``ack`` or ``bAck`` message.
 
     Raises:
-        CodecError: It is no such body.
+        CodecError: The body is no ack.
     """
     value = parse_object(body)
     offsets = value.get("aol") if batch else [value.get("ao")]
@@ -206,5 +203,5 @@ def _number(value: Mapping[Any, Any], name: str) -> int:
 
 
 def _compact(value: Mapping[str, Any]) -> bytes:
-    # One record for each ack: the C encoder takes a fifth of the time of `json_body.emit`, and there is nothing special in it.
+    # One record for each ack: the C encoder takes a fifth of the time of `json_body.emit`.
     return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False).encode()

@@ -1,10 +1,10 @@
-"""Queues as a group sees them, topics of pops, and the lists of offsets in a pop's answer.
+"""Queues of a group, topics of pops, and the lists of offsets in a pop's answer.
 
     startOffsetInfo   <flag> <queue id> <first offset>;…
     msgOffsetInfo     <flag> <queue id> <offset>,<offset>…;…
     orderCountInfo    <flag> <queue id> <times>;<flag> qo<queue id>%<offset> <times>;…
 
-Source: docs/spec/remoting.md §2.6.1; 5.3.3 gives the same bytes. Receipt handles are in `protocol.message.receipt_handle`.
+Source: docs/spec/remoting.md §2.6.1; 5.3.3 sends the same bytes. Receipt handles are in `protocol.message.receipt_handle`.
 """
 
 from __future__ import annotations
@@ -49,11 +49,7 @@ def message_offset_item(flag: str, queue_id: int, offsets: Sequence[int]) -> str
 def order_count_items(flag: str, queue_id: int, counts: Mapping[int, int], messages: int) -> list[str]:
     """Items of orderCountInfo for one queue.
 
-    Args:
-        flag: Where the messages lie.
-        queue_id: Their queue.
-        counts: Offset → how often it was handed out before, for those that were.
-        messages: Messages handed out now.
+    ``counts`` maps the offsets of messages that were handed out before to how often; ``messages`` counts all handed out now.
     """
     items = [f"{flag} qo{queue_id}%{offset} {times}" for offset, times in counts.items()]
     least = min(counts.values()) if counts and len(counts) == messages else 0

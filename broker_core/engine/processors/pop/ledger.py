@@ -1,8 +1,7 @@
-"""Which messages are out, and when they come again: all checkpoints that are not done with.
+"""All live checkpoints: those with messages that are not settled. Pure state without I/O; the time is an argument.
 
-Pure state: it reads no store and writes none, the time is an argument. Beside the checkpoints it keeps what must not be
-forgotten before it is on the disk: a checkpoint holds back the group's offset that is written to ``consumerOffset.json``, and
-the revive group's, until the log has been synced past it.
+Until the log is synced past a checkpoint, the ledger holds back the group's offset in ``consumerOffset.json`` and the revive
+group's offset, so that a crash forgets no checkpoint.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheck
 from broker_core.engine.processors.pop.handle import QueueOf
 
 CHECKPOINTS_MAX = 500_000
-"""Bound on checkpoints that are not done with; at about 1 KB each. A pop beyond it is refused."""
+"""Bound on live checkpoints, at about 1 KB each. A pop beyond it is refused."""
 
 EARLY_ACKS_MAX = 10_000
-"""Bound on acks that came before their checkpoint: those of a store taken over from RocketMQ, whose timer has it still."""
+"""Bound on acks read before their checkpoint: a store taken over from RocketMQ still has such a checkpoint in its timer."""
 
 
 _TIMES_SLACK = 10_000
@@ -40,7 +39,7 @@ class _Finished:
 
 
 class PopLedger:
-    """Live checkpoints by key, by time, and by place in the revive topic."""
+    """Live checkpoints by key, by time, and by offset in the revive topic."""
 
     def __init__(self, *, checkpoints_max: int = CHECKPOINTS_MAX) -> None:
         self._max = checkpoints_max
@@ -60,17 +59,17 @@ class PopLedger:
         return len(self._live) >= self._max
 
     def get(self, key: CheckpointKey) -> PopCheckpoint | None:
-        """A checkpoint that is not done with."""
+        """The checkpoint with this key, if live."""
         return self._live.get(key)
 
     def live(self) -> Iterator[PopCheckpoint]:
-        """All checkpoints that are not done with."""
+        """All live checkpoints."""
         return iter(list(self._live.values()))
 
     # ---- coming and going ----
 
     def add(self, checkpoint: PopCheckpoint, now_ms: int) -> bool:
-        """Take in a new checkpoint, with the acks that came before it; False when it is done with already."""
+        """Add a checkpoint and apply the acks read before it; False when these settle all of its messages."""
         early = self._early.pop(checkpoint.key, None)
         for offset in early.offsets if early is not None and now_ms < early.forget_ms else ():
             checkpoint.mark(offset)
@@ -83,13 +82,13 @@ class PopLedger:
         return True
 
     def schedule(self, checkpoint: PopCheckpoint, due_ms: int) -> None:
-        """Set when what is not done with comes again."""
+        """Set when the checkpoint is due."""
         checkpoint.due_ms = due_ms
         self._count += 1
         heapq.heappush(self._times, (due_ms, self._count, checkpoint.key))
 
     def written(self, checkpoint: PopCheckpoint, log_offset: int, physical_end: int) -> None:
-        """Note where in the revive topic a live checkpoint is now; a former place of it no longer counts."""
+        """Set the offset of a live checkpoint in the revive topic; its former offset no longer counts."""
         if checkpoint.log_offset >= 0:
             self._finished.append(_Finished(checkpoint.revive_queue, checkpoint.log_offset, physical_end))
         checkpoint.log_offset = log_offset
@@ -97,24 +96,19 @@ class PopLedger:
         self.unsafe(checkpoint, physical_end)
 
     def finish(self, checkpoint: PopCheckpoint, physical_end: int) -> None:
-        """Drop a checkpoint that is done with.
-
-        Args:
-            checkpoint: A live one.
-            physical_end: The log up to here tells that it is done with.
-        """
+        """Remove a checkpoint that is settled according to the log up to ``physical_end``."""
         del self._live[checkpoint.key]
         if checkpoint.log_offset >= 0:
             self._finished.append(_Finished(checkpoint.revive_queue, checkpoint.log_offset, physical_end))
         else:
             self.safe(checkpoint)
         if len(self._times) > 2 * len(self._live) + _TIMES_SLACK:
-            # Those of long invisible times that were acked soon; without this they would stay until then.
+            # Acks long before the invisible time ends leave entries here; without this they would stay until then.
             self._times = [(entry.due_ms, place, entry.key) for place, entry in enumerate(self._live.values())]
             heapq.heapify(self._times)
 
     def due(self, now_ms: int) -> PopCheckpoint | None:
-        """A checkpoint whose time is over, the earliest first; it stays live and must be finished or scheduled anew."""
+        """The earliest checkpoint that is due; it stays live, so the caller must finish or schedule it."""
         while self._times and self._times[0][0] <= now_ms:
             due_ms, _, key = heapq.heappop(self._times)
             checkpoint = self._live.get(key)
@@ -123,7 +117,7 @@ class PopLedger:
         return None
 
     def ack_early(self, key: CheckpointKey, offsets: frozenset[int], forget_ms: int) -> None:
-        """Keep an ack whose checkpoint is not known."""
+        """Keep an ack whose checkpoint is unknown."""
         known = self._early.pop(key, None)
         self._early[key] = _EarlyAck(offsets | known.offsets if known else offsets, forget_ms)
         if len(self._early) > EARLY_ACKS_MAX:
@@ -136,13 +130,13 @@ class PopLedger:
         self._unsafe.setdefault(checkpoint.key.queue, {})[checkpoint.key] = physical_end
 
     def safe(self, checkpoint: PopCheckpoint) -> None:
-        """Hold nothing back for this checkpoint any more."""
+        """Stop holding the written offset back for this checkpoint."""
         held = self._unsafe.get(checkpoint.key.queue)
         if held is not None and held.pop(checkpoint.key, None) is not None and not held:
             del self._unsafe[checkpoint.key.queue]
 
     def synced(self, physical_end: int) -> None:
-        """The log is on the disk up to here: let go of what waited for it."""
+        """Release the offsets held back until the log was synced up to ``physical_end``."""
         while self._finished and self._finished[0].physical_end <= physical_end:
             gone = self._finished.popleft()
             self._in_log[gone.revive_queue].pop(gone.log_offset, None)
@@ -155,20 +149,20 @@ class PopLedger:
 
     @property
     def is_unsynced(self) -> bool:
-        """Whether something waits for the log to be synced."""
+        """Whether an offset is held back until the log is synced."""
         return bool(self._unsafe or self._finished)
 
     def held_offsets(self) -> dict[QueueOf, int]:
-        """Queues whose written offset must not pass the one given."""
+        """Queue → offset that its written offset must not exceed."""
         return {queue: min(key.start_offset for key in held) for queue, held in self._unsafe.items()}
 
     def front(self, revive_queue: int) -> int | None:
-        """Place of the first checkpoint of a revive queue that is still needed; None where there is none."""
+        """Offset of the first checkpoint that a revive queue still needs; None without one."""
         places = self._in_log.get(revive_queue)
         return next(iter(places)) if places else None
 
     def behind(self, revive_queue: int, log_offset: int, count_max: int) -> list[PopCheckpoint]:
-        """Live checkpoints of a revive queue before a place in it. Searches; for the rare case that the front stands still."""
+        """Live checkpoints before an offset of a revive queue. A linear search, for the rare case of a front that stays."""
         found = (
             checkpoint
             for checkpoint in self._live.values()

@@ -2,8 +2,7 @@
 
 The group's offset stays at the first message that is not acked. Records live in memory; ``consumerOrderInfo.json`` keeps them
 for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences from it, ``cm`` the acked bits, ``oc``
-how often a message was handed out before, ``ot`` when it is visible again if that was changed. Without the file all come at
-once.
+how often a message was handed out before, ``ot`` its changed visible time. Without the file no queue is blocked.
 
 Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
@@ -31,11 +30,11 @@ class OrderRecord:
 
     Attributes:
         offsets: Queue offsets handed out, ascending.
-        attempt_id: Of the client's request; the same one again is a repetition and not blocked.
-        counts: Offset → how often it was handed out before, for those that were.
-        visible_ms: Offset → when it is visible again, where that was changed.
-        committed: The group's offset as this module last left it; another one means that someone has reset it.
-        done: Offsets behind these that were acked in an earlier pop and are not handed out again.
+        attempt_id: Of the client's request; a request with the same id is a repetition and not blocked.
+        counts: Offset → how often the message was handed out before; without messages of a first pop.
+        visible_ms: Offset → when the message is visible again, if changed.
+        committed: The group's offset as this module last set it; another value means that a client reset it.
+        done: Later offsets that were acked in an earlier pop and are not handed out again.
     """
 
     pop_time_ms: int
@@ -51,12 +50,11 @@ class OrderRecord:
 
     @property
     def pending(self) -> list[int]:
-        """Offsets that are not acked."""
         return [offset for place, offset in enumerate(self.offsets) if not self.acked >> place & 1]
 
     @property
     def next_offset(self) -> int:
-        """First offset that is not acked; behind the last one if all are."""
+        """First offset that is not acked; the one after the last if all are."""
         if pending := self.pending:
             return pending[0]
         behind = self.offsets[-1] + 1
@@ -73,11 +71,11 @@ class OrderRecord:
         return max((self.visible_at(offset) for offset in self.pending), default=0)
 
     def is_acked(self, offset: int) -> bool:
-        """Whether a message was acked, though one before it was not."""
+        """Whether a message was acked."""
         return offset in self.done or (offset in self.offsets and bool(self.acked >> self.offsets.index(offset) & 1))
 
     def acked_behind(self, offset: int) -> frozenset[int]:
-        """Offsets behind the given one that are acked."""
+        """Acked offsets after this one."""
         acked = {known for place, known in enumerate(self.offsets) if self.acked >> place & 1}
         return frozenset(known for known in acked | self.done if known > offset)
 
@@ -126,7 +124,7 @@ class OrderInfo:
     """The records of all queues that are popped in order.
 
     Attributes:
-        changes: Grows with every change; equal numbers mean nothing to write.
+        changes: Grows with every change; while it stays equal, the file is up to date.
     """
 
     def __init__(self) -> None:
@@ -134,12 +132,7 @@ class OrderInfo:
         self.changes = 0
 
     def get(self, queue: QueueOf, committed: int) -> OrderRecord | None:
-        """The record of a queue; None when it has none, or the group's offset was reset since.
-
-        Args:
-            queue: Whose.
-            committed: The group's offset now.
-        """
+        """The record of a queue; None without one, or when the group's offset ``committed`` was reset since the pop."""
         record = self._records.get(queue)
         if record is not None and record.committed not in (-1, committed):
             self.drop(queue)
@@ -147,7 +140,7 @@ class OrderInfo:
         return record
 
     def popped(self, queue: QueueOf, record: OrderRecord, committed: int) -> None:
-        """Take the record of a new pop; messages that the last one had count once more, unless it is a repetition."""
+        """Store the record of a new pop. Messages of the last pop count as handed out once more, unless this pop repeats it."""
         former = self.get(queue, committed)
         if former is not None:
             repeated = record.attempt_id is not None and record.attempt_id == former.attempt_id
@@ -161,7 +154,7 @@ class OrderInfo:
         self.changes += 1
 
     def ack(self, queue: QueueOf, record: OrderRecord, offset: int) -> int:
-        """Note that a message is consumed; returns the group's new offset."""
+        """Note an ack; returns the group's new offset."""
         record.acked |= 1 << record.offsets.index(offset)
         record.committed = record.next_offset
         if not record.pending and not record.done:
@@ -175,12 +168,12 @@ class OrderInfo:
         self.changes += 1
 
     def drop(self, queue: QueueOf) -> None:
-        """Forget a queue."""
+        """Delete the record of a queue."""
         if self._records.pop(queue, None) is not None:
             self.changes += 1
 
     def clean(self, keep: set[tuple[str, str]]) -> None:
-        """Forget the queues of topics and groups that are gone; ``keep`` has ``(topic, group)``."""
+        """Delete the records of deleted topics and groups; ``keep`` has ``(topic, group)``."""
         for queue in [queue for queue in self._records if (queue.topic, queue.group) not in keep]:
             self.drop(queue)
 
@@ -196,7 +189,7 @@ class OrderInfo:
         return {"table": table}
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``consumerOrderInfo.json``.
+        """Read ``consumerOrderInfo.json``.
 
         Raises:
             CodecError: An entry cannot be read; nothing is taken over.
@@ -213,10 +206,9 @@ class OrderInfo:
 
 
 def _offsets(numbers: list[int]) -> list[int]:
-    """Offsets of ``o``.
+    """Orbit up to 0.1.0 wrote differences from the offset before. Ascending ones are read as differences from the first.
 
-    Orbit up to 0.1.0 wrote differences from the offset before. Where those ascend they are read as differences from the first:
-    that gives smaller offsets, so messages may come again and none is passed over.
+    These offsets are smaller, so messages may be sent again and none is lost.
     """
     if any(after <= before for before, after in pairwise(numbers[1:])):
         return list(accumulate(numbers))

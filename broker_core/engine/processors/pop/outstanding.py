@@ -1,8 +1,8 @@
-"""Messages that consumers have in hand: handed out, acked, given back later or again (Source: docs/spec/broker.md §6.7).
+"""Messages that consumers hold: handed out, acked, postponed or revived (Source: docs/spec/broker.md §6.7).
 
-With ``enablePopBufferMerge`` a checkpoint stays in memory first: when all of its messages are acked within
-``popCkStayBufferTime`` nothing of it is ever written. The group's offset in ``consumerOffset.json`` waits for it meanwhile, so
-that a crash brings its messages again.
+With ``enablePopBufferMerge`` a checkpoint stays in memory first. When all of its messages are acked within
+``popCkStayBufferTime`` it is never written. Meanwhile the group's offset in ``consumerOffset.json`` is held back, so that the
+messages are sent again after a crash.
 """
 
 from __future__ import annotations
@@ -23,12 +23,7 @@ _NEVER_SYNCED = 1 << 62
 
 
 class Outstanding:
-    """The ledger with its log behind it.
-
-    Attributes:
-        ledger: Checkpoints that are not done with.
-        log: Where they are written.
-    """
+    """The ledger of live checkpoints, and the revive topic as its log."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
@@ -38,12 +33,10 @@ class Outstanding:
         self._count = 0
 
     def hand_out(self, checkpoint: PopCheckpoint, *, replaces: PopCheckpoint | None = None) -> bool:
-        """Note messages that a consumer gets now; False when that cannot be kept, and they must not be given.
+        """Add the checkpoint of a pop; False when it cannot be stored, and its messages must not be sent.
 
-        Args:
-            checkpoint: A new one.
-            replaces: The one that had its message so far. Where that is in the log the new one goes there as well: the offset
-                file may say already that the message was given out, and its ack is about to be written.
+        If ``replaces``, the message's former checkpoint, is in the log, the new one is written at once: the offset file may
+        already count the message as handed out, and the caller acks it next.
         """
         now_ms = self._state.clock()
         if self.ledger.is_full or self.ledger.get(checkpoint.key) is not None:
@@ -74,7 +67,7 @@ class Outstanding:
         self.ledger.unsafe(checkpoint, _NEVER_SYNCED)
 
     def write_buffered(self, until_ms: int | None = None) -> None:
-        """Write checkpoints that were in memory long enough; all of them without a time."""
+        """Write checkpoints whose time in memory ended by ``until_ms``; all without a time."""
         while self._leaving and (until_ms is None or self._leaving[0][0] <= until_ms):
             _, _, key = self._leaving[0]
             checkpoint = self.ledger.get(key)
@@ -83,10 +76,10 @@ class Outstanding:
             heapq.heappop(self._leaving)
 
     def ack(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, revive_time_ms: int) -> None:
-        """Note that messages are consumed. Acking again, or too late, changes nothing.
+        """Settle messages that were consumed. A repeated or late ack changes nothing.
 
         Raises:
-            RequestRefusedError: The store does not take the ack; the messages will come again.
+            RequestRefusedError: The store refuses the ack; the messages will be sent again.
         """
         checkpoint = self.ledger.get(key)
         if checkpoint is None:
@@ -98,7 +91,7 @@ class Outstanding:
             self.settle(checkpoint, new)
 
     def _ack_unknown(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, revive_time_ms: int) -> None:
-        """Its checkpoint is done with, or a timer of a store taken over has it still."""
+        """The checkpoint is settled, or still in the timer of a store taken over."""
         now_ms = self._state.clock()
         if now_ms >= revive_time_ms + ACK_WAIT_MS or not 0 <= revive_queue < self.log.queue_count:
             return
@@ -109,10 +102,10 @@ class Outstanding:
         self.ledger.ack_early(key, frozenset(offsets), now_ms + EARLY_ACK_MS)
 
     def settle(self, checkpoint: PopCheckpoint, offsets: tuple[int, ...]) -> None:
-        """Note that messages of a live checkpoint are done with: consumed, or in the queue again as copies.
+        """Settle messages of a live checkpoint: acked, or stored again as copies.
 
         Raises:
-            RequestRefusedError: The store does not take the ack; nothing has changed.
+            RequestRefusedError: The store refuses the ack; nothing has changed.
         """
         end: int | None = 0
         if checkpoint.log_offset >= 0:
@@ -133,13 +126,13 @@ class Outstanding:
         raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
 
     def drop(self, checkpoint: PopCheckpoint) -> None:
-        """Forget a checkpoint whose topic or group is gone."""
+        """Remove a checkpoint of a deleted topic or group."""
         self.ledger.finish(checkpoint, self._state.store.commit_log_max_offset)
 
     # ---- what the offset file may say ----
 
     def offsets_to_write(self, offsets: ConsumerOffsets) -> Mapping[str, Any]:
-        """Content of ``consumerOffset.json`` that does not run ahead of the checkpoints on the disk."""
+        """Content of ``consumerOffset.json`` with no offset after a checkpoint that is not on disk."""
         self.ledger.synced(self._state.store.flushed_offset)
         content = offsets.to_json()
         table: dict[str, dict[str, int]] = content["offsetTable"]

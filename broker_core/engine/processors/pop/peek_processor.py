@@ -1,7 +1,4 @@
-"""Peeks: a look at the next messages of a group, which stay where they are.
-
-Source: docs/spec/remoting.md §2.1; answers of 5.3.3.
-"""
+"""Peeks: a group's next messages, without a change of its offset (Source: docs/spec/remoting.md §2.1; answers of 5.3.3)."""
 
 from __future__ import annotations
 
@@ -17,23 +14,18 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import Buffer, RemotingCommand
 
 _READS_MAX = 2
-"""Of one queue: the second where the first said that the messages begin elsewhere."""
+"""Reads of one queue; the second after the store said that the messages begin at another offset."""
 
 
 class PeekProcessor:
-    """Serves PEEK_MESSAGE.
-
-    Args:
-        state: What processors share.
-        queues: Gives topic and queue of what a pop would read, in its order.
-    """
+    """Serves PEEK_MESSAGE; ``queues`` returns the topics and queues that a pop would read, in its order."""
 
     def __init__(self, state: BrokerState, queues: Callable[[PopRequest], Iterable[tuple[str, int]]]) -> None:
         self._state = state
         self._queues = queues
 
     def peek(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Answer with messages from the group's offset on; ``restNum`` counts all that wait, those of the answer too."""
+        """Answer with messages from the group's offset on; ``restNum`` counts all available ones, those of the answer too."""
         try:
             request = parse_peek(self._state, peer, command)
         except RequestRefusedError as refusal:

@@ -1,10 +1,10 @@
-"""Everything about popping, put together: the request table's part, and the service behind it.
+"""All processors of pop, and the service that runs them.
 
 pop_processor   takes messages from queues    ┐
 ack_processor   acks, changes times           ├ outstanding → ledger (memory) → revive_log (revive topic)
-reviver         brings messages again         ┘
-peek_processor  shows them without taking
-assignment      who pops or pulls which queues
+reviver         stores messages again         ┘
+peek_processor  shows messages without taking them
+assignment      which consumer pops or pulls which queues
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from broker_core.engine.processors.pop.pop_processor import PopProcessor
 from broker_core.engine.processors.pop.queue_reader import PopQueueReader
 from broker_core.engine.processors.pop.reviver import Reviver
 from broker_core.engine.store.config_file import ConfigRule
-from broker_core.engine.store.results import Arrival
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
@@ -40,27 +39,17 @@ ORDER_RULE = ConfigRule("messages that were popped in order and not acked come a
 
 TICK_SECONDS = 0.1
 PROGRESS_MS = 1_000
-"""Between two looks at what has been synced and how far the revive queues are done with (``reviveInterval``)."""
+"""Time between two looks at the synced offset and the progress of the revive queues (``reviveInterval``)."""
 
 ORDER_FILE_MS = 10_000
-"""Between two writes of the orderly pops, where they have changed."""
+"""Time between two writes of changed orderly pops."""
 
 
 class PopFamily:
-    """The processors of pop, ack and assignment. `tick` does what time brings.
+    """The processors of pop, ack and assignment. `PopService` calls `tick`.
 
-    Args:
-        state: What processors share.
-        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
-        chance: Gives numbers from 0 up to, not including, 1.
-        route: As for `AssignmentProcessor`.
-
-    Attributes:
-        outstanding: Messages that consumers have in hand.
-        orders: Orderly pops.
-        modes: Who pops and who pulls.
-        assignment: Divides queues among consumers.
-        processor: Holds pops.
+    A message counts as in memory up to ``memory_bytes`` from the end of the commit log. ``chance`` returns random numbers
+    in [0, 1). ``route`` is that of `AssignmentProcessor`.
     """
 
     def __init__(
@@ -83,7 +72,7 @@ class PopFamily:
         self._reviver = Reviver(state, self.outstanding)
         self.modes_changed: Callable[[], None] = lambda: None
         self._next_progress_ms = 0
-        state.store.add_arrival_listener(self._arrived)
+        state.store.add_arrival_listener(self.processor.arrived)
 
     def table(self) -> dict[RequestCode, Serve]:
         """Request code → processor."""
@@ -102,17 +91,17 @@ class PopFamily:
         }
 
     def load(self) -> None:
-        """Make the revive topic if need be, and know again what was out when the broker ended."""
+        """Create the revive topic if it is missing, and read the live checkpoints."""
         log = self.outstanding.log
         self._state.topics.ensure(log.topic, queues=log.queue_count)
         log.load()
 
     def forget(self, peer: Peer) -> None:
-        """Forget a connection that ended; what it popped comes again when its time is over."""
+        """Drop the held requests of a connection that ended; its messages are sent again after their invisible time."""
         self.processor.forget(peer)
 
     def tick(self) -> None:
-        """Bring back what is due, answer what waited long enough; now and then write progress."""
+        """Revive due messages, answer held requests, and each `PROGRESS_MS` commit the revive group's offsets."""
         now_ms = self._state.clock()
         self.outstanding.log.poll()
         self.outstanding.write_buffered(now_ms)
@@ -122,27 +111,17 @@ class PopFamily:
             self._next_progress_ms = now_ms + PROGRESS_MS
             self.outstanding.log.commit_fronts()
 
-    def _arrived(self, arrival: Arrival) -> None:
-        self.processor.arrived(arrival)
-
     def _modes_changed(self) -> None:
         self.modes_changed()
 
 
 def _nothing_to_bring_back(_peer: Peer, command: RemotingCommand) -> RemotingCommand:
-    """Bring pops from a key-value store back to the revive topic: they are nowhere else."""
+    """There are none: Orbit has no key-value store of pops whose records would return to the revive topic."""
     return command.reply()
 
 
 class PopService:
-    """Runs a `PopFamily`: its timer and its files.
-
-    Args:
-        state: What processors share.
-        pop: What is run.
-        files: Where orderly pops, modes and the offsets are written.
-        offsets_file: Name of the file of the consumers' offsets.
-    """
+    """Runs a `PopFamily`: its timer and its files. ``offsets_file`` is the name of the consumers' offsets file."""
 
     def __init__(self, state: BrokerState, pop: PopFamily, files: ConfigFiles, *, offsets_file: str) -> None:
         self._state = state
@@ -166,7 +145,7 @@ class PopService:
         self._tick()
 
     async def stop(self) -> None:
-        """Answer who waits, write what is in memory only, and see it on the disk, so that the offsets may be written."""
+        """Answer held requests, and write and sync the checkpoints in memory, so that the offsets may be written."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -185,7 +164,7 @@ class PopService:
         self._pop.tick()
         now_ms = self._state.clock()
         if now_ms >= self._next_sync_ms and self._pop.outstanding.ledger.is_unsynced:
-            # Or the offset file would lag behind for as long as the log may, ten seconds.
+            # Without this the offset file would lag as far as the log's sync may, ten seconds.
             self._next_sync_ms = now_ms + PROGRESS_MS
             self._state.store.when_durable(self._state.store.commit_log_max_offset, _ignore)
         if now_ms >= self._next_order_ms:
@@ -196,7 +175,7 @@ class PopService:
                 self._files.mark(ORDER_FILE)
 
     def _clean(self) -> None:
-        """Forget what belongs to topics and groups that are gone."""
+        """Delete what belongs to deleted topics and groups."""
         topics, groups = self._state.topics, self._state.groups
         pairs = self._pop.orders.pairs()
         self._pop.orders.clean({pair for pair in pairs if pair[0] in topics and groups.get(pair[1]) is not None})
@@ -205,4 +184,4 @@ class PopService:
 
 
 def _ignore(_durable: bool) -> None:
-    """What was synced is seen at the next tick."""
+    """The next tick reads what is synced."""

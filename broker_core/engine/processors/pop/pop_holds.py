@@ -1,6 +1,6 @@
-"""Pops and notifications that wait for a message: who waits for what, and until when (Source: docs/spec/broker.md §6.7).
+"""Held pops and notifications, by topic and group (Source: docs/spec/broker.md §6.7). Pure bookkeeping.
 
-Pure bookkeeping. A message is for one consumer of each group, so it wakes one hold per group, the oldest that wants it.
+A message is for one consumer of each group, so it wakes one held request per group, the oldest that accepts it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from broker_core.engine.tables.peer import Peer
 
 ANY_QUEUE = -1
 HELD_BYTES_PER_PEER_MAX = 192 * 1024
-"""Bound on what those of one connection take, pops and notifications each; held pulls have their own."""
+"""Bound on the bytes of one connection's requests, for pops and notifications each; held pulls have a bound of their own."""
 
 
 @dataclass(slots=True, eq=False)
 class HeldPop:
-    """One request that waits.
+    """One held request.
 
     Attributes:
-        topics: The topic, and the group's retry topics of it, where a message wakes it as well.
-        queue_id: The queue it wants, -1 for any.
-        deadline_ms: When it is answered even without a message.
-        retry_ms: When it is tried again even without a message: a queue that is popped in order is free then. 0 for never.
-        accepts: Test of a message's tags code; None lets everything pass.
-        request: What its owner needs to answer it.
-        size: Bytes that it takes, more or less.
+        topics: The topic, and the group's retry topics of it, whose messages wake the request too.
+        queue_id: The queue, -1 for any.
+        deadline_ms: When it is answered without a message.
+        retry_ms: When an orderly pop is tried again, because its blocked queue is free then; 0 for never.
+        accepts: Test of a message's tags code; None accepts all.
+        request: For the owner.
+        size: Approximate bytes.
     """
 
     peer: Peer
@@ -41,19 +41,14 @@ class HeldPop:
     size: int = 0
 
     def wants(self, topic: str, queue_id: int, tags_code: int) -> bool:
-        """Whether a new message is for it. Retry topics have queues of their own."""
+        """Whether the request accepts a new message. Retry topics have queues of their own."""
         if self.queue_id not in (ANY_QUEUE, queue_id) and topic == self.topics[0]:
             return False
         return self.accepts is None or self.accepts(tags_code)
 
 
 class PopHolds:
-    """Holds by topic and group.
-
-    Args:
-        per_queue_max: Bound on the holds of one topic, group and queue.
-        holds_max: Bound on all together.
-    """
+    """Held requests by topic and group; ``per_queue_max`` bounds those of one topic, group and queue, ``holds_max`` all."""
 
     def __init__(self, *, per_queue_max: int, holds_max: int) -> None:
         self._per_queue_max = per_queue_max
@@ -62,10 +57,10 @@ class PopHolds:
         self._all: dict[HeldPop, None] = {}
         self._queues: dict[tuple[str, str, int], int] = {}
         self._peers: dict[Peer, int] = {}
-        """Bytes that the holds of each connection take."""
+        """Approximate bytes by connection."""
 
     def bytes_of(self, peer: Peer) -> int:
-        """What those of one connection take, more or less."""
+        """Approximate bytes of one connection's requests."""
         return self._peers.get(peer, 0)
 
     def __len__(self) -> int:
@@ -75,7 +70,7 @@ class PopHolds:
         return iter(list(self._all))
 
     def hold(self, held: HeldPop) -> bool:
-        """Keep a request; False when too many wait already."""
+        """Add a request; False beyond a bound."""
         queue = (held.topics[0], held.group, held.queue_id)
         if self._queues.get(queue, 0) >= self._per_queue_max or len(self._all) >= self._holds_max:
             return False
@@ -90,11 +85,11 @@ class PopHolds:
         return True
 
     def count(self, topic: str, group: str, queue_id: int) -> int:
-        """Requests that wait on one queue, or with -1 on any."""
+        """Requests for one queue; for -1, those for any queue."""
         return self._queues.get((topic, group, queue_id), 0)
 
     def wakened(self, topic: str, queue_id: int, tags_code: int) -> list[HeldPop]:
-        """The requests that a new message is for, one of each group; they go on waiting until `release`."""
+        """The requests that a new message wakes, one of each group; they stay held until `release`."""
         groups = self._topics.get(topic)
         if groups is None:
             return []
@@ -102,19 +97,19 @@ class PopHolds:
         return [held for held in found if held is not None]
 
     def waiting(self, topic: str, group: str) -> list[HeldPop]:
-        """Requests of a group that wait for a topic, the oldest first."""
+        """Requests of a group for a topic, the oldest first."""
         return list(self._topics.get(topic, {}).get(group, ()))
 
     def to_try(self, now_ms: int) -> list[HeldPop]:
-        """Requests for which a blocked queue is free by now."""
+        """Requests whose blocked queue is free by now."""
         return [held for held in self._all if held.retry_ms and held.retry_ms <= now_ms]
 
     def late(self, now_ms: int) -> list[HeldPop]:
-        """Requests whose time is over."""
+        """Requests past their deadline."""
         return [held for held in self._all if held.deadline_ms <= now_ms]
 
     def release(self, held: HeldPop) -> None:
-        """Let go of a request; nothing happens when it does not wait."""
+        """Remove a request, if held."""
         if held not in self._all:
             return
         del self._all[held]
@@ -129,7 +124,7 @@ class PopHolds:
                 del self._topics[topic]
 
     def drop_peer(self, peer: Peer) -> None:
-        """Forget the requests of a connection that ended."""
+        """Remove the requests of a connection that ended."""
         if peer in self._peers:
             for held in [held for held in self._all if held.peer is peer]:
                 self.release(held)

@@ -28,22 +28,16 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 
 LOOK_MS = 800
-"""Between two looks for messages that became visible, where that can be (``popLongPollingForceNotifyInterval``)."""
+"""Time between two looks for messages that became visible (``popLongPollingForceNotifyInterval``)."""
 
 NO_FIELDS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
-"""Fields of a refusal: a Java client reads them whatever the code is."""
+"""Fields of a refusal. A Java client reads them whatever the code is."""
 
 
 class PopProcessor:
     """Serves POP_MESSAGE, NOTIFICATION and POLLING_INFO.
 
-    Register `arrived` as arrival listener of the store; call `tick` a few times a second.
-
-    Args:
-        state: What processors share.
-        outstanding: Messages that are handed out.
-        reader: Reads the queues.
-        chance: Gives numbers from 0 up to, not including, 1.
+    The store calls `arrived` for each new message, `PopFamily` calls `tick`. ``chance`` returns random numbers in [0, 1).
     """
 
     def __init__(
@@ -90,7 +84,7 @@ class PopProcessor:
         return answer
 
     def queues(self, request: PopRequest) -> Iterator[tuple[str, int]]:
-        """The queues in the order in which they are read: sometimes messages that come again first, mostly last."""
+        """The queues in reading order; ``popFromRetryProbability`` percent of the pops read the retry topics first."""
         retries = [] if request.order else [item for topic in self._retry_topics(request) for item in self._all_of(topic)]
         retries_first = self._chance() * 100 < self._state.config.pop_retry_probability_percent
         if retries_first:
@@ -103,7 +97,7 @@ class PopProcessor:
             yield from retries
 
     def _all_of(self, topic: str) -> list[tuple[str, int]]:
-        """All queues of a topic, from a random one on, so that none is always the last."""
+        """All queues of a topic, starting at a random one, so that no queue is always the last."""
         config = self._state.topics.get(topic)
         count = 0 if config is None else config.read_queues
         first = int(self._chance() * count)
@@ -141,7 +135,7 @@ class PopProcessor:
     # ---- notification ----
 
     def notification(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
-        """Say whether there is a message to pop, at once or as soon as one comes; None when the request is held."""
+        """Answer whether there is a message to pop; None when the request is held until a message arrives."""
         request = parse_notification(self._state, peer, command)
         if self._has_message(request):
             return _notified(request, has_message=True)
@@ -158,7 +152,7 @@ class PopProcessor:
         )
 
     def polling_info(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Say how many requests wait on a queue."""
+        """Answer how many requests are held for a queue."""
         fields = command.ext_fields
         group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
         queue_id = int_field(fields, "queueId")
@@ -187,27 +181,27 @@ class PopProcessor:
         )
 
     def arrived(self, arrival: Arrival) -> None:
-        """Serve the requests that wait for this message, inside of its put; first those that leave it where it is."""
+        """Answer requests that accept the new message, within its put; notifications first, because they take nothing."""
         for held in self.notices.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
             self._notify(held)
         for held in self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
             self._try(held)
 
     def freed(self, topic: str, group: str) -> None:
-        """Serve the requests of a group that wait for a queue: one that was blocked is free."""
+        """Answer a group's held requests, because its orderly pops of a queue are no longer blocked."""
         for held in self.notices.waiting(topic, group):
             self._notify(held)
         for held in self.holds.waiting(topic, group):
             self._try(held)
 
     def tick(self) -> None:
-        """Answer the requests whose time is over, and try those again whose queue is free now."""
+        """Answer the requests past their deadline, and try those again whose queue is no longer blocked."""
         now_ms = self._state.clock()
         for held in self.holds.to_try(now_ms):
             held.retry_ms = 0
             self._try(held)
         if self._state.store.visibility is not None and now_ms >= self._next_look_ms:
-            # Messages that become visible do not arrive once more.
+            # The store calls no arrival listener for messages that become visible.
             self._next_look_ms = now_ms + LOOK_MS
             for held in self.notices:
                 self._notify(held)
@@ -220,12 +214,12 @@ class PopProcessor:
             self._give_up(held)
 
     def forget(self, peer: Peer) -> None:
-        """Drop the requests of a connection that ended."""
+        """Remove the requests of a connection that ended."""
         self.notices.drop_peer(peer)
         self.holds.drop_peer(peer)
 
     def answer_all(self) -> None:
-        """Answer every held request: the broker stops."""
+        """Answer every held request, because the broker stops."""
         for held in self.notices:
             self._answer(self.notices, held, _notified(held.request, has_message=False))
         for held in self.holds:

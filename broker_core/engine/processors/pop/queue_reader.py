@@ -1,7 +1,4 @@
-"""Reads one queue for a pop: where to begin, what is there, what is handed out.
-
-Source: docs/spec/broker.md §6.7 steps 3 to 5.
-"""
+"""Reads one queue for a pop: first offset, messages, checkpoint (Source: docs/spec/broker.md §6.7 steps 3 to 5)."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ POP_HANDLE = "POP_CK"
 FIRST_POP_TIME = "1ST_POP_TIME"
 
 SCANS_MAX = 16
-"""Reads of one queue by one pop whose filter finds nothing; each looks at 800 messages or more."""
+"""Reads of one queue by one pop whose filter accepts nothing; each reads 800 messages or more."""
 
 _MOVED = (GetStatus.OFFSET_TOO_SMALL, GetStatus.OFFSET_OVERFLOW_BADLY, GetStatus.OFFSET_FOUND_NULL)
 _SKIPPED = (GetStatus.NO_MATCHED_MESSAGE, GetStatus.MESSAGE_WAS_REMOVING, GetStatus.OFFSET_FOUND_NULL)
@@ -37,8 +34,8 @@ class PopAnswer:
     """What one pop has collected.
 
     Attributes:
-        rest: Messages that are there and were not taken, as far as known.
-        is_behind: The filter found nothing yet, but there is more to look at.
+        rest: Known number of messages that were not taken.
+        is_behind: The filter has accepted nothing yet, and there are more messages to read.
         free_ms: When the first of the blocked queues is free; 0 when none is blocked.
     """
 
@@ -55,13 +52,9 @@ class PopAnswer:
 
 
 class PopQueueReader:
-    """Reads queues of a group and notes what it hands out.
+    """Reads queues of a group and notes the messages that it hands out.
 
-    Args:
-        state: What processors share.
-        outstanding: Takes the checkpoints.
-        orders: Takes the records of orderly pops.
-        memory_bytes: How far behind the end of the commit log a message counts as still in memory.
+    A message counts as in memory up to ``memory_bytes`` from the end of the commit log.
     """
 
     def __init__(self, state: BrokerState, outstanding: Outstanding, orders: OrderInfo, *, memory_bytes: int) -> None:
@@ -74,7 +67,7 @@ class PopQueueReader:
     # ---- where to begin ----
 
     def offset(self, request: PopRequest, queue: QueueOf) -> int:
-        """The group's offset in a queue, set first if it has none."""
+        """The group's offset in a queue. A group without one gets one first."""
         committed = self._state.offsets.get(queue.group, queue.topic, queue.queue_id)
         if committed >= 0:
             return committed
@@ -89,7 +82,7 @@ class PopQueueReader:
         return max(self._store.max_offset(queue.topic, queue.queue_id) - 1, 0)
 
     def _first_is_in_memory(self, queue: QueueOf) -> bool:
-        """A young topic: also a group that wants the newest messages gets all of them, as 5.3.3 does it."""
+        """Whether the topic is young: then a group that begins with the newest messages gets all of them, as in 5.3.3."""
         records = self._store.get_messages(queue.topic, queue.queue_id, 0, 1).records
         if not records:
             return False
@@ -99,7 +92,7 @@ class PopQueueReader:
         self._state.offsets.commit(queue.group, queue.topic, queue.queue_id, offset)
 
     def has_message(self, request: PopRequest, queue: QueueOf) -> bool:
-        """Whether a pop would find something, filters aside."""
+        """Whether a pop without a filter would find a message."""
         committed = self._state.offsets.get(queue.group, queue.topic, queue.queue_id)
         begin = committed if committed >= 0 else max(self._store.min_offset(queue.topic, queue.queue_id), 0)
         if request.order and self._block_ms(request, queue, committed):
@@ -107,7 +100,7 @@ class PopQueueReader:
         return self._store.max_offset(queue.topic, queue.queue_id) > begin
 
     def _block_ms(self, request: PopRequest, queue: QueueOf, committed: int) -> int:
-        """When a queue popped in order is free; 0 when it is."""
+        """When a queue popped in order is free; 0 when it is free now."""
         record = self._orders.get(queue, committed)
         if record is None or (request.attempt_id is not None and request.attempt_id == record.attempt_id):
             return 0
@@ -117,7 +110,7 @@ class PopQueueReader:
     # ---- reading ----
 
     def read(self, request: PopRequest, topic: str, queue_id: int, answer: PopAnswer) -> None:
-        """Add what a queue has to the answer, as far as there is room."""
+        """Add the queue's messages to the answer, up to the pop's limit."""
         queue = QueueOf(topic, request.group, queue_id)
         offset = self.offset(request, queue)
         end = self._store.max_offset(topic, queue_id)
@@ -134,7 +127,7 @@ class PopQueueReader:
         answer.rest += max(result.max_offset - result.next_offset, 0)
 
     def _find(self, request: PopRequest, queue: QueueOf, offset: int, answer: PopAnswer) -> tuple[GetResult, int]:
-        """Read on until something is found or the end is reached; the offset follows what is passed over."""
+        """Read until a message is accepted or the queue ends; the group's offset advances over messages that are not."""
         filtered = request.wanted if queue.topic == request.topic else EVERYTHING
         for _ in range(SCANS_MAX):
             wanted = request.count_max - len(answer.records)
@@ -189,7 +182,7 @@ class PopQueueReader:
         return True
 
     def _not_acked(self, queue: QueueOf, begin: int, result: GetResult) -> list[Buffer]:
-        """What an orderly pop may hand out: not what was acked while a message before it was not."""
+        """Messages that an orderly pop may hand out: those that were not acked in an earlier pop."""
         former = self._orders.get(queue, begin)
         if former is None:
             return list(result.records)
@@ -200,7 +193,6 @@ class PopQueueReader:
         return left
 
     def _note_order(self, request: PopRequest, queue: QueueOf, offsets: list[int], answer: PopAnswer) -> None:
-        """Note the queue's last pop."""
         begin = self._state.offsets.get(queue.group, queue.topic, queue.queue_id)
         record = OrderRecord(answer.pop_time_ms, request.invisible_ms, offsets, request.attempt_id, answer.pop_time_ms)
         self._orders.popped(queue, record, begin)
@@ -209,7 +201,7 @@ class PopQueueReader:
 
 
 def _with_handle(record: Buffer, topic: str, handle: ReceiptHandle) -> bytes:
-    """A repeated message under the topic that it was sent to, with the handle that names where it lies."""
+    """A retried message under its original topic, with the handle that names where it is stored."""
     message = decode_record(record)
     own = replace(handle, offset=message.queue_offset)
     properties = {FIRST_POP_TIME: str(handle.pop_time_ms), **message.properties, POP_HANDLE: str(own)}

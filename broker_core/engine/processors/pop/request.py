@@ -1,4 +1,4 @@
-"""What a pop or a notification asks for, read and checked.
+"""Pops, notifications and peeks, parsed and checked.
 
 Source: docs/spec/remoting.md §2.6.1, docs/spec/broker.md §6.7; remarks of 5.3.3.
 """
@@ -29,49 +29,48 @@ from broker_core.protocol.names import FAQ_URL
 MESSAGES_MAX = 32
 POLL_MS_MAX = 300_000
 INVISIBLE_MS_MAX = 7 * 24 * 3_600_000
-"""Longest time that a message may be out of sight."""
+"""Longest invisible time."""
 
 LATE_MS = 500
-"""A request that came so much later than its poll time is over: its client has given up."""
+"""A request that arrives so much later than its poll time has ended: its client has given up."""
 
 ANY_QUEUE = -1
 INIT_MIN = 0
 
 _PARSED_EXPRESSIONS = 4096
 _REMEMBERED_CHARS_MAX = 256
-"""Longer expressions are parsed each time, for they could fill the memory."""
+"""Longer expressions are parsed for each request, because they could fill the memory."""
 
 _REQUEST_BYTES, _FIELD_BYTES, _CHAR_BYTES = 2_048, 224, 2
-"""What a request takes that is kept, what each of its fields takes beside its text, and a character of that."""
+"""Bytes of a held request, of each of its fields beside the text, and of a character of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PopRequest:
-    """A pop that passed all checks.
+    """A request that passed all checks.
 
     Attributes:
-        queue_id: Queue wanted, -1 for any.
+        queue_id: Queue, -1 for any.
         count_max: Messages at most.
-        from_min: A group without an offset begins with the oldest message, else with the newest.
-        wanted: Which messages.
-        attempt_id: The same one again repeats an orderly pop.
+        from_min: Whether a group without an offset begins with the oldest message, else with the newest.
+        attempt_id: Equal in a repetition of an orderly pop.
     """
 
     command: RemotingCommand
     group: str
     topic: str
     queue_id: int
-    count_max: int
-    invisible_ms: int
-    deadline_ms: int
-    from_min: bool
-    order: bool
-    attempt_id: str | None
-    wanted: MessageFilter
+    count_max: int = 1
+    invisible_ms: int = 0
+    deadline_ms: int = 0
+    from_min: bool = True
+    order: bool = False
+    attempt_id: str | None = None
+    wanted: MessageFilter = EVERYTHING
 
     @property
     def size(self) -> int:
-        """Bytes that it takes while it is held, more or less."""
+        """Approximate bytes while held."""
         fields = self.command.ext_fields
         chars = sum(map(len, fields.values()))
         expression = fields.get("exp") or ""
@@ -80,10 +79,10 @@ class PopRequest:
 
 
 def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
-    """Read and check a pop.
+    """Parse and check a pop.
 
     Raises:
-        RequestRefusedError: It cannot be served; code and remark as 5.3.3 gives them.
+        RequestRefusedError: It cannot be served; code and remark are those of 5.3.3.
     """
     fields = command.ext_fields
     group, topic = text_field(fields, "consumerGroup"), text_field(fields, "topic")
@@ -94,10 +93,10 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
     _check_readable(state)
     if not 0 < count <= MESSAGES_MAX:
         what = f"greater than {MESSAGES_MAX}" if count > 0 else f"{count}, allowed are 1 to {MESSAGES_MAX}"
-        _refuse(ResponseCode.INVALID_PARAMETER, f"the broker[{host}] pop message's num is {what}")
+        refuse(ResponseCode.INVALID_PARAMETER, f"the broker[{host}] pop message's num is {what}")
     if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
         remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
-        _refuse(ResponseCode.INVALID_PARAMETER, remark)
+        refuse(ResponseCode.INVALID_PARAMETER, remark)
     check_queue(state, peer, group, topic, queue_id)
     return PopRequest(
         command=command,
@@ -115,7 +114,7 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
 
 
 def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
-    """Read and check the question whether there is a message to pop.
+    """Parse and check a notification request.
 
     Raises:
         RequestRefusedError: As for `parse_pop`.
@@ -131,10 +130,7 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
         group=group,
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),
-        count_max=1,
-        invisible_ms=0,
         deadline_ms=deadline_ms,
-        from_min=True,
         order=bool_field(fields, "order"),
         attempt_id=fields.get("attemptId") or None,
         wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
@@ -142,7 +138,7 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
 
 
 def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
-    """Read and check a peek: a look at messages that leaves them where they are.
+    """Parse and check a peek.
 
     Raises:
         RequestRefusedError: As for `parse_pop`.
@@ -158,12 +154,6 @@ def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopR
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),
         count_max=min(max(count, 0), MESSAGES_MAX),
-        invisible_ms=0,
-        deadline_ms=0,
-        from_min=True,
-        order=False,
-        attempt_id=None,
-        wanted=EVERYTHING,
     )
 
 
@@ -175,34 +165,34 @@ def check_queue(state: BrokerState, peer: Peer, group: str, topic: str, queue_id
     """
     config = find_topic(state, topic)
     if not config.permission & PERM_READ:
-        _refuse(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
+        refuse(ResponseCode.NO_PERMISSION, f"the topic[{topic}] peeking message is forbidden")
     if queue_id >= config.read_queues:
-        _refuse(ResponseCode.INVALID_PARAMETER, queue_remark(config, queue_id, peer))
+        refuse(ResponseCode.INVALID_PARAMETER, queue_remark(config, queue_id, peer))
     group_config = state.groups.find(group)
     if group_config is None:
-        _refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist, See {FAQ_URL}")
+        refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist, See {FAQ_URL}")
     if not group_config.consume_enabled:
-        _refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+        refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
     if len(pop_retry_topic(group, topic, flag=FLAG_RETRY_V1)) > TOPIC_CHARACTERS_MAX:
         remark = f"group and topic have {len(group) + len(topic)} characters; the retry topic made of both would be too long"
-        _refuse(ResponseCode.INVALID_PARAMETER, remark)
+        refuse(ResponseCode.INVALID_PARAMETER, remark)
 
 
 def find_topic(state: BrokerState, topic: str) -> TopicConfig:
     """The config of a topic.
 
     Raises:
-        RequestRefusedError: There is none.
+        RequestRefusedError: There is no such topic.
     """
     config = state.topics.get(topic)
     if config is None:
         remark = f"topic[{topic}] not exist, apply first please! See {FAQ_URL} for further details."
-        _refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
+        refuse(ResponseCode.TOPIC_NOT_EXIST, remark)
     return config
 
 
 def queue_remark(config: TopicConfig, queue_id: int, peer: Peer) -> str:
-    """What is said of a queue that a topic does not have."""
+    """Remark of a refusal for a queue that the topic does not have."""
     return (
         f"queueId[{queue_id}] is illegal, topic:[{config.name}] topicConfig.readQueueNums:[{config.read_queues}] "
         f"consumer:[/{peer.remote_address}]"
@@ -215,14 +205,14 @@ def _deadline(state: BrokerState, command: RemotingCommand, what: str) -> int:
     poll_ms = min(max(long_field(fields, "pollTime", 0), 0), POLL_MS_MAX)
     born_ms = long_field(fields, "bornTime", 0) or now_ms
     if now_ms - born_ms - poll_ms > LATE_MS:
-        _refuse(ResponseCode.POLLING_TIMEOUT, f"the broker[{state.config.advertised_host}] {what} message is timeout too much")
-    # Counted from now: the clocks of client and broker need not agree, and a client waits longer than its poll time.
+        refuse(ResponseCode.POLLING_TIMEOUT, f"the broker[{state.config.advertised_host}] {what} message is timeout too much")
+    # From now on: the clocks of client and broker may differ, and a client waits longer than its poll time.
     return now_ms + poll_ms if poll_ms else 0
 
 
 def _check_readable(state: BrokerState) -> None:
     if not state.config.permission & PERM_READ:
-        _refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pop message is forbidden")
+        refuse(ResponseCode.NO_PERMISSION, f"the broker[{state.config.advertised_host}] pop message is forbidden")
 
 
 def _wanted(state: BrokerState, topic: str, expression: str | None, expression_type: str | None) -> MessageFilter:
@@ -230,7 +220,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
     if kind not in (TAG, SQL92):
         raise _parse_failed(f"there is no filter type {kind[:40]}; write TAG or SQL92")
     if kind == SQL92 and not state.config.property_filter:
-        _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
+        refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
     try:
         parse = _parsed if len(expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
         return parse(topic, expression, kind)
@@ -240,7 +230,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
 
 @lru_cache(maxsize=_PARSED_EXPRESSIONS)
 def _parsed(topic: str, expression: str | None, kind: str) -> MessageFilter:
-    # Every pop brings its expression along.
+    # Each pop sends its expression.
     if kind == SQL92:
         is_short = len(expression or "") <= _REMEMBERED_CHARS_MAX
         return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(expression or ""))
@@ -251,5 +241,6 @@ def _parse_failed(why: str) -> RequestRefusedError:
     return RequestRefusedError(f"parse the consumer's subscription failed: {why}", code=ResponseCode.SUBSCRIPTION_PARSE_FAILED)
 
 
-def _refuse(code: ResponseCode, remark: str) -> NoReturn:
+def refuse(code: ResponseCode, remark: str) -> NoReturn:
+    """Raise `RequestRefusedError`."""
     raise RequestRefusedError(remark, code=code)

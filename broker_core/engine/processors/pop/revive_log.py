@@ -1,16 +1,16 @@
-"""The revive topic: checkpoints and acks as messages, so that neither a kill nor another broker forgets what is out.
+"""The revive topic: checkpoints and acks as messages, so that a kill and another broker keep them.
 
-    pop                     ck   → revive queue                    ┐
-    ack                     ack  → the same queue, behind its ck   ├ replayed at start, from one after the revive group's offset
-    message comes again     ack  → likewise, once its copy is in   ┘
+    pop                     ck   → revive queue                      ┐
+    ack                     ack  → the same queue, after its ck      ├ read at start, from one after the revive group's offset
+    message is sent again   ack  → likewise, after its copy's put    ┘
 
-RocketMQ sends these records through its timer, so that it meets a checkpoint when it is due. Here they go straight to the
-revive queue: the ledger in memory knows the times, and records in their true order make a restart exact. Their
-TIMER_DELIVER_MS is the time of writing, which a RocketMQ that takes the store over uses as its clock: it revives what is due,
-nothing early. Records of a store taken over from it arrive here whenever its timer delivers them. Acks of checkpoints that are
-not here yet go through the timer too, so that a broker reads them after the checkpoints.
+RocketMQ sends these records through its timer, so that it reads a checkpoint when it is due. Orbit writes them to the
+revive queue directly: the ledger in memory knows the times, and records in their true order make a restart exact. Their
+TIMER_DELIVER_MS is the time of writing. A RocketMQ that takes the store over uses it as its clock, so it revives due messages
+only. Records of a store taken over from RocketMQ arrive here when its timer delivers them. Acks whose checkpoint is still in
+the timer are sent through it too, so that a broker reads them after the checkpoint.
 
-The revive group's offset is the last one that is done with, and not the next: RocketMQ starts one after it.
+The revive group's offset is the last finished one and not the next, because RocketMQ starts one after it.
 
 Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
@@ -39,13 +39,13 @@ TIMER_DELIVER_MS = "TIMER_DELIVER_MS"
 TIMER_ENQUEUE_MS = "TIMER_ENQUEUE_MS"
 
 ACK_WAIT_MS = 3_000
-"""A checkpoint that a timer delivered is acted on so long after it came: its acks are delivered up to 2 s behind it."""
+"""Wait after a timer delivered a checkpoint, because the timer delivers its acks up to 2 s later."""
 
 EARLY_ACK_MS = 24 * 3_600_000
-"""For how long an ack without its checkpoint is kept."""
+"""Time for which an ack without its checkpoint is kept."""
 
 REWRITE_BEHIND = 20_000
-"""A checkpoint that so many records came after is written again at the end, so that a start need not read all of them."""
+"""A checkpoint with so many records after it is written again at the end, so that a start need not read them all."""
 
 _READ_COUNT = 32
 _REWRITE_COUNT = 256
@@ -76,7 +76,7 @@ class ReviveLog:
     # ---- writing ----
 
     def write_checkpoint(self, checkpoint: PopCheckpoint) -> bool:
-        """Write a checkpoint; False when the store takes no message now."""
+        """Write a checkpoint; False when the store refuses it."""
         body = codec.encode_checkpoint(checkpoint, self._state.config.broker_name)
         unique = codec.checkpoint_unique_key(checkpoint.key, self._state.config.broker_name)
         result = self._put(checkpoint.revive_queue, codec.CHECKPOINT_TAG, unique, body)
@@ -88,16 +88,9 @@ class ReviveLog:
     def write_ack(
         self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, *, deliver_ms: int | None = None
     ) -> int | None:
-        """Write that messages are done with.
+        """Write that messages of a checkpoint are settled; returns the log's end after the record, None after a refusal.
 
-        Args:
-            key: Their checkpoint.
-            offsets: Theirs.
-            revive_queue: Where the checkpoint is.
-            deliver_ms: When the timer is to deliver the record there; by default it is written there.
-
-        Returns:
-            The log's end after the record, None when the store takes none.
+        With ``deliver_ms`` the timer delivers the record to ``revive_queue`` at this time.
         """
         ack = AckRecord(key, offsets)
         name = self._state.config.broker_name
@@ -138,7 +131,7 @@ class ReviveLog:
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
 
     def poll(self) -> None:
-        """Read what others wrote: at start what was there, later what a timer delivered."""
+        """Read records of other writers: at start the former owner's, later those that a timer delivered."""
         for queue, offset in self._next.items():
             if offset < self._store.max_offset(self.topic, queue):
                 self._read(queue)
@@ -168,7 +161,7 @@ class ReviveLog:
         end = message.physical_offset + message.store_size
         known = self._ledger.get(found.key)
         if known is not None:
-            # Written again, with the acks so far.
+            # The checkpoint was written again, with the acks so far.
             known.acked |= found.acked
             self._ledger.written(known, message.queue_offset, end)
             return
@@ -189,7 +182,7 @@ class ReviveLog:
     # ---- progress ----
 
     def commit_fronts(self) -> None:
-        """Set the revive group's offsets to the last record of each queue before the first that a start must read again."""
+        """Set the revive group's offset of each queue to the last record that a start need not read again."""
         self._ledger.synced(self._store.flushed_offset)
         for queue, next_offset in self._next.items():
             front = self._ledger.front(queue)

@@ -1,7 +1,7 @@
-"""Brings messages again that were handed out and not acked in time: to the retry topic, or to the dead letters.
+"""Revives messages that were not acked in time: copies them to the retry topic or to the dead letters.
 
-RocketMQ's broker repeats them for ever and leaves the end to the client; here a message that was repeated as often as its group
-allows (``retryMaxTimes``) becomes a dead letter, as one that a pull consumer sends back does.
+RocketMQ's broker repeats them without end and relies on the client's limit. Orbit makes a message a dead letter after
+``retryMaxTimes`` repetitions, as for a message that a pull consumer sends back.
 
 Source: docs/spec/broker.md §6.7 (revive), §8.1.
 """
@@ -29,14 +29,14 @@ from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
 logger = logging.getLogger(__name__)
 
 RUN_MESSAGES_MAX = 500
-"""Messages brought back in one run, so that the broker's loop is never held up for long; the next run goes on."""
+"""Messages revived in one run, so that the broker's loop is not blocked for long; the next run continues."""
 
 TRY_AGAIN_MS = 1_000
-"""Pause after the store did not take a message."""
+"""Pause after the store refused a message."""
 
 
 class Reviver:
-    """Deals with checkpoints whose time is over."""
+    """Revives the messages of due checkpoints."""
 
     def __init__(self, state: BrokerState, outstanding: Outstanding) -> None:
         self._state = state
@@ -44,7 +44,7 @@ class Reviver:
         self._outstanding = outstanding
 
     def run(self) -> int:
-        """Deal with what is due; returns how many messages came again."""
+        """Revive due checkpoints; returns the number of messages sent again."""
         now_ms = self._state.clock()
         revived = 0
         while revived < RUN_MESSAGES_MAX:
@@ -72,7 +72,7 @@ class Reviver:
             if settled:
                 self._outstanding.settle(checkpoint, tuple(settled))
         except RequestRefusedError as error:
-            # The copies are in; should the broker be killed before this succeeds, they come once more.
+            # The copies are stored; after a kill before this succeeds, they are stored once more.
             logger.warning("messages that came again are not noted yet: %s", error.message)
             for offset in settled:
                 checkpoint.mark(offset)
@@ -84,7 +84,7 @@ class Reviver:
         return revived
 
     def _read(self, checkpoint: PopCheckpoint, offset: int) -> StoredMessage | None:
-        """The message, None when it is there no more: expired, damaged, or its topic was deleted and made anew."""
+        """The message; None when it is expired or damaged, or its topic was deleted and created again."""
         key = checkpoint.key
         for record in self._store.get_messages(key.topic, key.queue_id, offset, 1).records:
             try:
@@ -97,7 +97,7 @@ class Reviver:
         return None
 
     def _put_again(self, checkpoint: PopCheckpoint, message: StoredMessage) -> bool:
-        """Store a copy, or set the message aside where no copy of it can be; False when the store takes nothing now."""
+        """Store a copy, or set the message aside if no copy can be stored; False when the store refuses now."""
         key = checkpoint.key
         group = self._state.groups.get(key.group)
         topic, result = DLQ_PREFIX + key.group, None
@@ -146,5 +146,5 @@ class Reviver:
 
 
 def _original_topic(group: str, topic: str) -> str:
-    """The topic that a message was sent to, from the one in which it lies."""
+    """The topic that a message was sent to, from the topic that holds it."""
     return topic[len(RETRY_PREFIX) + len(group) + 1 :] if topic.startswith(RETRY_PREFIX) else topic

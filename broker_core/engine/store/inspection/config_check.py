@@ -1,7 +1,4 @@
-"""Checkpoint and configuration files: readable, and in agreement with log and queues.
-
-Source: docs/spec/store.md §6, §7.
-"""
+"""Checks checkpoint and configuration files against log and queues (Source: docs/spec/store.md §6, §7)."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ _TABLES = {
 
 
 def read_configs(root: Path, findings: list[StoreFinding]) -> Configs:
-    """Content of all configuration files that can be read, by file name; the others are added to ``findings``."""
+    """Content of all readable configuration files by name; the others are added to ``findings``."""
     found: Configs = {}
     directory = StorePaths(root).config
     for path in sorted(directory.iterdir()) if directory.is_dir() else []:
@@ -59,13 +56,13 @@ def _content_of(path: Path) -> dict[str, Any]:
 
 
 def configured_topics(configs: Configs) -> frozenset[str] | None:
-    """Topics that exist by ``topics.json``; None where there is no such file."""
+    """Topics of ``topics.json``; None without this file."""
     table = configs.get("topics.json", {}).get("topicConfigTable")
     return frozenset(table) if isinstance(table, dict) else None
 
 
 def check_checkpoint(root: Path, last_store_ms: int, *, is_crashed: bool) -> Iterator[StoreFinding]:
-    """The checkpoint against the latest store time in the log, 0 where it has no message."""
+    """Check the checkpoint against the latest store time in the log, 0 without messages."""
     path = StorePaths(root).checkpoint
     if not path.is_file():
         if last_store_ms and not is_crashed:
@@ -88,7 +85,7 @@ def check_checkpoint(root: Path, last_store_ms: int, *, is_crashed: bool) -> Ite
 
 
 def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[StoreFinding]:
-    """Stored offsets against the queues; those of queues that are not there belong to deleted topics."""
+    """Check stored offsets against the queues; offsets of missing queues belong to deleted topics."""
     for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
         for key, offsets in _table(configs, name).items():
             topic = key.partition("@")[0]

@@ -18,10 +18,9 @@ from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.inspection.message_lines import MessageLines
-from broker_core.engine.store.inspection.queue_reader import UNITS_AT_A_TIME, QueueFileReader, QueueReaders, is_blank
-from broker_core.engine.store.record_columns import QueueGroup, queue_groups, unit_codes
+from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, is_blank
+from broker_core.engine.store.record_columns import QueueGroup, queue_groups, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.protocol.message.sys_flag import enters_queue
 
 Row = dict[str, Any]
 
@@ -34,8 +33,8 @@ def dump_messages(
     Args:
         root: Store directory.
         topic: Only records of this topic.
-        levels: Delay levels, for the tags codes of records that have no unit.
-        findings: Gets the places where there is no readable record.
+        levels: Delay levels, for the tags codes of records without a unit.
+        findings: Gets the places without a readable record.
         log_directories: All directories of the commit log; by default the one in ``root``.
     """
     log, readers, lines = LogReader(root, directories=log_directories), QueueReaders(root), MessageLines(findings)
@@ -45,7 +44,7 @@ def dump_messages(
             log.findings.clear()
             groups = list(queue_groups(window.data, window.heads))
             codes = unit_codes(window.data, window.heads, groups, levels)
-            groups = [group for group in groups if topic is None or group.topic.decode("utf-8", "replace") == topic]
+            groups = [group for group in groups if topic is None or group.key[0] == topic]
             for group in groups:
                 _take_unit_codes(window, group, readers, codes)
             yield from lines.of_window(window, groups, codes)
@@ -58,28 +57,25 @@ def dump_messages(
 def _take_unit_codes(
     window: CheckedWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]
 ) -> None:
-    """Replace computed tags codes by those of the queue's units, where those are there."""
-    reader = readers.get(group.topic.decode("utf-8", "replace"), group.queue_id)
-    rows = group.rows[[enters_queue(flag) for flag in window.heads.sys_flag[group.rows].tolist()]]
-    if reader is None or not len(rows):
+    """Replace computed tags codes by those of the queue's existing units."""
+    reader = readers.get(*group.key)
+    if reader is None:
         return
-    offsets = window.heads.queue_offset[rows]
-    for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(offsets) != 1) + 1):
-        units = reader.units(int(offsets[run[0]]), len(run))
-        found = rows[run[: len(units)]]
+    for rows in runs_of_queue(window.heads, group):
+        units = reader.units(int(window.heads.queue_offset[rows[0]]), len(rows))
+        found = rows[: len(units)]
         same = units["physical_offset"] == window.heads.physical_offset[found]
         codes[found[same]] = units["tags_code"][same]
 
 
 def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
-    """Every consume queue unit, by topic, queue id and queue offset; blanks and holes are left out."""
+    """Every consume queue unit, by topic, queue id and queue offset, without blanks and holes."""
     readers = QueueReaders(root)
     for key in sorted(readers.by_key):
         if topic is not None and key[0] != topic:
             continue
         reader = readers.by_key[key]
-        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
-            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+        for start, units in reader.blocks():
             shown = (units["record_bytes"] > 0) & ~is_blank(units)
             for row in np.flatnonzero(shown).tolist():
                 physical, size, code = units[row].tolist()
@@ -92,7 +88,7 @@ def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
 
 
 def _extension(reader: QueueFileReader, address: int) -> Row:
-    """What the queue's extension has at an address; nothing where it has nothing."""
+    """The extension's unit at an address as fields; empty without one."""
     unit = reader.ext_unit_at(address)
     if unit is None:
         return {}
@@ -102,7 +98,7 @@ def _extension(reader: QueueFileReader, address: int) -> Row:
 def dump_index(
     root: Path, topic: str | None, findings: list[StoreFinding], log_directories: Sequence[Path] = ()
 ) -> Iterator[Row]:
-    """Every index item, by file and number; with ``topic``, those that point to its records."""
+    """Every index item, by file and number; with ``topic``, those of its records."""
     log = LogReader(root, directories=log_directories)
     for file in load_index(root):
         if file.header is None or (file.header.next_item > 1 and not file.slots):
@@ -130,7 +126,7 @@ def _topic_at(log: LogReader, physical_offset: int) -> str | None:
 
 
 def dump_config(root: Path, topic: str | None, findings: list[StoreFinding]) -> Iterator[Row]:
-    """Every configuration file: its name and its content; with ``topic``, only the entries that name it."""
+    """Name and content of every configuration file; with ``topic``, only the entries that name it."""
     for name, content in read_configs(root, findings).items():
         if topic is None:
             yield {"file": name, "content": content}

@@ -1,5 +1,3 @@
-"""What an inspection of a store has to say about one place."""
-
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -11,7 +9,7 @@ class StoreFinding(NamedTuple):
     Attributes:
         file: Relative to the store directory.
         position: Byte position in the file.
-        text: What is wrong, with figures.
+        text: The fault, with figures.
     """
 
     file: str

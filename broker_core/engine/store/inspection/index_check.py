@@ -1,7 +1,7 @@
-"""Index files against themselves and against the commit log.
+"""Checks index files against themselves and against the commit log.
 
     each file     header, chains of items, order of offsets
-    with the log  every key of every record has its item, and every item its record; both come in the order of the log
+    with the log  every key of every record has its item, and every item its record, both in the order of the log
 
 Records older than the oldest index file need no items: those files expire, and a crash of RocketMQ drops the newest one.
 
@@ -20,20 +20,9 @@ import numpy.typing as npt
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.file_map import map_file
+from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
 from broker_core.engine.store.index_keys import KeyReader
-from broker_core.engine.store.index_layout import (
-    HEADER_BYTES,
-    ITEM_BYTES,
-    SLOT_BYTES,
-    ReadIndexHeader,
-    index_files,
-    items_of,
-    key_hash,
-    read_header,
-    record_keys,
-    slot_count,
-    slots_of,
-)
+from broker_core.engine.store.index_layout import index_files, items_of, key_hash, record_keys, slot_count, slots_of
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.machine_code import machine_code
@@ -41,7 +30,7 @@ from broker_core.engine.store.paths import StorePaths
 
 ITEMS_AT_A_TIME = 262_144
 ENTRIES_AT_A_TIME = 1_024
-"""Few, as most are passed over without a look."""
+"""Few, because most items are skipped unread."""
 _SECONDS_MAX = (1 << 31) - 1
 
 
@@ -63,24 +52,23 @@ class LoadedIndex:
     path: Path
     slots: int = 0
     data: npt.NDArray[np.uint8] = field(init=False)
-    header: ReadIndexHeader | None = field(init=False)
+    header: IndexHeader | None = field(init=False)
 
     def __post_init__(self) -> None:
         size = self.path.stat().st_size
         mapped = map_file(self.path) if size else b""
         self.data = np.frombuffer(mapped, dtype=np.uint8)
-        self.header = read_header(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
+        self.header = IndexHeader.decode(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
         self.slots = slot_count(self.data)
 
     @property
     def items(self) -> int:
-        """Items in use, the unused first one counted, as far as the file reaches."""
+        """Number of items in use within the file, the unused first one included."""
         if self.header is None or not self.slots:
             return 1
         return min(self.header.next_item, len(items_of(self.data, self.slots)))
 
     def find(self, position: int, text: str) -> StoreFinding:
-        """A finding in this file."""
         return StoreFinding(str(self.path.relative_to(self.root)), position, text)
 
     def item_position(self, item: int) -> int:
@@ -89,7 +77,7 @@ class LoadedIndex:
 
 
 def load_index(root: Path) -> list[LoadedIndex]:
-    """Index files of a store, oldest first; a file that does not show its own number of slots has that of the others."""
+    """Index files of a store, oldest first; one that does not show its slot count gets that of a file of the same size."""
     files = [LoadedIndex(root, path) for path in index_files(StorePaths(root).index)]
     known = {len(file.data): file.slots for file in files if file.slots}
     for file in files:
@@ -101,7 +89,7 @@ def load_index(root: Path) -> list[LoadedIndex]:
 
 
 def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
-    """Header and chains of a file."""
+    """Check header and chains of a file."""
     header = file.header
     if header is None:
         yield file.find(0, f"the file has {len(file.data):,} bytes, too few for its header of {HEADER_BYTES}")
@@ -125,7 +113,7 @@ def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
     yield from _check_chains(file, header)
 
 
-def _check_chains(file: LoadedIndex, header: ReadIndexHeader) -> Iterator[StoreFinding]:
+def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFinding]:
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
     newest = np.zeros(file.slots, dtype=np.int32)
     last_offset = -1
@@ -152,7 +140,7 @@ def _check_chains(file: LoadedIndex, header: ReadIndexHeader) -> Iterator[StoreF
 
 
 def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Item before each in its chain; ``newest`` holds the newest item of each slot, and is brought up to date."""
+    """Item before each in its chain; ``newest`` holds the newest item of each slot, and is updated."""
     order = np.argsort(slot, kind="stable")
     ordered = slot[order]
     previous = np.empty(len(slot), dtype=np.int32)
@@ -169,11 +157,9 @@ def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt
 
 
 def entries(files: list[LoadedIndex], *, first_item: int = 1) -> Iterator[IndexEntry]:
-    """Items of all files by record, in order; a record's items may continue in the next file, and are two entries then.
+    """Items of all files by record, in order, from ``first_item`` of the first file on.
 
-    Args:
-        files: Oldest first.
-        first_item: Where to begin in the first file.
+    A record whose items continue in the next file makes two entries.
     """
     for file_number, file in enumerate(files):
         if not file.slots:
@@ -195,13 +181,7 @@ def entries(files: list[LoadedIndex], *, first_item: int = 1) -> Iterator[IndexE
 
 
 class IndexCheck:
-    """Items against records, as the windows of the log come by.
-
-    Args:
-        log: The log.
-        files: Index files.
-        is_crashed: The store was not closed in good order; the index may be behind then.
-    """
+    """Checks items against records, window by window of the log. After a crash the index may lag the log."""
 
     def __init__(self, log: LogReader, files: list[LoadedIndex], *, is_crashed: bool) -> None:
         self._log = log
@@ -212,12 +192,12 @@ class IndexCheck:
         self._entry = next(self._entries, None)
         self._first_offset = self._entry.physical_offset if self._entry else -1
         self._missing: list[int] = []
-        """First and last physical offset, and number, of records without items since the last that had some."""
+        """First and last physical offset, and number, of records without items since the last record with items."""
         self.notes: list[StoreFinding] = []
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is an index at all."""
+        """Whether the store has an index."""
         return self._first_offset >= 0
 
     def check_window(self, window: CheckedWindow) -> Iterator[StoreFinding]:
@@ -238,9 +218,9 @@ class IndexCheck:
             yield from self._check_record(physical, [key_hash(topic, key) for key in keys], store_ms)
 
     def _matches(self, window: CheckedWindow) -> bool:
-        """Whether the next items are just those of a window's records, compared as arrays; then they are passed over.
+        """Whether the next items are exactly those of a window's records, compared as arrays; they are skipped then.
 
-        Not so where anything is odd (a file ends, a record is indexed twice, something is missing): those windows are looked at
+        Not so if anything is odd (a file ends, a record is indexed twice, something is missing): such windows are checked
         record by record, which takes ten times as long.
         """
         entry, heads = self._entry, window.heads
@@ -284,7 +264,7 @@ class IndexCheck:
             self._missing = [first, physical, count + 1]
 
     def _skip_to(self, physical: int) -> Iterator[StoreFinding]:
-        """Report the items that point to no record before an offset; those of expired log files are in order."""
+        """Report the items before an offset that point to no record; those of expired log files are sound."""
         while self._entry is not None and self._entry.physical_offset < physical:
             entry = self._entry
             self._entry = next(self._entries, None)
@@ -302,7 +282,7 @@ class IndexCheck:
             )
 
     def finish(self) -> Iterator[StoreFinding]:
-        """After all windows: items behind the log's end, and records behind the index's."""
+        """Report items after the log's end, and records after the index's; called after all windows."""
         ahead, first = 0, self._entry
         while self._entry is not None:
             ahead += len(self._entry.hashes)
@@ -321,7 +301,7 @@ class IndexCheck:
 
 
 def _compare(entry: IndexEntry, hashes: list[int], store_ms: int) -> Iterator[StoreFinding]:
-    """Items of a record against its keys and its store time."""
+    """Check the items of a record against its keys and its store time."""
     header = entry.file.header
     assert header is not None
     expected = 0 if header.begin_ms <= 0 else min(max(int((store_ms - header.begin_ms) / 1000), 0), _SECONDS_MAX)

@@ -1,9 +1,7 @@
-"""A commit log read from outside, by windows of some megabytes: damaged places are named, and reading goes on behind them.
+"""Reads a commit log from outside, by windows of some megabytes; reports damaged places and continues after them.
 
-Takes no lock, changes nothing, and lets pages go again, so that a log of any size takes the same memory. The log of a running
-broker can be read; what is appended meanwhile may or may not be seen.
-
-Does not decide what recovery would keep: it shows everything that is a record.
+Takes no lock, changes nothing, and releases pages, so that memory does not grow with the log. It may read the log of a running
+broker, with or without the records appended meanwhile. It shows every record, whatever recovery would keep.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _WINDOW_BYTES = 8 * 1024 * 1024
 _MAPPED_FILES_MAX = 8
 _ZERO_SEARCH_BYTES = 1 << 20
 _TOUCHED_BYTES = 1024
-"""No more than a page of the system's, and so little that a window of one mebibyte has many."""
+"""At most a page of the system, and so little that a window of one mebibyte has many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class CheckedWindow:
 
     data: Bytes
     buffer: mmap.mmap
-    """The same, with the search of bytes."""
+    """The same, with a search of bytes."""
     heads: RecordHeads
 
 
@@ -46,7 +44,7 @@ class LogReader:
 
     Args:
         root: Store directory.
-        window_bytes: How much is looked at in one go, but for larger records.
+        window_bytes: Bytes read at a time, except for larger records.
         directories: All directories of the commit log; by default the one in ``root``.
     """
 
@@ -54,15 +52,15 @@ class LogReader:
     window_bytes: int = _WINDOW_BYTES
     directories: Sequence[Path] = ()
     findings: list[StoreFinding] = field(default_factory=list)
-    """Inconsistencies met by `windows` since they were last taken out."""
+    """Inconsistencies found by `windows` since the caller last cleared them."""
     notes: list[StoreFinding] = field(default_factory=list)
-    """Likewise, what is worth knowing and no inconsistency."""
+    """Notes that are no inconsistency, likewise."""
     files: list[tuple[Path, int]] = field(init=False)
     file_bytes: int = field(init=False)
     end: int = 0
-    """Offset behind the last record that `windows` met."""
+    """Offset after the last record that `windows` found."""
     _last_base: int = field(default=0, init=False)
-    """Base of the last file that is in use; RocketMQ makes the next one ahead of time."""
+    """Base of the last file in use; RocketMQ creates the next one ahead of time."""
     _mapped: OrderedDict[int, mmap.mmap] = field(default_factory=OrderedDict, init=False)
 
     def __post_init__(self) -> None:
@@ -71,11 +69,11 @@ class LogReader:
 
     @property
     def min_offset(self) -> int:
-        """Offset of the first byte that is there; 0 for an empty log."""
+        """Offset of the first byte kept; 0 for an empty log."""
         return self.files[0][1] if self.files else 0
 
     def close(self) -> None:
-        """Let all files go."""
+        """Drop all mappings."""
         self._mapped.clear()
 
     def windows(self, start: int = 0, end: int | None = None, *, check_bodies: bool = True) -> Iterator[CheckedWindow]:
@@ -83,8 +81,8 @@ class LogReader:
 
         Args:
             start: Physical offset of the first record; 0 for the oldest.
-            end: Records from here on are left out; None for all there are.
-            check_bodies: Leave out records whose body does not have its checksum, and name them.
+            end: Physical offset before which to stop; None for the log's end.
+            check_bodies: Omit and report records whose body does not have its checksum.
         """
         files = [(path, base) for path, base in self.files if base + self.file_bytes > start and (end is None or base < end)]
         self._check_files(files)
@@ -102,7 +100,7 @@ class LogReader:
                 _let_go(mapped, 0, len(mapped))
 
     def _name(self, path: Path) -> str:
-        """A file as findings name it: within the store, or with its directory where the log lies elsewhere."""
+        """Name of a file in findings: within the store, or with its directory if the log lies elsewhere."""
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
 
     def _find(self, path: Path, position: int, text: str) -> None:
@@ -156,7 +154,7 @@ class LogReader:
                 return
 
     def _good(self, path: Path, mapped: mmap.mmap, heads: RecordHeads) -> RecordHeads:
-        """Those records that are whole as far as can be told."""
+        """The records without a fault that can be found."""
         torn = torn_tails(np.frombuffer(mapped, dtype=np.uint8), heads)
         for row in torn.tolist():
             self._find(path, int(heads.position[row]), "the record's topic or properties reach into a page of zeros")
@@ -176,7 +174,7 @@ class LogReader:
         return heads
 
     def _check_end(self, path: Path, mapped: mmap.mmap, end: int, limit: int, *, is_last: bool) -> None:
-        """What follows the last record of a file: a filler, or in the last file nothing; behind ``limit`` there is a hole."""
+        """Check the end of a file: a filler, or in the last file nothing; after ``limit`` there is a hole."""
         size = len(mapped)
         rest = size - end
         total, magic = FILLER.unpack_from(mapped, end) if rest >= FILLER.size else (0, 0)
@@ -194,7 +192,7 @@ class LogReader:
     # ---- single records ------------------------------------------------------------------------------------------------
 
     def record(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of a place in the log, None where the log has none."""
+        """Bytes of the log at an offset; None if they are missing."""
         if not self.file_bytes or physical_offset < 0 or size <= 0:
             return None
         position = physical_offset % self.file_bytes
@@ -204,7 +202,7 @@ class LogReader:
         return memoryview(mapped)[position : position + size]
 
     def parts(self, physical_offset: int) -> RecordParts | None:
-        """The record that starts at an offset, None where none does."""
+        """The record that starts at an offset; None without one."""
         head = self.record(physical_offset, SMALLEST_RECORD)
         if head is None:
             return None
@@ -218,7 +216,7 @@ class LogReader:
         return found if found.head.physical_offset == physical_offset else None
 
     def mapped(self, base: int) -> mmap.mmap | None:
-        """The log file that starts at an offset; None where there is none, or it has no bytes."""
+        """The log file that starts at an offset; None if it is missing or empty."""
         mapped = self._mapped.get(base)
         if mapped is not None:
             self._mapped.move_to_end(base)
@@ -234,16 +232,16 @@ class LogReader:
 
 
 def _bring_to_memory(data: Bytes, start: int, stop: int) -> None:
-    """Touch a part of a file, so that who reads it waits for no disk.
+    """Touch a part of a file, so that later reads do not wait for the disk.
 
-    numpy lets other threads run while it works through more than 500 items; a search of bytes does not. Beside a look through a
-    log that was not in memory, another thread's longest hundredth of waits was 14 to 21 ms so, and 16 to 29 without.
+    numpy lets other threads run while it works through more than 500 items; a search of bytes does not. During a scan of a log
+    that was not in memory, another thread's longest hundredth of waits was 14 to 21 ms this way, and 16 to 29 without.
     """
     data[start:stop:_TOUCHED_BYTES].max(initial=0)
 
 
 def _let_go(mapped: mmap.mmap, start: int, end: int) -> None:
-    """Give pages back; the kernel reads them again if they are needed."""
+    """Release pages; the kernel reads them again if needed."""
     first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
     last = end // mmap.PAGESIZE * mmap.PAGESIZE
     if last > first:
@@ -251,7 +249,7 @@ def _let_go(mapped: mmap.mmap, start: int, end: int) -> None:
 
 
 def _first_not_zero(mapped: mmap.mmap, start: int, limit: int) -> int:
-    """First position from ``start`` on with another byte than zero; ``limit`` if there is none before."""
+    """First position from ``start`` on with a byte that is not zero; ``limit`` without one."""
     for position in range(start, limit, _ZERO_SEARCH_BYTES):
         piece = mapped[position : min(position + _ZERO_SEARCH_BYTES, limit)]
         if piece.count(0) != len(piece):

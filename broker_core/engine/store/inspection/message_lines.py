@@ -1,6 +1,6 @@
 """Records as lines of JSON: the message columns of the golden stores' descriptions, plus topic and queue.
 
-Built by hand from the columns of the heads: 7 µs a record, where decoding it and `json.dumps` take 26.
+Built by hand from the columns of the heads: 7 µs a record; decoding it and `json.dumps` take 26.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from broker_core.protocol.message.properties import decode_properties
 from broker_core.protocol.message.sys_flag import BORN_HOST_V6, COMPRESSED, STORE_HOST_V6
 
 BODY_SHOWN_BYTES = 48
-"""Bodies above this have their SHA-256 beside them, as in the descriptions of golden stores."""
+"""Longer bodies get their SHA-256 too, as in the descriptions of golden stores."""
 
 _BORN_HOST_POSITION = 48
 _V4_BYTES, _V6_BYTES = 8, 20
@@ -30,24 +30,14 @@ _KNOWN_MAX = 10_000
 
 
 class MessageLines:
-    """Makes lines; remembers the hosts it has met.
-
-    Args:
-        findings: Gets the bodies that do not decompress.
-    """
+    """Makes lines, and adds the bodies that do not decompress to ``findings``."""
 
     def __init__(self, findings: list[StoreFinding]) -> None:
         self._findings = findings
         self._hosts: dict[bytes, tuple[str, str]] = {}
 
     def of_window(self, window: CheckedWindow, groups: list[QueueGroup], codes: Int64s) -> Iterator[str]:
-        """Lines of the records of some queues, in order of physical offset.
-
-        Args:
-            window: The records.
-            groups: Those to show, by queue.
-            codes: Tags code of each record of the window.
-        """
+        """Lines of the records of ``groups``, in order of physical offset; ``codes`` has the tags codes of all records."""
         topics: dict[int, str] = {}
         for group in groups:
             topics.update(dict.fromkeys(group.rows.tolist(), encode_basestring(group.topic.decode("utf-8", "replace"))))
@@ -110,7 +100,7 @@ class MessageLines:
             return body
 
     def _host(self, packed: bytes) -> tuple[str, str]:
-        """Text and hexadecimal digits of a host; few differ."""
+        """Text and hexadecimal digits of a host, cached because few differ."""
         found = self._hosts.get(packed)
         if found is None:
             if len(self._hosts) >= _KNOWN_MAX:

@@ -1,9 +1,9 @@
-"""Consume queues against the commit log: every record has its unit, and every unit its record.
+"""Checks consume queues against the commit log: every record has its unit, and every unit its record.
 
     first pass    with the windows of the log: the unit at each record's queue offset
-    second pass   over the queues: order, holes, and the units that the first pass did not meet
+    second pass   over the queues: order, holes, and the units that the first pass did not read
 
-Records of a topic that was deleted, and made again with numbers from 0, have no unit of their own; that is no fault.
+Records of a topic that was deleted, and created again with numbers from 0, have no unit of their own; that is no fault.
 """
 
 from __future__ import annotations
@@ -14,23 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from broker_core.engine.store.consume_queue_ext import is_address, offset_of
 from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
-from broker_core.engine.store.inspection.queue_reader import (
-    UNITS_AT_A_TIME,
-    QueueFileReader,
-    QueueReaders,
-    Units,
-    is_blank,
-    is_ext_address,
-)
+from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, Units, is_blank
 from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.queue_table import QueueKey
-from broker_core.engine.store.record_columns import QueueGroup, queue_groups, queue_units, unit_codes
+from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import RecordParts
-from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 from broker_core.protocol.names import LMQ_PREFIX
 
 _MULTI_DISPATCH = b"INNER_MULTI_DISPATCH\x01"
@@ -46,15 +39,7 @@ class _Gap(NamedTuple):
 
 @dataclass(slots=True)
 class QueueCheck:
-    """One run over a store.
-
-    Args:
-        log: Its log.
-        readers: Its queues.
-        levels: Delay levels, for the units of delayed messages.
-        is_crashed: The store was not closed in good order; queues may be behind then.
-        topics: Topics that exist by the store's configuration; None where it says nothing.
-    """
+    """One run over a store. After a crash queues may lag the log. ``topics`` are those of the configuration, if known."""
 
     log: LogReader
     readers: QueueReaders
@@ -71,23 +56,13 @@ class QueueCheck:
         data, heads = window.data, window.heads
         groups = list(queue_groups(data, heads))
         codes = unit_codes(data, heads, groups, self.levels)
-        kind = heads.sys_flag & TRANSACTION_MASK
-        in_queue = (kind == TransactionType.NONE) | (kind == TransactionType.COMMIT)
         for group in groups:
-            rows = group.rows[in_queue[group.rows]]
-            yield from self._check_group(window, group, rows, codes)
+            for rows in runs_of_queue(heads, group):
+                yield from self._check_run(group.key, int(heads.queue_offset[rows[0]]), queue_units(heads, rows, codes))
         yield from self._check_further(window, codes)
 
-    def _check_group(self, window: CheckedWindow, group: QueueGroup, rows: Int64s, codes: Int64s) -> Iterator[StoreFinding]:
-        key = group.topic.decode("utf-8", "replace"), group.queue_id
-        offsets = window.heads.queue_offset[rows]
-        for run in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(offsets) != 1) + 1):
-            if len(run):
-                units = queue_units(window.heads, rows[run], codes)
-                yield from self._check_run(key, int(offsets[run[0]]), units)
-
     def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[StoreFinding]:
-        """Compare the expected units from a queue offset on with those that are there."""
+        """Compare the expected units from a queue offset on with the stored ones."""
         reader = self.readers.get(*key)
         found = reader.units(offset, len(expected)) if reader else expected[:0]
         wanted = expected[: len(found)]
@@ -111,7 +86,7 @@ class QueueCheck:
         )
 
     def _check_further(self, window: CheckedWindow, codes: Int64s) -> Iterator[StoreFinding]:
-        """The further queues of multi-dispatch records."""
+        """Check the further queues of multi-dispatch records."""
         data, heads = window.data, window.heads
         raw = bytes(data.data[int(heads.position[0]) : heads.end]) if len(heads) else b""
         first = int(heads.position[0]) if len(heads) else 0
@@ -129,7 +104,7 @@ class QueueCheck:
     # ---- second pass ---------------------------------------------------------------------------------------------------
 
     def check_queues(self) -> Iterator[StoreFinding]:
-        """Look at each queue's own files; after all windows."""
+        """Check each queue's own files; after all windows."""
         for key, reader in sorted(self.readers.by_key.items()):
             yield from _check_files(reader)
             yield from self._check_units(key, reader)
@@ -137,7 +112,7 @@ class QueueCheck:
         yield from self._report_missing(notes=False)
 
     def notes(self) -> Iterator[StoreFinding]:
-        """What the checks found that recovery sets right by design."""
+        """Faults that recovery repairs by design."""
         yield from self._report_missing(notes=True)
 
     def _report_missing(self, *, notes: bool) -> Iterator[StoreFinding]:
@@ -164,8 +139,7 @@ class QueueCheck:
         in_log = 0
         ahead: _Gap | None = None
         previous = -1
-        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
-            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+        for start, units in reader.blocks():
             physical = units["physical_offset"].astype(np.int64)
             zero = units["record_bytes"] <= 0
             used = np.flatnonzero(~zero & ~is_blank(units))
@@ -187,9 +161,8 @@ class QueueCheck:
             yield from self._check_one_by_one(key, reader)
 
     def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
-        """Find the units without a record; only where the numbers of units and of records differ."""
-        for start in range(reader.first, reader.end, UNITS_AT_A_TIME):
-            units = reader.units(start, min(UNITS_AT_A_TIME, reader.end - start))
+        """Find the units without a record; needed only if the numbers of units and of records differ."""
+        for start, units in reader.blocks():
             blank = is_blank(units)
             for row, (physical, size, _) in enumerate(units.tolist()):
                 if size <= 0 or blank[row] or not self.log.min_offset <= physical < self.log.end:
@@ -236,18 +209,18 @@ def _holes(reader: QueueFileReader, start: int, zero: np.typing.NDArray[np.bool_
 
 
 def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Units) -> Iterator[StoreFinding]:
-    """Size and tags code of one unit against the record's; a code in the extension is looked up there."""
+    """Compare size and tags code of one unit with the record's; a code in the extension is looked up there."""
     if found["record_bytes"] != wanted["record_bytes"]:
         text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "
         yield StoreFinding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")
     code = int(found["tags_code"])
-    if is_ext_address(np.array([code]))[0]:
-        address, looked_up = code, reader.tags_code_at(code)
-        if looked_up is None:
-            text = f"unit {offset:,} names place {address + (1 << 63):,} of the extension, where there is none"
+    if is_address(code):
+        extension = reader.ext_unit_at(code)
+        if extension is None:
+            text = f"unit {offset:,} names place {offset_of(code):,} of the extension, where there is none"
             yield StoreFinding(*reader.place(offset), text)
             return
-        code = looked_up
+        code = extension.tags_code
     if code != wanted["tags_code"]:
         text = f"unit {offset:,} has tags code {code}; the record at {wanted['physical_offset']:,} has {wanted['tags_code']}"
         yield StoreFinding(*reader.place(offset), text)

@@ -1,4 +1,4 @@
-"""Consume queues, and their extensions, read from outside. Takes no lock, changes nothing.
+"""Reads consume queues and their extensions from outside. Takes no lock, changes nothing.
 
 Source: docs/spec/store.md §4.1, §4.4, §4.6.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT_BYTES
-from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX, UNIT_BYTES_MAX, ExtUnit, decode_unit, offset_of
+from broker_core.engine.store.consume_queue_ext import UNIT_BYTES_MAX, ExtUnit, decode_unit, offset_of
 from broker_core.engine.store.file_map import end_of_data
-from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.paths import StorePaths, offset_files, offset_name, queue_directories
 from broker_core.engine.store.record_columns import UNIT_TYPE
 
@@ -24,19 +24,12 @@ Units = npt.NDArray[Any]
 
 UNITS_AT_A_TIME = 65_536
 _END_UNITS = 4_096
-"""Looked at in one go for the end of a queue, which mostly lies near that of the file's data."""
+"""Units read at a time for the end of a queue, which mostly lies near the end of the file's data."""
 _OPEN_FILES_MAX = 64
 
 
 class QueueFileReader:
-    """One consume queue.
-
-    Args:
-        root: Store directory.
-        topic: Name as stored.
-        queue_id: Number.
-        directory: Where its files are.
-    """
+    """One consume queue of the store ``root``; its files are in ``directory``."""
 
     def __init__(self, root: Path, topic: str, queue_id: int, directory: Path) -> None:
         self.topic = topic
@@ -47,9 +40,10 @@ class QueueFileReader:
         self.file_bytes = self.files[0][0].stat().st_size if self.files else 0
         self.first = self.files[0][1] // UNIT_BYTES if self.files else 0
         """Queue offset of the first unit of the first file."""
-        self._descriptors: OrderedDict[int, int] = OrderedDict()
+        self._open: tuple[int, int] | None = None
+        """Base offset and descriptor of the open file."""
         self.end = self._find_end()
-        """Queue offset behind the last unit."""
+        """Queue offset after the last unit."""
         self.ext_files = offset_files(root / "consumequeue_ext" / topic / str(queue_id))
 
     def place(self, offset: int) -> tuple[str, int]:
@@ -74,19 +68,22 @@ class QueueFileReader:
             offset, count = offset + len(data) // UNIT_BYTES, count - len(data) // UNIT_BYTES
         return np.concatenate(parts) if parts else np.empty(0, dtype=UNIT_TYPE)
 
+    def blocks(self) -> Iterator[tuple[int, Units]]:
+        """All units in blocks of `UNITS_AT_A_TIME`, each with its queue offset."""
+        for start in range(self.first, self.end, UNITS_AT_A_TIME):
+            yield start, self.units(start, min(UNITS_AT_A_TIME, self.end - start))
+
     def _descriptor(self, base: int) -> int | None:
-        descriptor = self._descriptors.get(base)
-        if descriptor is None:
+        if self._open is None or self._open[0] != base:
             path = self.directory / offset_name(base)
             if (path, base) not in self.files:
                 return None
-            descriptor = self._descriptors[base] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            if len(self._descriptors) > 1:
-                os.close(self._descriptors.popitem(last=False)[1])
-        return descriptor
+            self.close()
+            self._open = base, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return self._open[1]
 
     def _find_end(self) -> int:
-        """Behind the last unit that is not zero: what lies beyond a hole is left over, but it is looked at all the same."""
+        """Offset after the last unit that is not zero. Units after a hole are left-overs, but are checked too."""
         for path, base in reversed(self.files):
             size = min(-(-end_of_data(path) // UNIT_BYTES), self.file_bytes // UNIT_BYTES)
             for start in range((size - 1) // _END_UNITS * _END_UNITS, -1, -_END_UNITS):
@@ -95,13 +92,8 @@ class QueueFileReader:
                     return base // UNIT_BYTES + start + int(used[-1]) + 1
         return self.first
 
-    def tags_code_at(self, address: int) -> int | None:
-        """Tags code of the unit of the extension that a tags code of the queue stands for; None where there is none."""
-        unit = self.ext_unit_at(address)
-        return None if unit is None else unit.tags_code
-
     def ext_unit_at(self, address: int) -> ExtUnit | None:
-        """The unit of the extension at an address; None where there is none."""
+        """The extension's unit at an address; None without one."""
         if not self.ext_files:
             return None
         offset = offset_of(address)
@@ -113,13 +105,14 @@ class QueueFileReader:
         return None
 
     def close(self) -> None:
-        """Let all files go."""
-        while self._descriptors:
-            os.close(self._descriptors.popitem()[1])
+        """Close the open file."""
+        if self._open is not None:
+            os.close(self._open[1])
+            self._open = None
 
 
 class QueueReaders:
-    """All consume queues of a store; files are opened as they are needed, and few stay open."""
+    """All consume queues of a store; files are opened when needed, and few stay open."""
 
     def __init__(self, root: Path) -> None:
         directories = queue_directories(StorePaths(root).consume_queue)
@@ -129,7 +122,7 @@ class QueueReaders:
             reader.close()
 
     def get(self, topic: str, queue_id: int) -> QueueFileReader | None:
-        """A queue, None where it is not there."""
+        """A queue; None if it is missing."""
         found = self.by_key.get((topic, queue_id))
         if found is not None:
             self._recent[topic, queue_id] = found
@@ -139,18 +132,12 @@ class QueueReaders:
         return found
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         for reader in self.by_key.values():
             reader.close()
 
 
 def is_blank(units: Units) -> npt.NDArray[np.bool_]:
-    """Which units only fill the place of units that are gone (docs/spec/store.md §4.4)."""
+    """Which units only fill the place of deleted units (docs/spec/store.md §4.4)."""
     blank: npt.NDArray[np.bool_] = (units["record_bytes"] == PRE_BLANK_SIZE) & (units["physical_offset"] == 0)
     return blank
-
-
-def is_ext_address(codes: Int64s) -> npt.NDArray[np.bool_]:
-    """Which tags codes are addresses in the extension."""
-    address: npt.NDArray[np.bool_] = codes <= ADDRESS_MAX
-    return address

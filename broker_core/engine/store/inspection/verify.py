@@ -1,7 +1,7 @@
 """Verification of a store: every inconsistency between and within its files, with file and position.
 
-Takes no lock and changes nothing. Memory does not grow with the store. Not looked at: files of timer wheel, compaction and
-batch queues of 5.x, RocksDB databases, and what a recovery cut off; all are named in a note where there are any.
+Takes no lock and changes nothing. Memory does not grow with the store. Notes name what is not examined: files of timer wheel,
+compaction and batch queues of 5.x, RocksDB databases, and the records that a recovery cut off.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ _NOT_EXAMINED = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "o
 class Verification:
     """One run over a store; the counts are final when `findings` has ended.
 
-    Args:
-        root: Store directory.
-        levels: Delay levels of its broker.
-        log_directories: All directories of its commit log; by default the one in ``root``.
+    ``log_directories`` are all directories of its commit log; by default the one in ``root``.
     """
 
     root: Path
@@ -43,10 +40,10 @@ class Verification:
     log_min_offset: int = 0
     log_end: int = 0
     notes: list[StoreFinding] = field(default_factory=list)
-    """What is worth knowing and no inconsistency."""
+    """Notes that are no inconsistency."""
 
     def findings(self) -> Iterator[StoreFinding]:
-        """Every inconsistency, as it is found.
+        """Every inconsistency, as soon as it is found.
 
         Raises:
             ForeignStoreError: The directory is no store.

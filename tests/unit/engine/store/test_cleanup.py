@@ -261,31 +261,3 @@ def test_a_store_opened_read_only_is_not_cleaned(bench):
     age(bench, 100)
     with bench.open(read_only=True) as store, pytest.raises(StoreReadOnlyError):
         store.clean()
-
-
-def test_queues_whose_messages_are_all_gone_are_removed_on_demand(bench):
-    with bench.open(file_reserved_hours=0) as store:
-        for number in range(10):
-            store.put(message(b"%d" % number, topic="Old"))
-            store.put(message(b"%d" % number, topic="SCHEDULE_TOPIC_XXXX"))
-        fill(bench, store)
-        assert store.remove_expired_queues() == []
-        age(bench, 1)
-        assert store.clean().log_files
-        assert store.remove_expired_queues() == [("Old", 0)]
-        assert store.put(message(topic="Old")).queue_offset == 0
-        assert store.put(message(topic="SCHEDULE_TOPIC_XXXX")).queue_offset == 10
-    assert not [path for path in (bench.root / "consumequeue" / "Old" / "0").iterdir() if path.stat().st_size == 0]
-
-
-def test_queues_of_topics_that_nobody_knows_are_removed_on_demand(bench):
-    topics = ("Orders", "Gone", "%LMQ%x", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX")
-    with bench.open() as store:
-        for topic in topics:
-            store.put(message(topic=topic))
-        assert store.remove_unused_topics({"Orders"}) == [("Gone", 0)]
-        assert {topic for topic, _ in store.queues()} == {*topics} - {"Gone"}
-    with bench.open(read_only=True) as reader:
-        with pytest.raises(StoreReadOnlyError):
-            reader.remove_unused_topics(())
-        assert {topic for topic, _ in reader.queues()} == {*topics} - {"Gone"}

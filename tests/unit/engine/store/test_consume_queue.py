@@ -32,7 +32,7 @@ def write(queue: ConsumeQueue) -> None:
 
 
 def reloaded(queue: ConsumeQueue) -> ConsumeQueue:
-    again = ConsumeQueue("T", 0, queue._directory, queue.file_bytes, Disk(), read_only=True)
+    again = ConsumeQueue("T", 0, queue._files.directory, queue.file_bytes, Disk(), read_only=True)
     again.load()
     return again
 
@@ -177,7 +177,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         write(self.queue)
-        fresh = queue_in(self.queue._directory)
+        fresh = queue_in(self.queue._files.directory)
         fresh.load()
         self.queue = fresh
 

@@ -28,7 +28,7 @@ def write(extension):
 
 
 def files(extension):
-    return sorted(extension._directory.iterdir())
+    return sorted(extension._files.directory.iterdir())
 
 
 def test_units_have_the_bytes_of_the_specification(extension):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker_core.engine.store.index_file import IndexHeader
 from broker_core.engine.store.index_layout import (
     index_files,
     items_of,
     key_hash,
-    read_header,
     record_keys,
     slot_count,
     slots_of,
@@ -40,8 +40,8 @@ def small_index(slots: int = 7, items: int = 10) -> bytes:
 
 def test_the_worked_example():
     data = np.frombuffer(small_index(), dtype=np.uint8)
-    header = read_header(data.tobytes())
-    assert header == (1700000000123, 1700000003500, 0, 196, 3, 5)
+    header = IndexHeader.decode(data.tobytes())
+    assert header == IndexHeader(1700000000123, 1700000003500, 0, 196, 3, 5)
     assert slot_count(data) == 7
     assert items_of(data, 7)[4].tolist() == (2745032, 196, 3, 2)
     assert slots_of(data, 7)[2745032 % 7] == 4
