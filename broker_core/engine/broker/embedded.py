@@ -91,19 +91,19 @@ class EmbeddedBroker:
         config: Identity, addresses and settings; port 0 takes a free one.
         clock: Time in ms since the epoch.
         limits: Bounds of client connections.
-        topics_changed: Told of topics that came, changed or went, by name.
-        group_changed: Told of a consumer group whose members or subscriptions changed.
+        topics_changed: Called with the names of topics that were added, changed or removed.
+        group_changed: Called with a consumer group whose members or subscriptions changed.
 
     Raises:
         UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
 
     Attributes:
-        name_server_address: ``host:port`` that clients are given; known after `start`.
+        name_server_address: ``host:port`` for clients; known after `start`.
         broker_address: ``host:port`` of the broker, as routes name it; known after `start`.
         store: The open store; known after `start`.
         topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
             only through requests.
-        journal: Of what a person does.
+        journal: Actions of a person.
         set_aside: Messages that could not be copied.
     """
 
@@ -199,11 +199,10 @@ class EmbeddedBroker:
     async def start(self, progress: Progress | None = None) -> None:
         """Start everything; when this returns, clients are served.
 
-        The ports are taken first, so that a port in use is told before a long recovery; requests that come meanwhile are
-        refused.
+        The ports are bound first, so that a port in use is reported before a long recovery; requests are refused meanwhile.
 
         Args:
-            progress: Told of a long recovery on the loop: what, bytes done, bytes in all.
+            progress: Called on the loop during a long recovery with its step, the bytes done and all bytes.
 
         Raises:
             PortInUseError: Another program listens on one of the ports.
@@ -211,7 +210,7 @@ class EmbeddedBroker:
             StoreError: The store cannot be opened; see `MessageStore.open` for its kinds.
         """
         try:
-            # Before it serves: what it is told while the store opens must not be overwritten by what the files say.
+            # Before it serves: what requests change while the store opens must not be overwritten by the files.
             self._load(KV_FILE, self._kv.load, KV_RULE, self._kv.to_json)
             settings = self._name_server_settings
             self._load(NAME_SERVER_FILE, settings.load, NAME_SERVER_RULE, settings.to_json)
@@ -257,7 +256,7 @@ class EmbeddedBroker:
             logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
         for service in self._services:
             service.start()
-        # Not earlier: until atomic transactions are read back, readers would see open ones.
+        # Not earlier: until atomic transactions are loaded, readers would see open ones.
         self._serving, self._unavailable = self._dispatcher, "the broker is stopping"
         for connection in self.client_connections:
             self._offer_express(connection)
@@ -365,7 +364,7 @@ class EmbeddedBroker:
             self._files.report(text)
 
     def _restore_topics(self, *, is_lost: bool) -> None:
-        """Enter topics that have queues but no config: a crash came between their first message and the write of the table."""
+        """Add topics that have queues but no config: a crash came between their first message and the write of the table."""
         entered = self.topics.enter_missing(self.store.queues())
         if entered and is_lost:
             text = f"config/{TOPICS_FILE} is missing or empty: these topics are known by their queues: {_some(entered)}"
@@ -375,7 +374,7 @@ class EmbeddedBroker:
 
     @property
     def reports(self) -> Sequence[str]:
-        """What a person must know of the store's configuration files, as the start found them."""
+        """Facts about the store's configuration files that a person must know, as found at the start."""
         return self._files.reports
 
     # ---- stop ----
@@ -414,7 +413,7 @@ class EmbeddedBroker:
                 await asyncio.to_thread(store.close)
 
     async def _answer_durable(self) -> None:
-        """Let sends that wait for the disk have their answers."""
+        """Answer the sends that wait for the disk."""
         if self._durable is not None:
             try:
                 await asyncio.to_thread(self.store.flush)
@@ -434,7 +433,7 @@ class EmbeddedBroker:
 
     @property
     def client_connections(self) -> list[Connection]:
-        """Those of both ports, as they are now."""
+        """Those of both ports, now."""
         servers = (self._server,) if self._fast_server is None else (self._server, self._fast_server)
         return [connection for server in servers for connection in server.connections]
 
@@ -447,22 +446,22 @@ class EmbeddedBroker:
 
     @property
     def held_pulls(self) -> int:
-        """Pulls that wait for a message."""
+        """Number of pulls that wait for a message."""
         return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
 
     @property
     def timers(self) -> TimerConsole | None:
-        """The timer messages, to look at and to act on, while they are served."""
+        """Figures and actions of timer messages, while they are served."""
         return next((service.console for service in self._services if isinstance(service, TimerMessages)), None)
 
     @property
     def delays(self) -> DelayConsole | None:
-        """The delay levels, to look at and to act on, while the broker serves."""
+        """Figures and actions of the delay levels, while the broker serves."""
         return next((service.console for service in self._services if isinstance(service, DelayService)), None)
 
     @property
     def atomic(self) -> AtomicService | None:
-        """The service of atomic transactions, where they are on and the broker serves."""
+        """The service of atomic transactions, if they are on and the broker serves."""
         return self._atomic if self._atomic in self._services else None
 
     @property
@@ -487,7 +486,7 @@ class EmbeddedBroker:
 
     @property
     def own_credentials(self) -> Credentials | None:
-        """Keys of an administrator, made at the start, for programs that this broker's owner starts; None: none are needed."""
+        """Administrator keys made at the start, for programs that this broker's owner starts; None if none are needed."""
         return None if self._access is None else self._access.internal
 
     def _offer_express(self, connection: Connection) -> None:
@@ -503,15 +502,10 @@ class EmbeddedBroker:
     ) -> ConsolePut:
         """Store a message as a producer's send would, with the same checks; returns when a send would be answered.
 
-        Args:
-            topic: Where the message goes.
-            queue_id: Of the queue; -1: any.
-            body: As a producer sends it.
-            properties: Likewise; a unique key is added where there is none.
-            flag: The producer's own number.
+        Queue id -1 is any queue; a unique key is added to the properties if it is missing.
 
         Raises:
-            RequestRefusedError: A check failed or the store does not take it; says why.
+            RequestRefusedError: A check failed or the store refuses the message; says why.
         """
         dispatcher = self._serving
         if dispatcher is None or self._unique_ids is None:
@@ -537,7 +531,7 @@ class EmbeddedBroker:
         )
 
     async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:
-        """Serve a request of the console as broker or name server would, without asking for an account.
+        """Serve a request of the console as broker or name server would, without an account.
 
         Raises:
             RequestRefusedError: The broker is starting or stopping.
@@ -552,7 +546,7 @@ class EmbeddedBroker:
         """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
 
         Raises:
-            RequestRefusedError: Its name, its queues or its permission cannot be used, or the disk does not take it.
+            RequestRefusedError: Its name, its queues or its permission are invalid, or the disk does not take it.
         """
         if self._serving is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
@@ -602,7 +596,7 @@ class EmbeddedBroker:
 
 
 def _on_loop(progress: Progress | None) -> Progress:
-    """Bring progress from the thread that opens the store to the loop."""
+    """Carry progress from the thread that opens the store to the loop."""
     if progress is None:
         return lambda _what, _done, _total: None
     loop = asyncio.get_running_loop()

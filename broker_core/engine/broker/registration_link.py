@@ -1,6 +1,6 @@
 """The broker's connection to a name server: registers at start, every 30 s and when topics change.
 
-The name server drops a broker whose connection ends, so one connection is kept open; when it breaks it is opened again.
+The name server removes a broker whose connection ends, so one connection is kept open and reopened when it breaks.
 
 Source: docs/spec/broker.md §1.2.
 """
@@ -36,16 +36,16 @@ _CRC_MASK = 0x7FFFFFFF
 
 
 class RegistrationLink:
-    """Keeps the broker's topics known at one name server.
+    """Keeps the broker's topics registered at one name server.
 
     Args:
         config: Identity of the broker.
         name_server: ``host:port`` to register at.
-        broker_address: ``host:port`` that clients are told.
-        topics: What to register.
-        credentials: Signs what is sent, for a name server with access control.
-        tls: For a name server that takes only TLS.
-        routed: Told of changed topics at once, for a name server in this process.
+        broker_address: ``host:port`` for clients.
+        topics: The table to register.
+        credentials: Signs requests, for a name server with access control.
+        tls: For a name server that accepts only TLS.
+        routed: Called at once with changed topics, for a name server in this process.
         filter_servers: Addresses to register with the topics.
     """
 
@@ -91,14 +91,13 @@ class RegistrationLink:
         self._task = asyncio.create_task(self._keep_registered(), name="broker registration")
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings: the permission that topics are sent with, the time between registrations."""
+        """Apply changed settings: the permission that topics are sent with, the time between registrations."""
         self._config = config
 
     def topics_changed(self, names: list[str]) -> None:
-        """Tell the name server of changed topics: all changes of one turn of the loop in one request.
+        """Send changed topics to the name server: all changes of one turn of the loop in one request.
 
-        Only the changed topics travel: with the whole table, making a thousand topics one by one would send half a
-        million configs.
+        Only changed topics are sent: with the whole table, a thousand new topics one by one would send half a million configs.
         """
         if self._connection is None:
             return
@@ -109,7 +108,7 @@ class RegistrationLink:
             asyncio.get_running_loop().call_soon(self._send_changed)
 
     async def stop(self) -> None:
-        """Say goodbye to the name server and end the connection. Safe to call again."""
+        """Unregister and end the connection. Safe to call again."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -120,7 +119,7 @@ class RegistrationLink:
         try:
             await connection.request(RemotingCommand(RequestCode.UNREGISTER_BROKER, self._identity()), UNREGISTER_TIMEOUT_MS)
         except NetworkError as error:
-            # Harmless: the name server drops the broker when the connection ends.
+            # Harmless: the name server removes the broker when the connection ends.
             logger.info("the broker could not unregister: %s", error)
         connection.close()
 
@@ -180,7 +179,7 @@ class RegistrationLink:
         return RemotingCommand(RequestCode.REGISTER_BROKER, fields, body)
 
     def _as_permitted(self, topic: TopicConfig) -> TopicConfig:
-        """A broker that may not be read or written says so for every topic."""
+        """The topic with the broker's permission, if that is not to read and to write."""
         permission = self._config.permission
         if permission & READ_WRITE == READ_WRITE:
             return topic

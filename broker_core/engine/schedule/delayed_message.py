@@ -1,4 +1,4 @@
-"""From the record that waits to the message that is delivered, and to a record that waits elsewhere. Pure.
+"""Makes the delivered message, or a record of another level, from a pending record. Pure.
 
 The properties of the delivered message are the bytes that were stored, so consumers still see DELAY, REAL_TOPIC and
 REAL_QID, as with RocketMQ; nothing rewrites it again, so that it is delayed once.
@@ -23,14 +23,10 @@ _host = lru_cache(maxsize=1_024)(HostAddress.from_packed)
 
 
 def real_place(properties: bytes, physical_offset: int) -> tuple[str, int]:
-    """Topic and queue that a waiting message is meant for.
-
-    Args:
-        properties: Its properties, encoded.
-        physical_offset: Where it lies, to be named in an error.
+    """Target topic and queue of a pending message, from its encoded properties.
 
     Raises:
-        RecordError: It does not say, or means the topic of half messages, which are never delayed.
+        RecordError: It does not name them, or names the topic of half messages, which are never delayed.
     """
     topic = (find_property_bytes(properties, _REAL_TOPIC) or b"").decode("utf-8", "replace")
     queue_id = find_property_bytes(properties, _REAL_QUEUE_ID) or b""
@@ -45,7 +41,7 @@ def real_place(properties: bytes, physical_offset: int) -> tuple[str, int]:
 
 
 def delivered(record: memoryview) -> MessageToStore:
-    """The message of a waiting record as its consumers get it; takes half the time of decoding all of the record.
+    """The message for consumers, from a pending record; takes half the time of decoding the whole record.
 
     Raises:
         RecordError: It is no record, or see `real_place`.
@@ -68,7 +64,7 @@ def delivered(record: memoryview) -> MessageToStore:
 
 
 def delayed_again(message: StoredMessage, level: int) -> MessageToStore:
-    """The message, waiting again in the queue of a level; where it has no room for that, the store refuses it."""
+    """The message for the queue of another level; if its properties have no room for that, the store refuses it."""
     properties = message.properties | {props.DELAY: str(level)}
     encoded = props.encode_fitting(properties)
     return MessageToStore(

@@ -1,10 +1,10 @@
-"""The life of each transaction that a store still holds, put together from half, op, discard and real topic.
+"""The life of each transaction that a store still holds, from half, op, discard and real topic.
 
     half 5 ── check ── half 9 ── check ── half 14 ── op “14” ── real message, prepared offset = place of half 14
 
-It works on any open store, also a read-only one that a real broker wrote, and changes nothing. Copies are tied to their
-original by TRAN_PREPARED_QUEUE_OFFSET where they have it; a real broker's copies for a check have not, and are tied by unique
-key. An op record says only that something was decided: with a real message it was a commit, without one a rollback.
+It reads any open store, also a read-only one that RocketMQ wrote, and changes nothing. Copies belong to the original that
+TRAN_PREPARED_QUEUE_OFFSET names; RocketMQ's copies for a check lack it and are matched by unique key. An op record says only
+that something was decided: with a real message it was a commit, without one a rollback.
 
 Source: docs/spec/broker.md §4.2 to §4.8.
 """
@@ -29,16 +29,16 @@ from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRAN
 
 ROWS_MAX = 1_000
 HALVES_BACK = 20_000
-"""How far before the wanted place half messages are looked at for one page."""
+"""Half messages read before the wanted place for one page."""
 SCAN_MAX = 200_000
-"""Records of one queue that are read for one page at most."""
+"""Records read of one queue for one page."""
 _REAL_MAX = 32
 _REAL_SCAN = 2_000
 _BATCH = 32
 
 
 class HistoryStore(Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
 
     def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
@@ -52,7 +52,7 @@ class HistoryStore(Protocol):
 
 
 class LifeState(Enum):
-    """Where a transaction stands, as far as the store says."""
+    """The state of a transaction according to the store."""
 
     PREPARED = "prepared"
     CHECKING = "checking"
@@ -60,11 +60,11 @@ class LifeState(Enum):
     ROLLED_BACK = "rolled back"
     GIVEN_UP = "given up"
     DONE_WITH = "done with"
-    """Progress has passed it and nothing says how it ended."""
+    """Progress has passed it and no record says how it ended."""
 
 
 class StepKind(Enum):
-    """What a record did to a transaction."""
+    """The meaning of one record of a transaction."""
 
     PREPARED = "prepared"
     CHECKED = "checked"
@@ -94,9 +94,9 @@ class Life:
     """One transaction.
 
     Attributes:
-        origin: Queue offset of its first half; when that has expired, of the first that is kept or named.
-        steps: What happened, in the order of time.
-        real_offsets: Physical offsets of its real messages; more than one where it was delivered again.
+        origin: Queue offset of its first half; if that has expired, of the first that is kept or named.
+        steps: Its records, in the order of time.
+        real_offsets: Physical offsets of its real messages; more than one if it was delivered again.
     """
 
     origin: int
@@ -121,7 +121,7 @@ class HistoryPage(NamedTuple):
 
     Attributes:
         next_before: Where the next page ends; -1 when this is the last.
-        notice: What is not complete, if something is not.
+        notice: What is incomplete; empty for nothing.
     """
 
     lives: list[Life]
@@ -138,8 +138,8 @@ def read_history(
         store: An open store.
         before: Half offset; -1 for the end of the queue.
         count: Transactions at most, up to `ROWS_MAX`.
-        half_progress: First half offset that is still checked, where known.
-        halves_back: How many half messages before that place are looked at, up to `HALVES_BACK`.
+        half_progress: First half offset that is still checked, if known.
+        halves_back: Half messages to read before that place, up to `HALVES_BACK`.
     """
     end = store.max_offset(HALF_TOPIC, TRANSACTION_QUEUE_ID)
     before = end if before < 0 else min(before, end)
@@ -156,7 +156,7 @@ def read_history(
 
 
 class _Scan:
-    """Reads the queues once and sorts their records by transaction."""
+    """Reads the queues once and groups their records by transaction."""
 
     def __init__(self, store: HistoryStore) -> None:
         self._store = store
@@ -206,7 +206,7 @@ class _Scan:
         life.steps.append(Step(kind, half.store_timestamp_ms, half.queue_offset, half.physical_offset))
 
     def _life_of(self, half: StoredMessage) -> tuple[Life, StepKind]:
-        """The transaction of a half message, and what the record means for it."""
+        """The transaction of a half message, and the meaning of this record for it."""
         origin = _number(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
         known = self._by_origin.get(origin)
         if known is None and CHECK_TIMES in half.properties:
@@ -232,7 +232,7 @@ class _Scan:
         return life, StepKind.CHECKED if CHECK_TIMES in properties else StepKind.PREPARED
 
     def complete(self, life: Life, half_progress: int) -> None:
-        """Add what is not in the half queue: decision, real messages, giving up."""
+        """Add the records of other topics: decision, real messages, giving up."""
         ops = sorted(
             (op for offset in life.half_offsets for op in self._ops.get(offset, ())), key=lambda op: op.physical_offset
         )
@@ -247,7 +247,7 @@ class _Scan:
         if reals:
             life.state = LifeState.COMMITTED
         elif any(step.physical_offset > last_half for step in given_up):
-            # Giving up writes an op record too; a second one is of a decision that came later.
+            # Giving up writes an op record too; a second one belongs to a later decision.
             after = sum(step.physical_offset > given_up[-1].physical_offset for step in ops)
             life.state = LifeState.ROLLED_BACK if after > 1 else LifeState.GIVEN_UP
         elif op is not None and op.physical_offset > last_half:
@@ -302,7 +302,7 @@ def _decoded(found: GetResult) -> Iterator[StoredMessage]:
         try:
             yield decode_record(record)
         except RecordError:
-            # A damaged record is left out; what is known of its transaction from others is of more use than nothing.
+            # A damaged record is skipped: the rest of its transaction is of more use than nothing.
             continue
 
 

@@ -1,10 +1,10 @@
-"""Pending timers, to look at and to act on. On the broker's loop, in bounded steps; records are read by whoever asks.
+"""Pending timers for a person, and actions on them. On the broker's loop, in bounded steps; `describe` runs on any thread.
 
     deliver   a copy goes into the real topic, then a cancel into the wheel: a crash in between delivers twice
     cancel    a cancel, as a client would send it
     move      a copy with another time goes into the wheel, then a cancel for the old one
 
-Each action is recorded in the journal before it is carried out.
+The journal records each action before it is carried out.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ DAYS_MAX = 3_660
 PAGE_MAX = 1_000
 ACTIONS_MAX = 1_000
 UNITS_LOOKED_AT_MAX = 20_000
-"""Units of one slot, or of one page, that are looked at in one step: 20 ms."""
+"""Units of one slot, or of one page, read in one step: 20 ms."""
 CANCEL_TAG = "_RECALL_TAG_"
 ACTIONS = ("deliver", "cancel", "move")
 
 
 class TimerJournal(Protocol):
-    """Where actions are recorded before they are carried out."""
+    """Records actions before they are carried out."""
 
     async def record(self, action: str, subject: str, **details: int | str | list[int]) -> None: ...
 
@@ -73,7 +73,7 @@ class TimerPlace(NamedTuple):
 
 
 class PendingTimer(NamedTuple):
-    """A pending timer: where it is, and where its message is."""
+    """A pending timer: its place, and the unit that points to its message."""
 
     place: TimerPlace
     unit: TimerUnit
@@ -92,7 +92,7 @@ class TimerPage(NamedTuple):
 
 
 class TimerOutlook(NamedTuple):
-    """How many messages are due when.
+    """Numbers of messages by due time.
 
     Attributes:
         minutes: Of the next 60 minutes, from now on.
@@ -109,7 +109,7 @@ class TimerOutlook(NamedTuple):
 
 
 class TimersNow(NamedTuple):
-    """Figures of this moment; times in ms, -1 for none; counts since the start; lateness of the last minute, NaN for none."""
+    """Current figures; times in ms, -1 for none; counts since the start; lateness of the last minute, NaN for none."""
 
     pending: int
     next_due_ms: int
@@ -124,24 +124,14 @@ class TimersNow(NamedTuple):
 
 
 class TimerActions(NamedTuple):
-    """What became of an action: how many messages it changed, and which it could not."""
+    """The number of messages that an action changed, and the places that it could not change."""
 
     done: int
     gone: list[TimerPlace]
 
 
 class TimerConsole:
-    """Looks at the timers of one broker, and acts on them.
-
-    Args:
-        work: The timers.
-        source: The message store.
-        put: Stores a message.
-        journal: Records actions.
-        clock: Time in ms since the epoch.
-        delay_max_ms: How far ahead a timer may be moved.
-        store_host: Named in messages made here.
-    """
+    """Reads the timers of one broker, and acts on them; moves none further ahead than ``delay_max_ms``."""
 
     def __init__(
         self,
@@ -170,7 +160,7 @@ class TimerConsole:
     # ---- figures ----
 
     def figures(self) -> TimersNow:
-        """Figures of this moment; cheap."""
+        """Current figures; cheap."""
         now_ms, store, done = self._clock(), self._work.store, self._work.figures
         due_ms = store.next_due_ms
         late = self._work.lateness.figures(now_ms // 1_000)
@@ -188,11 +178,11 @@ class TimerConsole:
         )
 
     def lateness(self) -> LatenessCounts:
-        """How late the deliveries of the last hour were."""
+        """Lateness of the deliveries of the last hour."""
         return self._work.late_hour.counts(self._clock() // 1_000)
 
     def outlook(self) -> TimerOutlook:
-        """Messages by minute, hour and day ahead. What is overdue counts as of now."""
+        """Messages by minute, hour and day ahead. Overdue ones count as of now."""
         now_ms = self._clock()
         pending = self._work.store.wheel.pending()
         due_ms = np.maximum(pending.time_ms + self.precision_ms, now_ms)
@@ -218,7 +208,7 @@ class TimerConsole:
         """Pending timers from a place on.
 
         Args:
-            start: As a page has named it; None for the first. One with position -1 begins with the slot of that time.
+            start: From a page's ``next``; None for the first. Position -1 begins with the slot of that time.
             count: At most 1,000.
             topic: Only those for this topic; empty for all.
 
@@ -248,7 +238,7 @@ class TimerConsole:
         return TimerPage(found, None)
 
     def describe(self, timers: Sequence[PendingTimer]) -> list[TimerSummary | None]:
-        """What the messages are; None for one that cannot be read. On any thread."""
+        """Summaries of the messages; None for an unreadable one. On any thread."""
         found: list[TimerSummary | None] = []
         for timer in timers:
             record = self._source.record(timer.unit.physical_offset, timer.unit.record_bytes)
@@ -282,12 +272,12 @@ class TimerConsole:
 
         Args:
             action: One of `ACTIONS`.
-            places: Which, at most 1,000; those that no longer wait, are due within a second, or have no unique key are left.
+            places: At most 1,000; those that are no longer pending, due within a second, or without a unique key are skipped.
             due_ms: New time, for a move.
 
         Raises:
-            UsageError: There is no such action, there are too many places, or the time cannot be kept.
-            StoreError: The journal or the store cannot be written; what was done until then stays done.
+            UsageError: There is no such action, there are too many places, or the time is out of range.
+            StoreError: The journal or the store cannot be written; earlier changes of the call stay.
         """
         if action not in ACTIONS:
             raise UsageError(f"there is no action “{action}” for timers; there are {', '.join(ACTIONS)}")
@@ -337,7 +327,7 @@ class TimerConsole:
         return True
 
     def _unit(self, place: TimerPlace) -> TimerUnit | None:
-        """The unit at a place, if it still waits there."""
+        """The unit at a place, if it is still pending there."""
         slot = self._work.store.wheel.slot(place.slot_ms)
         if slot is None or not slot.first <= place.position <= slot.last:
             return None

@@ -1,6 +1,6 @@
-"""How many messages wait for longer than the wheel reaches, by the day on which they are due.
+"""Number of messages due later than the wheel reaches, by day.
 
-In the wheel they are in the slot at which they are put in again, not in that of their time.
+The wheel keeps them in the slot at which they are rolled, not in that of their time.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class FarAhead:
         self.days: Counter[int] = Counter()
 
     def add(self, out_ms: int, messages: int) -> None:
-        """Count some more, or less."""
+        """Add to the count of a day; ``messages`` may be negative."""
         day = out_ms // DAY_MS
         self.days[day] += messages
         if not self.days[day]:
             del self.days[day]
 
     def load(self, store: TimerStore, source: WheelSource) -> None:
-        """Count those of a store that was just opened; reads each of them."""
+        """Count the messages of a store that was just opened; reads each of them."""
         pending = store.wheel.pending()
         for slot_ms in pending.time_ms[pending.rolls != 0].tolist():
             for _position, unit in store.units(slot_ms):

@@ -1,4 +1,4 @@
-"""Timer messages: what the wheel needs to know of a record, and what is delivered or put again.
+"""Timer messages: the facts of a record for the wheel, and the messages made for delivery or for another turn in the wheel.
 
 Source: docs/spec/broker.md §3.6; properties of delivered messages as a 5.3 broker stores them.
 """
@@ -30,10 +30,10 @@ ASKING = (DELAY_SECONDS, DELAY_MS, DELIVER_MS)
 """Properties that make a message a timer message, the strongest first."""
 
 NEVER_ENQUEUED = (1 << 63) - 1
-"""``TIMER_ENQUEUE_MS`` of a message that was due before it came into the wheel."""
+"""``TIMER_ENQUEUE_MS`` of a message that was due before it entered the wheel."""
 
 ADDED_BYTES = len(f"{ENQUEUE_MS}=,{DEQUEUE_MS}=,{ROLL_TIMES}=,") + 3 * len(str(NEVER_ENQUEUED))
-"""Room that a message needs in its properties for what is added later."""
+"""Room for the properties that are added later."""
 
 OUT_MARKER = property_marker(OUT_MS)
 TOPIC_MARKER = property_marker(props.REAL_TOPIC)
@@ -46,18 +46,18 @@ _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
 _SYS_FLAG_POSITION = 36
 DIGITS_MAX = 18
-"""Of a time that the wheel takes: 64 bits hold it, and what is added to it."""
+"""Digits of a time that the wheel accepts: 64 bits hold it and its additions."""
 
 _hashes: dict[bytes, int] = {}
 _HASHES_MAX = 10_000
 
 
 class TimerFacts(NamedTuple):
-    """What the wheel needs of a message.
+    """The facts of a message for the wheel.
 
     Attributes:
-        out_ms: Time that its sender's broker aligned it to; it is due one precision later.
-        topic_hash: Of the topic it is for.
+        out_ms: Time aligned by its sender's broker; it is due one precision later.
+        topic_hash: Of its real topic.
         is_delete: It cancels another message.
     """
 
@@ -94,7 +94,7 @@ def facts_of(properties: bytes) -> TimerFacts | None:
 
 
 def topic_hash(topic: bytes) -> int:
-    """Java's hash of a topic name."""
+    """Java's hash of a topic name, cached."""
     found = _hashes.get(topic)
     if found is None:
         if len(_hashes) >= _HASHES_MAX:
@@ -109,7 +109,7 @@ def cancel_key(record: memoryview) -> bytes | None:
 
 
 def cancels(keys: set[bytes], properties: bytes) -> bool:
-    """Whether one of these cancels is for a message with these properties."""
+    """Whether one of these cancels names a message with these properties."""
     unique = find_property_bytes(properties, _UNIQUE)
     if unique is None:
         return False
@@ -117,7 +117,7 @@ def cancels(keys: set[bytes], properties: bytes) -> bool:
 
 
 def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToStore:
-    """The message that is put into the real topic; without the two times of the wheel where they have no room.
+    """The message for the real topic; without the two times of the wheel if they have no room.
 
     Raises:
         CodecError: The record is damaged, or has no real topic.
@@ -130,7 +130,7 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
 
 
 def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> MessageToStore:
-    """The message that is put into the wheel topic once more; without times and count of the wheel where they have no room.
+    """The message for another turn in the wheel; without times and count of the wheel if they have no room.
 
     Raises:
         CodecError: The record is damaged.
@@ -147,7 +147,7 @@ def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> 
 
 
 def roll_times(properties: bytes) -> int:
-    """How often a message was put into the wheel again."""
+    """How often a message entered the wheel again."""
     times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
     return int(times) if times.isdigit() else 0
 
@@ -175,7 +175,7 @@ def _message(parts: RecordParts, record: memoryview, topic: str, queue_id: int, 
 
 
 def _without(properties: bytes, names: re.Pattern[bytes], marker: bytes) -> bytes:
-    """Properties less those of some names; looks closer only where a marker occurs."""
+    """Properties without those of some names; searches only if a marker occurs."""
     properties = properties.removesuffix(b"\x02")
     return names.sub(b"", properties) if marker in properties else properties
 
@@ -185,7 +185,7 @@ def _items(*items: tuple[str, int]) -> bytes:
 
 
 def _with_room(properties: bytes, *items: tuple[str, int]) -> bytes:
-    """Properties with further ones, which are left out where a record does not hold them."""
+    """Properties with further ones, which are left out if a record cannot hold them."""
     text = properties + _items(*items)
     return text if len(text) <= props.PROPERTIES_BYTES_MAX else properties
 
@@ -194,7 +194,7 @@ class TimerSummary(NamedTuple):
     """A pending timer message, for a person.
 
     Attributes:
-        topic, queue_id: Where it will go.
+        topic, queue_id: Target of the delivery.
         due_ms: When, at the earliest.
     """
 
@@ -212,7 +212,7 @@ class TimerSummary(NamedTuple):
 
 
 def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
-    """What a list of pending timers shows of a record.
+    """The summary of a record for a list of pending timers.
 
     Raises:
         CodecError: The record is damaged.

@@ -1,6 +1,6 @@
-"""What need not be put into the wheel again, when the timer log has lost units and the wheel topic is read once more.
+"""Messages that need not enter the wheel again, when the timer log has lost units and the wheel topic is read again.
 
-Done are messages whose slot was before the read time, and those of which a later copy was put into the wheel topic (rolled).
+Done are messages whose slot was before the read time, and those with a later copy in the wheel topic (rolled).
 """
 
 from __future__ import annotations
@@ -15,12 +15,7 @@ _UNITS = 1_000
 
 
 class Redo:
-    """Tells done messages from others; knows nothing, at no cost, where the timer log was whole.
-
-    Args:
-        store: The timer store as it was opened.
-        source: The message store.
-    """
+    """Detects done messages; reads nothing if the timer log was whole."""
 
     def __init__(self, store: TimerStore, source: WheelSource) -> None:
         self._source = source
@@ -32,7 +27,7 @@ class Redo:
             self._read(store.queue_offset)
 
     def is_done(self, queue_offset: int, slot_ms: int, physical_offset: int, record_bytes: int) -> bool:
-        """Whether a message of the wheel topic was dealt with before the timer log lost it."""
+        """Whether a message of the wheel topic was done before the timer log lost it."""
         if queue_offset >= self._until:
             return False
         if slot_ms < self._read_ms:

@@ -1,11 +1,10 @@
-"""What the timers do, one bounded turn at a time; no event loop, no clock of its own.
+"""The work of the timers, one bounded turn at a time; no event loop, no clock of its own.
 
     enqueue   messages of the wheel topic → timer store, those that are due already too
     dequeue   the next due slot: cancels are collected, then its messages delivered in the order in which they came
 
-A slot is begun only when everything that was in the wheel topic by then is in the store, so that a cancel that was accepted
-in time counts. A put that fails is tried again, for ever, with growing pauses; a message that the store never takes is set
-aside.
+A slot is begun only when all messages that the wheel topic held by then are in the store, so that a cancel accepted in time
+counts. A failed put is retried for ever, with growing pauses; a message that the store never takes is set aside.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from broker_core.errors import CodecError
 from broker_core.protocol.message.model import MessageToStore
 
 UNITS_A_TURN = 256
-"""Messages that one turn takes out of the wheel; it takes 3 to 5 ms then."""
+"""Messages delivered by one turn, which takes 3 to 5 ms then."""
 INTAKE_A_TURN = 1_024
-"""Messages that one turn puts into the wheel, likewise; more at once cost less each."""
+"""Messages that one turn adds to the wheel, likewise; more at once cost less each."""
 RETRY_MS = 500
 RETRY_MAX_MS = 10_000
 
@@ -50,13 +49,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class TimerFigures:
-    """What was done since the start.
+    """Counters since the start.
 
     Attributes:
         delivered: Messages put into their real topics.
         cancelled: Messages that were not, because a cancel named them.
         rolled: Messages put into the wheel again.
-        lost: Messages whose record is gone or damaged, and those that the store calls illegal.
+        lost: Messages whose record is gone or damaged, and those that the store never takes.
         refusal: Why the last put failed; empty when it did not.
     """
 
@@ -80,16 +79,7 @@ class _Due:
 
 
 class TimerWork:
-    """Enqueues and delivers.
-
-    Args:
-        store: The timer store as it was opened.
-        source: The message store.
-        history: Precisions.
-        put: Stores a message.
-        delivered_to: Told of each delivery: topic and bytes.
-        set_aside: Takes messages that cannot be delivered.
-    """
+    """Enqueues and delivers; ``delivered_to`` is called with topic and bytes of each delivery."""
 
     def __init__(
         self,
@@ -120,7 +110,7 @@ class TimerWork:
 
     @property
     def is_in_slot(self) -> bool:
-        """Whether a slot is on its way out."""
+        """Whether a slot is being delivered."""
         return self._due is not None
 
     # ---- one turn ----
@@ -129,7 +119,7 @@ class TimerWork:
         """Work for a few milliseconds at most.
 
         Returns:
-            When to call again, in ms from now: 0 when there is more to do. None: when a message arrives.
+            Ms until the next call: 0 when there is more to do; None: when a message arrives.
         """
         if 0 < self._retry_at_ms - now_ms <= RETRY_MAX_MS:
             return self._retry_at_ms - now_ms
@@ -146,7 +136,7 @@ class TimerWork:
         return None if next_ms is None else max(0, next_ms - now_ms)
 
     def _is_ready(self, now_ms: int) -> bool:
-        """Whether a slot is on its way out, or is due and everything that came before is in the wheel."""
+        """Whether a slot is being delivered, or is due and all earlier messages are in the wheel."""
         if self._due is not None:
             return True
         next_ms, slot_ms = self.store.next_due_ms, self.store.next_slot_ms
@@ -191,7 +181,7 @@ class TimerWork:
             store.queue_offset += count
 
     def _wanted(self, taken: Intake, slots_ms: Int64s, offsets: Int64s) -> Int64s:
-        """Which messages come into the wheel: those that are timer messages, and not done with."""
+        """Rows of the messages that enter the wheel: timer messages that are not done."""
         is_timer = taken.out_ms != NOT_A_TIMER
         for queue_offset in offsets[~is_timer].tolist():
             logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
@@ -204,7 +194,7 @@ class TimerWork:
         return wanted[[not self._redo.is_done(*fact) for fact in facts]]
 
     def _put_in(self, taken: Intake, slots_ms: Int64s, offsets: Int64s, now_ms: int) -> bool:
-        """Put messages into the wheel; returns False when some of them must be tried again later."""
+        """Put messages into the wheel; returns False when some of them must be retried."""
         if not len(offsets):
             return True
         store = self.store
@@ -240,7 +230,7 @@ class TimerWork:
             self._finish(due)
 
     def _gather(self, due: _Due) -> None:
-        """Read a part of the chain, cancels at once."""
+        """Read a part of the chain; cancels at once."""
         for count, (position, unit) in enumerate(due.units, 1):
             due.positions.append(position)
             if unit.is_delete and not unit.is_roll:
@@ -253,7 +243,7 @@ class TimerWork:
         due.is_gathered = True
 
     def _finish(self, due: _Due) -> None:
-        """Done with a slot, unless more came into it meanwhile: messages that were late, or a clock that was set back."""
+        """Finish a slot, unless units were added meanwhile: late messages, or a clock that was set back."""
         slot = self.store.wheel.slot(due.slot_ms)
         newest = due.newest if slot is None else slot.last
         if newest == due.newest:
@@ -264,7 +254,7 @@ class TimerWork:
         self._due = _Due(due.slot_ms, added, newest, cancel_keys=due.cancel_keys)
 
     def _hand_out(self, due: _Due, unit: TimerUnit, now_ms: int) -> bool:
-        """Deal with one unit; returns False when it must be tried again."""
+        """Process one unit; returns False when it must be retried."""
         if unit.is_delete and not unit.is_roll:
             return True
         record = self._source.record(unit.physical_offset, unit.record_bytes)
