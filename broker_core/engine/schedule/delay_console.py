@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
+from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.delayed_message import delayed_again, real_place
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import DONE, ENTRIES_MAX, Override, Overrides
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.set_aside import why_never
 from broker_core.errors import RecordError, StoreError, UsageError
-from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record
@@ -31,24 +32,12 @@ UNITS_LOOKED_AT_MAX = 20_000
 _UNITS_READ = 256
 
 
-class ConsoleStore(DeliveryStore, Protocol):
-    """The part of the store that the console uses."""
-
-    delay_levels: DelayLevels
-
-
 class Saver(Protocol):
     """Writes to the disk."""
 
     async def synced(self, physical_end: int) -> None: ...
 
     async def save_overrides(self) -> None: ...
-
-
-class DelayJournal(Protocol):
-    """Records actions, as `broker_core.engine.tables.action_journal.ActionJournal` does."""
-
-    async def record(self, action: str, subject: str, **details: int | list[int]) -> None: ...
 
 
 class LevelFigures(NamedTuple):
@@ -124,11 +113,11 @@ class DelayConsole:
 
     def __init__(
         self,
-        store: ConsoleStore,
+        store: MessageStore,
         delivery: DelayDelivery,
         overrides: Overrides,
         saver: Saver,
-        journal: DelayJournal,
+        journal: ActionJournal,
         *,
         clock: Callable[[], int],
         timer_ms: Callable[[], float],
@@ -339,7 +328,7 @@ class DelayConsole:
 
 
 def _read_page(
-    store: DeliveryStore, level: LevelQueue, overrides: Mapping[int, Override], start: int, count: int
+    store: MessageStore, level: LevelQueue, overrides: Mapping[int, Override], start: int, count: int
 ) -> DelayedPage:
     heads: list[DelayedHead] = []
     offset, unreadable = max(start, store.min_offset(SCHEDULE_TOPIC, level.queue_id)), 0
@@ -362,7 +351,7 @@ def _read_page(
     return DelayedPage(heads, min(offset, high), high, unreadable)
 
 
-def _head(store: DeliveryStore, unit: QueueUnit, queue_offset: int, due_ms: int) -> DelayedHead | None:
+def _head(store: MessageStore, unit: QueueUnit, queue_offset: int, due_ms: int) -> DelayedHead | None:
     record = store.record_at(unit.physical_offset)
     if record is None:
         return None

@@ -15,17 +15,16 @@ import heapq
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 from broker_core.engine.schedule.delayed_message import delivered
 from broker_core.engine.schedule.lateness import LatenessHour
-from broker_core.engine.schedule.level_queue import LevelQueue, LevelReader
+from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import NEVER_STORED, Arrival, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import RecordError
-from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 DELIVERIES_PER_TURN = 64
@@ -39,15 +38,6 @@ _OVERRIDES = 0
 logger = logging.getLogger(__name__)
 
 
-class DeliveryStore(LevelReader, Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
-
-    @property
-    def write_refusal(self) -> str: ...
-
-    def put(self, message: MessageToStore) -> PutResult: ...
-
-
 class DelayDelivery:
     """Delivers from the queues of all levels; ``count`` is called with topic and bytes of each delivery.
 
@@ -59,7 +49,7 @@ class DelayDelivery:
 
     def __init__(
         self,
-        store: DeliveryStore,
+        store: MessageStore,
         levels: dict[int, LevelQueue],
         overrides: Overrides,
         *,

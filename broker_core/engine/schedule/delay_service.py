@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
 
-from broker_core.config import StoreConfig
-from broker_core.engine.schedule.delay_console import DelayConsole, DelayJournal
-from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
+from broker_core.engine.schedule.delay_console import DelayConsole
+from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, PROGRESS_RULE, DelayProgress
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import OVERRIDES_FILE, OVERRIDES_RULE, Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
-from broker_core.engine.store.config_file import ConfigRule, Take
-from broker_core.engine.store.results import Arrival
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.set_aside import SetAside
 from broker_core.errors import StoreError
-from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import read_head
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
@@ -36,38 +34,6 @@ CLOCK_STEP_MS = 20
 """The wall clock was set if its distance from the timers' clock changed by more than this within a second."""
 
 logger = logging.getLogger(__name__)
-
-
-class ScheduleStore(DeliveryStore, Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
-
-    delay_levels: DelayLevels
-
-    @property
-    def config(self) -> StoreConfig: ...
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def add_arrival_listener(self, listener: Callable[[Arrival], None], topics: Collection[str] | None = None) -> None: ...
-
-    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
-
-    def flush(self) -> None: ...
-
-    @property
-    def flushed_offset(self) -> int: ...
-
-
-class Files(Protocol):
-    """The store's configuration files; see `broker_core.engine.tables.config_files.ConfigFiles`."""
-
-    def load(self, name: str, take: Take, rule: ConfigRule) -> Mapping[str, Any]: ...
-
-    def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None: ...
-
-    def mark(self, name: str) -> None: ...
-
-    async def write(self, name: str) -> None: ...
 
 
 class DelayService:
@@ -82,9 +48,9 @@ class DelayService:
 
     def __init__(
         self,
-        store: ScheduleStore,
-        files: Files,
-        journal: DelayJournal,
+        store: MessageStore,
+        files: ConfigFiles,
+        journal: ActionJournal,
         *,
         clock: Callable[[], int],
         timers: CallTimers,

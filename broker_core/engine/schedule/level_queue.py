@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import Protocol
 
 from broker_core.engine.schedule.lateness import LatenessWindow
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
-from broker_core.engine.store.results import GetResult
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import store_timestamp_ms
 from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
@@ -23,20 +22,6 @@ CLOCK_TOLERANCE_MS = 1_000
 """Setting a clock back by up to this does not make messages early; RocketMQ treats any time beyond the delay as now."""
 
 logger = logging.getLogger(__name__)
-
-
-class LevelReader(Protocol):
-    """Reading side of `broker_core.engine.store.message_store.MessageStore`."""
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
 
 class LevelQueue:
@@ -55,7 +40,7 @@ class LevelQueue:
         lateness: Of the last minute.
     """
 
-    def __init__(self, store: LevelReader, level: int, delay_ms: int, offset: int, *, in_table: bool = True) -> None:
+    def __init__(self, store: MessageStore, level: int, delay_ms: int, offset: int, *, in_table: bool = True) -> None:
         self._in_table = in_table
         self._store = store
         self.level = level

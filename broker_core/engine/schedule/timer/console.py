@@ -10,7 +10,7 @@ The journal records each action before it is carried out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,9 +30,11 @@ from broker_core.engine.schedule.timer.messages import (
     rolled,
     summary,
 )
-from broker_core.engine.schedule.timer.timer_store import Int64s, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import Int64s
 from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.set_aside import why_never
 from broker_core.errors import CodecError, StoreError, UsageError
 from broker_core.protocol.message.model import HostAddress, MessageToStore
@@ -57,12 +59,6 @@ UNITS_LOOKED_AT_MAX = 20_000
 """Units of one slot, or of one page, read in one step: 20 ms."""
 CANCEL_TAG = "_RECALL_TAG_"
 ACTIONS = ("deliver", "cancel", "move")
-
-
-class TimerJournal(Protocol):
-    """Records actions before they are carried out."""
-
-    async def record(self, action: str, subject: str, **details: int | str | list[int]) -> None: ...
 
 
 class TimerPlace(NamedTuple):
@@ -136,10 +132,10 @@ class TimerConsole:
     def __init__(
         self,
         work: TimerWork,
-        source: WheelSource,
+        source: StoreSource,
         *,
         put: Callable[[MessageToStore], PutResult],
-        journal: TimerJournal,
+        journal: ActionJournal,
         clock: Callable[[], int],
         delay_max_ms: int,
         store_host: HostAddress,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 
 from broker_core.engine.schedule.timer.messages import timer_facts
-from broker_core.engine.schedule.timer.timer_store import TimerStore, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerStore
 
 DAY_MS = 86_400_000
 
@@ -26,7 +27,7 @@ class FarAhead:
         if not self.days[day]:
             del self.days[day]
 
-    def load(self, store: TimerStore, source: WheelSource) -> None:
+    def load(self, store: TimerStore, source: StoreSource) -> None:
         """Count the messages of a store that was just opened; reads each of them."""
         pending = store.wheel.pending()
         for slot_ms in pending.time_ms[pending.rolls != 0].tolist():

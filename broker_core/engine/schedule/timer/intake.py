@@ -19,7 +19,8 @@ from broker_core.engine.schedule.timer.messages import (
     properties_of,
     topic_hash,
 )
-from broker_core.engine.schedule.timer.timer_store import Bools, Columns, Int64s, QueueUnits, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import Bools, Columns, Int64s, QueueUnits
 from broker_core.protocol.message.record import BODY_LENGTH_POSITION_V4, MAGIC_V1, SMALLEST_RECORD, SYS_FLAG_POSITION
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
 
@@ -59,7 +60,7 @@ class Intake(NamedTuple):
         return Intake(self.out_ms[rows], self.columns.part(rows))
 
 
-def take(source: WheelSource, units: QueueUnits) -> Intake:
+def take(source: StoreSource, units: QueueUnits) -> Intake:
     """The messages of some units of the wheel topic's queue."""
     count = len(units.physical_offset)
     out_ms = np.full(count, NOT_A_TIMER, np.int64)
@@ -74,7 +75,7 @@ def take(source: WheelSource, units: QueueUnits) -> Intake:
     return taken
 
 
-def _take_columns(source: WheelSource, taken: Intake) -> Bools:
+def _take_columns(source: StoreSource, taken: Intake) -> Bools:
     """Fill in the ordinary messages; returns a mask of these."""
     physical, sizes = taken.columns.physical_offset, taken.columns.record_bytes
     start, end = int(physical[0]), int(physical[-1] + sizes[-1])

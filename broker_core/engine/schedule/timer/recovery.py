@@ -41,8 +41,9 @@ from broker_core.engine.schedule.timer.layout import (
     decode_checkpoint,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.engine.schedule.timer.timer_log import TimerLog
-from broker_core.engine.schedule.timer.timer_store import TimerPaths, TimerStore, WheelSource
+from broker_core.engine.schedule.timer.timer_store import TimerPaths, TimerStore
 from broker_core.engine.schedule.timer.wheel import TimerWheel
 from broker_core.engine.store.disk import Disk
 from broker_core.protocol.message.record import QUEUE_OFFSET_POSITION
@@ -95,7 +96,7 @@ class _Waiting(NamedTuple):
 
 
 def open_timer_store(
-    paths: TimerPaths, settings: TimerSettings, source: WheelSource, history: PrecisionHistory, *, now_ms: int, disk: Disk
+    paths: TimerPaths, settings: TimerSettings, source: StoreSource, history: PrecisionHistory, *, now_ms: int, disk: Disk
 ) -> OpenedTimers:
     """Open and recover the timer files of a store; missing ones are made with the first flush.
 
@@ -178,7 +179,7 @@ def read_found_precision(paths: TimerPaths, settings: TimerSettings, disk: Disk)
     return found_precision(paths, log)
 
 
-def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, TimerUnit | None]:
+def _scan(log: TimerLog, source: StoreSource, read_ms: int) -> tuple[_Waiting, TimerUnit | None]:
     """The pending units, and the last unit of all."""
     parts: list[_Waiting] = []
     last_position = NO_POSITION
@@ -204,7 +205,7 @@ def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, T
     return waiting, log.unit(last_position) if last_position != NO_POSITION else None
 
 
-def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: WheelSource, last: TimerUnit | None) -> int:
+def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: StoreSource, last: TimerUnit | None) -> int:
     """Queue offset of the first message that the log lacks."""
     behind_last = 0
     if last is not None:

@@ -6,7 +6,8 @@ Done are messages whose slot was before the read time, and those with a later co
 from __future__ import annotations
 
 from broker_core.engine.schedule.timer.messages import properties_of, roll_times
-from broker_core.engine.schedule.timer.timer_store import TimerStore, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerStore
 from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property_bytes, property_marker
 
 _TOPIC = property_marker(REAL_TOPIC)
@@ -17,7 +18,7 @@ _UNITS = 1_000
 class Redo:
     """Detects done messages; reads nothing if the timer log was whole."""
 
-    def __init__(self, store: TimerStore, source: WheelSource) -> None:
+    def __init__(self, store: TimerStore, source: StoreSource) -> None:
         self._source = source
         self._until = store.redo_until
         self._read_ms = store.redo_read_ms

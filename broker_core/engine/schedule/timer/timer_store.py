@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,33 +59,6 @@ class QueueUnits(NamedTuple):
 
     physical_offset: Int64s
     record_bytes: Int64s
-
-
-class WheelSource(Protocol):
-    """The part of the message store that the timer store uses."""
-
-    @property
-    def log_min(self) -> int:
-        """Physical offset of the first byte that is kept."""
-
-    @property
-    def log_end(self) -> int:
-        """Physical offset after the last record."""
-
-    def queue_bounds(self) -> tuple[int, int]:
-        """Min and max offset of the wheel topic's queue."""
-
-    def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
-        """Physical offset and size of messages of the wheel topic."""
-
-    def queue_columns(self, offset: int, count: int) -> QueueUnits:
-        """The same as columns."""
-
-    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of the commit log, None if they are missing or span two files."""
-
-    def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
-        """A whole record, None if it is missing."""
 
 
 class TimerPlaces(NamedTuple):

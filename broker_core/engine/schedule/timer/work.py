@@ -31,7 +31,8 @@ from broker_core.engine.schedule.timer.messages import (
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.redo import Redo
-from broker_core.engine.schedule.timer.timer_store import Int64s, TimerStore, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import Int64s, TimerStore
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import CodecError
@@ -84,7 +85,7 @@ class TimerWork:
     def __init__(
         self,
         store: TimerStore,
-        source: WheelSource,
+        source: StoreSource,
         history: PrecisionHistory,
         *,
         put: Callable[[MessageToStore], PutResult],
