@@ -107,7 +107,7 @@ class _Search:
         asked = [self._asked] if self._asked.topic == HALF_TOPIC else []
         if not any(half.physical_offset == self._asked.physical_offset for half in known):
             later = self._scan(HALF_TOPIC, self._asked.queue_offset + 1) if asked else ()
-            known += [*asked, *_decoded(later)]
+            known += [*asked, *decoded(later)]
         return sorted(filter(self._is_of_this, known), key=lambda half: half.queue_offset)
 
     def _is_of_this(self, half: StoredMessage) -> bool:
@@ -136,7 +136,7 @@ class _Search:
         topic = self._asked.properties.get(props.REAL_TOPIC, "")
         if not topic or not queue_id.isdecimal():
             return None
-        stored = _decoded(self._after(self._asked, topic, int(queue_id)))
+        stored = decoded(self._after(self._asked, topic, int(queue_id)))
         return any(message.prepared_transaction_offset in places for message in stored) or (
             False if self._is_complete else None
         )
@@ -148,7 +148,7 @@ class _Search:
         last = self.halves[-1]
         found = [
             copy
-            for copy in _decoded(self._after(last, DISCARD_TOPIC))
+            for copy in decoded(self._after(last, DISCARD_TOPIC))
             if copy.body == last.body and copy.properties_bytes == last.properties_bytes
         ]
         return found[-1] if found else None
@@ -173,7 +173,7 @@ class _Search:
         if not self._key or not topic:
             return []
         try:
-            return list(_decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True)))
+            return list(decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True)))
         except StoreError:
             # The writer of a broken index reports it; the queues contain the same.
             return []
@@ -200,7 +200,7 @@ class _Search:
             offset = found.next_offset
 
 
-def _decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
+def decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
     """Readable records; a partial answer is of more use than none."""
     for record in records:
         try:

@@ -18,9 +18,8 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.results import GetResult
-from broker_core.engine.transaction.fate import DELAY_TOPICS
+from broker_core.engine.transaction.fate import DELAY_TOPICS, decoded
 from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
-from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
@@ -188,9 +187,12 @@ class _Scan:
         if end - offset > SCAN_MAX:
             self.notices.append(f"{end - offset:,} records of {topic} follow, the first {SCAN_MAX:,} are looked at")
             end = offset + SCAN_MAX
+        return self._between(topic, TRANSACTION_QUEUE_ID, offset, end)
+
+    def _between(self, topic: str, queue_id: int, offset: int, end: int) -> Iterator[StoredMessage]:
         while offset < end:
-            found = self._store.get_messages(topic, TRANSACTION_QUEUE_ID, offset, _BATCH)
-            yield from _decoded(found)
+            found = self._store.get_messages(topic, queue_id, offset, _BATCH)
+            yield from decoded(found.records)
             if found.next_offset <= offset:
                 return
             offset = found.next_offset
@@ -285,25 +287,9 @@ class _Scan:
         is_decided = any(offset in self._ops for offset in life.half_offsets)
         if not is_decided or life.queue_id < 0 or not life.topic:
             return []
-        found: list[StoredMessage] = []
         offset = self._store.offset_by_time(life.topic, life.queue_id, life.steps[0].at_ms)
         end = min(self._store.max_offset(life.topic, life.queue_id), offset + _REAL_SCAN)
-        while offset < end:
-            result = self._store.get_messages(life.topic, life.queue_id, offset, _BATCH)
-            found += _decoded(result)
-            if result.next_offset <= offset:
-                break
-            offset = result.next_offset
-        return found
-
-
-def _decoded(found: GetResult) -> Iterator[StoredMessage]:
-    for record in found.records:
-        try:
-            yield decode_record(record)
-        except RecordError:
-            # A damaged record is skipped: the rest of its transaction is of more use than nothing.
-            continue
+        return list(self._between(life.topic, life.queue_id, offset, end))
 
 
 def _key(message: StoredMessage) -> tuple[str, str]:
