@@ -600,11 +600,11 @@ def _on_loop(progress: Progress | None) -> Progress:
     if progress is None:
         return lambda _what, _done, _total: None
     loop = asyncio.get_running_loop()
-    return lambda what, done, total: _call_on_loop(loop, progress, what, done, total)
 
+    def carry(what: str, done: int, total: int) -> None:
+        loop.call_soon_threadsafe(progress, what, done, total)
 
-def _call_on_loop(loop: asyncio.AbstractEventLoop, progress: Progress, what: str, done: int, total: int) -> None:
-    loop.call_soon_threadsafe(progress, what, done, total)
+    return carry
 
 
 def _some(found: Sequence[str]) -> str:

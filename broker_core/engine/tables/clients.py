@@ -5,7 +5,7 @@ Pure state: a connection is any hashable token, the time is an argument. It send
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -126,13 +126,7 @@ class Consumers(Generic[C]):
 
     def silent(self, now_ms: int) -> set[C]:
         """Connections with a member whose last heartbeat is too old; the caller closes them."""
-        limit = now_ms - self._silence_max_ms
-        return {
-            connection
-            for group in self._groups.values()
-            for connection, client in group.members.items()
-            if client.last_heartbeat_ms < limit
-        }
+        return _silent((group.members for group in self._groups.values()), now_ms - self._silence_max_ms)
 
     @property
     def member_count(self) -> int:
@@ -191,13 +185,7 @@ class Producers(Generic[C]):
 
     def silent(self, now_ms: int) -> set[C]:
         """Connections with a member whose last heartbeat is too old."""
-        limit = now_ms - self._silence_max_ms
-        return {
-            connection
-            for members in self._groups.values()
-            for connection, client in members.items()
-            if client.last_heartbeat_ms < limit
-        }
+        return _silent(self._groups.values(), now_ms - self._silence_max_ms)
 
     def connections(self, group: str) -> list[C]:
         """Connections of a group's members, in order of arrival."""
@@ -226,3 +214,7 @@ class Producers(Generic[C]):
     def member_count(self) -> int:
         """Connections of producers, each counted once."""
         return len({connection for members in self._groups.values() for connection in members})
+
+
+def _silent(groups: Iterable[Mapping[C, Client]], limit_ms: int) -> set[C]:
+    return {peer for members in groups for peer, client in members.items() if client.last_heartbeat_ms < limit_ms}

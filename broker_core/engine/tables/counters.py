@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.engine.tables.latency import LatencyWindow
@@ -82,10 +83,10 @@ class Counters:
 
     def __init__(self, *, now_ms: int) -> None:
         self.started_ms = now_ms
-        self.topics: dict[str, TopicCounter] = {}
-        self.groups: dict[str, GroupCounter] = {}
-        self.pulls: dict[tuple[str, str], PullCounter] = {}
-        self.sent_back: dict[tuple[str, str], int] = {}
+        self.topics: dict[str, TopicCounter] = defaultdict(TopicCounter)
+        self.groups: dict[str, GroupCounter] = defaultdict(GroupCounter)
+        self.pulls: dict[tuple[str, str], PullCounter] = defaultdict(PullCounter)
+        self.sent_back: dict[tuple[str, str], int] = defaultdict(int)
         self.puts = 0
         self.put_latency = LatencyWindow()
         self.put_messages = 0
@@ -107,9 +108,7 @@ class Counters:
 
     def put(self, topic: str, messages: int, size: int) -> None:
         """Count the stored messages of one put."""
-        counter = self.topics.get(topic)
-        if counter is None:
-            counter = self.topics[topic] = TopicCounter()
+        counter = self.topics[topic]
         counter.puts += 1
         counter.put_messages += messages
         counter.put_bytes += size
@@ -126,19 +125,10 @@ class Counters:
 
     def got(self, topic: str, group: str, messages: int, size: int) -> None:
         """Count the messages that one pull returned to a consumer."""
-        topic_counter = self.topics.get(topic)
-        if topic_counter is None:
-            topic_counter = self.topics[topic] = TopicCounter()
-        group_counter = self.groups.get(group)
-        if group_counter is None:
-            group_counter = self.groups[group] = GroupCounter()
-        for counter in (topic_counter, group_counter):
+        for counter in (self.topics[topic], self.groups[group]):
             counter.got_messages += messages
             counter.got_bytes += size
-        key = (topic, group)
-        pulled = self.pulls.get(key)
-        if pulled is None:
-            pulled = self.pulls[key] = PullCounter()
+        pulled = self.pulls[topic, group]
         pulled.pulls += 1
         pulled.messages += messages
         pulled.size += size
@@ -152,22 +142,23 @@ class Counters:
 
     def consume_failed(self, group: str, topic: str = "") -> None:
         """Count one message that a consumer sent back; with its topic, if known."""
-        self.groups.setdefault(group, GroupCounter()).consume_failed += 1
+        self.groups[group].consume_failed += 1
         if topic:
-            self.sent_back[topic, group] = self.sent_back.get((topic, group), 0) + 1
+            self.sent_back[topic, group] += 1
 
     def forget_topic(self, topic: str) -> None:
         """Remove the counters of a deleted topic."""
         self.topics.pop(topic, None)
-        for table in (self.pulls, self.sent_back):
-            for key in [key for key in table if key[0] == topic]:
-                del table[key]
+        self._forget(lambda key: key[0] == topic)
 
     def forget_group(self, group: str) -> None:
         """Remove the counters of a deleted group."""
         self.groups.pop(group, None)
+        self._forget(lambda key: key[1] == group)
+
+    def _forget(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
         for table in (self.pulls, self.sent_back):
-            for key in [key for key in table if key[1] == group]:
+            for key in [*filter(is_gone, table)]:
                 del table[key]
 
     # ---- rates ----
