@@ -14,7 +14,7 @@ from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import find_property_bytes
-from broker_core.protocol.message.record import check_record
+from broker_core.protocol.message.record import RecordParts, check_record
 from broker_core.protocol.names import HALF_TOPIC, SCHEDULE_TOPIC
 
 _REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
@@ -46,8 +46,14 @@ def delivered(record: memoryview) -> MessageToStore:
     Raises:
         RecordError: It is no record, or see `real_place`.
     """
-    head, body_position, _, properties = check_record(record, 0, len(record), check_crc=False)
-    topic, queue_id = real_place(properties, head.physical_offset)
+    parts = check_record(record, 0, len(record), check_crc=False)
+    topic, queue_id = real_place(parts.properties, parts.head.physical_offset)
+    return message_of(parts, record, topic, queue_id, parts.properties)
+
+
+def message_of(parts: RecordParts, record: memoryview, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
+    """The message of a checked record, for another queue and with other properties; it names no prepared transaction."""
+    head = parts.head
     return MessageToStore(
         topic,
         queue_id,
@@ -58,7 +64,7 @@ def delivered(record: memoryview) -> MessageToStore:
         _host(head.store_host),
         head.reconsume_times,
         0,
-        bytes(record[body_position : body_position + head.body_bytes]),
+        bytes(record[parts.body_position : parts.body_position + head.body_bytes]),
         properties,
     )
 
@@ -67,16 +73,4 @@ def delayed_again(message: StoredMessage, level: int) -> MessageToStore:
     """The message for the queue of another level; if its properties have no room for that, the store refuses it."""
     properties = message.properties | {props.DELAY: str(level)}
     encoded = props.encode_fitting(properties)
-    return MessageToStore(
-        SCHEDULE_TOPIC,
-        level - 1,
-        message.flag,
-        message.sys_flag,
-        message.born_timestamp_ms,
-        message.born_host,
-        message.store_host,
-        message.reconsume_times,
-        0,
-        message.body,
-        props.encode_properties(properties) if encoded is None else encoded,
-    )
+    return message.copy_for(SCHEDULE_TOPIC, level - 1, props.encode_properties(properties) if encoded is None else encoded)

@@ -154,19 +154,10 @@ def to_real(half: StoredMessage) -> MessageToStore:
     queue_id = _number(half.properties.get(props.REAL_QUEUE_ID, "").encode(), -1)
     if not topic or queue_id < 0:
         raise RecordError(f"the half message at {half.physical_offset} names no topic and queue (REAL_TOPIC, REAL_QID)")
-    return MessageToStore(
-        topic=topic,
-        queue_id=queue_id,
-        flag=half.flag,
-        sys_flag=half.sys_flag & ~TRANSACTION_MASK | TransactionType.COMMIT,
-        born_timestamp_ms=half.born_timestamp_ms,
-        born_host=half.born_host,
-        store_host=half.store_host,
-        reconsume_times=half.reconsume_times,
-        prepared_transaction_offset=half.physical_offset,
-        body=half.body,
-        properties=half.properties_bytes,
-    )
+    real = half.copy_for(topic, queue_id, half.properties_bytes)
+    real.sys_flag = half.sys_flag & ~TRANSACTION_MASK | TransactionType.COMMIT
+    real.prepared_transaction_offset = half.physical_offset
+    return real
 
 
 def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToStore:
@@ -181,28 +172,18 @@ def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToS
     properties = with_property(kept, CHECK_TIMES, str(check_times))
     if not check_times and len(properties) > props.PROPERTIES_BYTES_MAX:
         properties = with_property(kept, CHECK_TIMES, None)
-    return replace(_same(half), topic=HALF_TOPIC, queue_id=TRANSACTION_QUEUE_ID, properties=properties)
+    return _without_type(half, HALF_TOPIC, properties)
 
 
 def to_discarded(half: StoredMessage) -> MessageToStore:
     """A given-up half message, for the discard topic."""
-    return replace(_same(half), topic=DISCARD_TOPIC, queue_id=TRANSACTION_QUEUE_ID)
+    return _without_type(half, DISCARD_TOPIC, half.properties_bytes)
 
 
-def _same(half: StoredMessage) -> MessageToStore:
-    return MessageToStore(
-        topic=half.topic,
-        queue_id=half.queue_id,
-        flag=half.flag,
-        sys_flag=half.sys_flag & ~TRANSACTION_MASK,
-        born_timestamp_ms=half.born_timestamp_ms,
-        born_host=half.born_host,
-        store_host=half.store_host,
-        reconsume_times=half.reconsume_times,
-        prepared_transaction_offset=0,
-        body=half.body,
-        properties=half.properties_bytes,
-    )
+def _without_type(half: StoredMessage, topic: str, properties: bytes) -> MessageToStore:
+    message = half.copy_for(topic, TRANSACTION_QUEUE_ID, properties)
+    message.sys_flag &= ~TRANSACTION_MASK
+    return message
 
 
 def with_property(properties: bytes, name: str, value: str | None) -> bytes:

@@ -16,7 +16,7 @@ import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.timer.far_ahead import DAY_MS
-from broker_core.engine.schedule.timer.layout import TimerUnit, java_hash
+from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
     ASKING,
     DELETE_KEY,
@@ -49,6 +49,7 @@ from broker_core.protocol.message.properties import (
     find_property_bytes,
     property_marker,
 )
+from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 MINUTES, HOURS = 60, 48
@@ -214,7 +215,7 @@ class TimerConsole:
         if not 1 <= count <= PAGE_MAX:
             raise UsageError(f"a page has 1 to {PAGE_MAX} timers, not {count}")
         store = self._work.store
-        wanted = java_hash(topic) if topic else None
+        wanted = java_string_hash(topic) if topic else None
         slot_ms = store.wheel.next_time(store.read_ms if start is None else start.slot_ms)
         below = start.position if start is not None and start.slot_ms == slot_ms and start.position >= 0 else None
         found: list[PendingTimer] = []

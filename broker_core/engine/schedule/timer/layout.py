@@ -177,11 +177,3 @@ def decode_checkpoint(data: bytes) -> TimerCheckpoint:
     data = data.ljust(CHECKPOINT_FILE_BYTES, b"\0") if len(data) >= 32 else bytes(CHECKPOINT_FILE_BYTES)
     progress = SlotProgress(*PROGRESS.unpack_from(data, PROGRESS_POSITION))
     return replace(TimerCheckpoint(*CHECKPOINT.unpack_from(data)), progress=progress)
-
-
-def java_hash(text: str) -> int:
-    """``String.hashCode`` of a topic name, which has no characters beyond 16 bits."""
-    value = 0
-    for character in text:
-        value = (value * 31 + ord(character)) & 0xFFFFFFFF
-    return value - (1 << 32) if value & 0x80000000 else value

@@ -9,12 +9,13 @@ import re
 import struct
 from typing import NamedTuple
 
-from broker_core.engine.schedule.timer.layout import java_hash
+from broker_core.engine.schedule.delayed_message import message_of
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import find_property_bytes, property_marker
 from broker_core.protocol.message.record import HEAD_BYTES, MAGIC_V1, MAGIC_V2, RecordParts, check_record, decode_record
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 DELAY_SECONDS = "TIMER_DELAY_SEC"
@@ -99,7 +100,7 @@ def topic_hash(topic: bytes) -> int:
     if found is None:
         if len(_hashes) >= _HASHES_MAX:
             _hashes.clear()
-        found = _hashes[topic] = java_hash(topic.decode("utf-8", "replace"))
+        found = _hashes[topic] = java_string_hash(topic.decode("utf-8", "replace"))
     return found
 
 
@@ -122,7 +123,8 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
     Raises:
         CodecError: The record is damaged, or has no real topic.
     """
-    parts, properties = _split(record)
+    parts = check_record(record, 0, len(record), check_crc=False)
+    properties = parts.properties
     queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
     topic = find_property_bytes(properties, TOPIC_MARKER) or b""
     text = _with_room(_without(properties, _STAMPS, b"QUEUE_MS\x01"), (ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
@@ -135,12 +137,12 @@ def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> 
     Raises:
         CodecError: The record is damaged.
     """
-    parts, properties = _split(record)
-    times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
+    parts = check_record(record, 0, len(record), check_crc=False)
+    properties = parts.properties
     text = _with_room(
         _without(properties, _STAMPS_OUT_AND_ROLLS, OUT_MARKER) + _items((OUT_MS, out_ms)),
         (ENQUEUE_MS, enqueue_ms),
-        (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),
+        (ROLL_TIMES, roll_times(properties) + 1),
         (DEQUEUE_MS, now_ms),
     )
     return _message(parts, record, WHEEL_TIMER_TOPIC, 0, text)
@@ -152,26 +154,10 @@ def roll_times(properties: bytes) -> int:
     return int(times) if times.isdigit() else 0
 
 
-def _split(record: memoryview) -> tuple[RecordParts, bytes]:
-    parts = check_record(record, 0, len(record), check_crc=False)
-    return parts, parts.properties
-
-
 def _message(parts: RecordParts, record: memoryview, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
-    head = parts.head
-    return MessageToStore(
-        topic,
-        queue_id,
-        head.flag,
-        head.sys_flag,
-        head.born_timestamp_ms,
-        HostAddress.from_packed(head.born_host),
-        HostAddress.from_packed(head.store_host),
-        head.reconsume_times,
-        head.prepared_transaction_offset,
-        bytes(record[parts.body_position : parts.body_position + head.body_bytes]),
-        properties.removeprefix(b"\x02"),
-    )
+    message = message_of(parts, record, topic, queue_id, properties.removeprefix(b"\x02"))
+    message.prepared_transaction_offset = parts.head.prepared_transaction_offset
+    return message
 
 
 def _without(properties: bytes, names: re.Pattern[bytes], marker: bytes) -> bytes:
@@ -219,7 +205,7 @@ def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
     """
     message = decode_record(record)
     found = message.properties
-    queue, out, times = found.get(props.REAL_QUEUE_ID, ""), found.get(OUT_MS, ""), found.get(ROLL_TIMES, "")
+    queue, out = found.get(props.REAL_QUEUE_ID, ""), found.get(OUT_MS, "")
     return TimerSummary(
         topic=found.get(props.REAL_TOPIC, ""),
         queue_id=int(queue) if queue.isdigit() else -1,
@@ -230,6 +216,6 @@ def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
         stored_ms=message.store_timestamp_ms,
         physical_offset=message.physical_offset,
         body_bytes=len(message.body),
-        roll_times=int(times) if times.isdigit() else 0,
+        roll_times=roll_times(message.properties_bytes),
         is_delete=DELETE_KEY in found,
     )
