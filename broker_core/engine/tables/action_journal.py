@@ -31,12 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One recorded action.
-
-    Attributes:
-        at_ms: Ms since the epoch.
-        action: For example ``delay.cancel``; ``.failed`` is appended when the action did not succeed.
-    """
+    """One recorded action, for example ``delay.cancel``; ``.failed`` is appended when it did not succeed."""
 
     at_ms: int
     action: str

@@ -90,14 +90,9 @@ def _as_type_of(default: object, value: object, name: str) -> Any:  # noqa: ANN4
 class GroupTable:
     """Group → `GroupConfig`, with a version.
 
-    Args:
-        auto_create: Whether the first use of an unknown group creates its config.
-        groups_max: At this number of groups no more are created in this way.
-        clock: Time in ms since the epoch.
-        changed: Called after each change.
-
     Attributes:
-        auto_create, groups_max: Live settings.
+        auto_create: Whether the first use of an unknown group creates its config; a live setting.
+        groups_max: At this number of groups no more are created in this way; a live setting.
     """
 
     def __init__(

@@ -40,14 +40,7 @@ class SetAside:
         self._events: deque[SetAsideEvent] = deque(maxlen=EVENTS_MAX)
 
     def note(self, physical_offset: int, topic: str, status: PutStatus, outcome: str) -> None:
-        """Record a message.
-
-        Args:
-            physical_offset: Its offset in the commit log.
-            topic: Target of its copy.
-            status: One of `broker_core.engine.store.results.NEVER_STORED`.
-            outcome: `STAYS`, `GIVEN_UP` or `dead_letter_of`.
-        """
+        """Record that ``topic`` cannot get a copy of a message; ``outcome`` is `STAYS`, `GIVEN_UP` or `dead_letter_of`."""
         text = f"The message at {physical_offset} of the commit log cannot be copied to {topic}: {why_never(status)}; {outcome}"
         logger.error("%s", text)
         self._events.append(SetAsideEvent(topic, text))

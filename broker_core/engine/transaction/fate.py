@@ -59,12 +59,7 @@ class FateStore(Protocol):
 
 
 class Fate(NamedTuple):
-    """The end of a transaction according to the store.
-
-    Attributes:
-        outcome: How it ended; None if no record says that it did.
-        origins: Names under which the ledger may hold it as undecided.
-    """
+    """The end of a transaction, None if no record names one; and its origins, by which the ledger may hold it as undecided."""
 
     outcome: TransactionOutcome | None
     origins: tuple[int, ...]

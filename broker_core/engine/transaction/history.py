@@ -75,12 +75,7 @@ class StepKind(Enum):
 
 
 class Step(NamedTuple):
-    """One record in the life of a transaction.
-
-    Attributes:
-        at_ms: Store time of the record.
-        queue_offset: In its queue.
-    """
+    """One record in the life of a transaction; ``at_ms`` is its store time."""
 
     kind: StepKind
     at_ms: int
@@ -116,12 +111,7 @@ class Life:
 
 
 class HistoryPage(NamedTuple):
-    """Transactions, the newest first.
-
-    Attributes:
-        next_before: Where the next page ends; -1 when this is the last.
-        notice: What is incomplete; empty for nothing.
-    """
+    """Transactions, the newest first; ``next_before`` is -1 on the last page, ``notice`` names what is incomplete."""
 
     lives: list[Life]
     next_before: int
