@@ -38,15 +38,11 @@ _CRC_MASK = 0x7FFFFFFF
 class RegistrationLink:
     """Keeps the broker's topics registered at one name server.
 
-    Args:
-        config: Identity of the broker.
-        name_server: ``host:port`` to register at.
-        broker_address: ``host:port`` for clients.
-        topics: The table to register.
-        credentials: Signs requests, for a name server with access control.
-        tls: For a name server that accepts only TLS.
-        routed: Called at once with changed topics, for a name server in this process.
-        filter_servers: Addresses to register with the topics.
+    Addresses are ``host:port``. ``credentials`` and ``tls`` are for a name server with access control, or one that accepts only
+    TLS. ``routed`` is called at once with changed topics, for a name server in this process.
+
+    Attributes:
+        connection: The connection to the name server, while there is one.
     """
 
     def __init__(
@@ -69,16 +65,11 @@ class RegistrationLink:
         self._topics = topics
         self._credentials = credentials
         self._tls = tls
-        self._connection: Connection | None = None
+        self.connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._changed: set[str] = set()
         self._flush_scheduled = False
         self._due = asyncio.Event()
-
-    @property
-    def connection(self) -> Connection | None:
-        """The connection, while there is one."""
-        return self._connection
 
     async def start(self) -> None:
         """Register the whole table, then keep it registered.
@@ -99,7 +90,7 @@ class RegistrationLink:
 
         Only changed topics are sent: with the whole table, a thousand new topics one by one would send half a million configs.
         """
-        if self._connection is None:
+        if self.connection is None:
             return
         self._routed([self._as_permitted(topic) for name in names if (topic := self._topics.get(name)) is not None])
         self._changed.update(names)
@@ -113,7 +104,7 @@ class RegistrationLink:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if connection is None:
             return
         try:
@@ -154,14 +145,14 @@ class RegistrationLink:
             self._topics.apply_order(_names(table))
 
     async def _connected(self) -> Connection:
-        if self._connection is None or self._connection.is_closed:
-            self._connection = await connect(self._name_server, tls=self._tls)
-            self._connection.credentials = self._credentials
-            self._connection.on_closed(self._lost)
-        return self._connection
+        if self.connection is None or self.connection.is_closed:
+            self.connection = await connect(self._name_server, tls=self._tls)
+            self.connection.credentials = self._credentials
+            self.connection.on_closed(self._lost)
+        return self.connection
 
     def _lost(self, connection: Connection) -> None:
-        if self._connection is connection:
+        if self.connection is connection:
             logger.warning("the connection to name server %s ended: %s", self._name_server, connection.close_reason)
             self._due.set()
 
@@ -169,8 +160,8 @@ class RegistrationLink:
         self._flush_scheduled = False
         names, self._changed = self._changed, set()
         topics = {name: topic for name in names if (topic := self._topics.get(name)) is not None}
-        if self._connection is not None and topics:
-            self._connection.send_oneway(self._request(topics))
+        if self.connection is not None and topics:
+            self.connection.send_oneway(self._request(topics))
 
     def _request(self, topics: Mapping[str, TopicConfig]) -> RemotingCommand:
         sent = {name: self._as_permitted(topic) for name, topic in topics.items()}

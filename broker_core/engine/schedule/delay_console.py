@@ -6,9 +6,9 @@ checked against the messages still pending, carried out, and on disk when it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.delayed_message import delayed_again, real_place
@@ -30,14 +30,6 @@ PAGE_MESSAGES_MAX = 1_000
 ACTION_MESSAGES_MAX = 1_000
 UNITS_LOOKED_AT_MAX = 20_000
 _UNITS_READ = 256
-
-
-class Saver(Protocol):
-    """Writes to the disk."""
-
-    async def synced(self, physical_end: int) -> None: ...
-
-    async def save_overrides(self) -> None: ...
 
 
 class LevelFigures(NamedTuple):
@@ -97,26 +89,21 @@ class DelayedPlace:
 
 @dataclass(frozen=True, slots=True)
 class DelayedActions:
-    """How an action ended.
-
-    Attributes:
-        done: Messages it was done to.
-        gone: Queue offsets of messages that no longer waited.
-    """
+    """The result of an action: messages changed, and queue offsets of those that were no longer pending."""
 
     done: int
     gone: list[int]
 
 
 class DelayConsole:
-    """Figures, pages and actions; ``timer_ms`` is a monotonic clock."""
+    """Figures, pages and actions; ``save`` writes the overrides, and ``timer_ms`` is a monotonic clock."""
 
     def __init__(
         self,
         store: MessageStore,
         delivery: DelayDelivery,
         overrides: Overrides,
-        saver: Saver,
+        save: Callable[[], Awaitable[None]],
         journal: ActionJournal,
         *,
         clock: Callable[[], int],
@@ -125,7 +112,7 @@ class DelayConsole:
         self._store = store
         self._delivery = delivery
         self._overrides = overrides
-        self._saver = saver
+        self._save = save
         self._journal = journal
         self._clock = clock
         self._timer_ms = timer_ms
@@ -276,8 +263,7 @@ class DelayConsole:
     async def _finish(self) -> None:
         self._delivery.overrides_changed = True
         self._delivery.wake()
-        await self._saver.synced(self._delivery.copy_end)
-        await self._saver.save_overrides()
+        await self._save()
 
     async def _fail(self, action: str, level: LevelQueue, places: Sequence[DelayedPlace], why: str) -> None:
         await self._finish()

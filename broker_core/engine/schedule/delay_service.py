@@ -66,7 +66,9 @@ class DelayService:
         self.progress = DelayProgress()
         self.overrides = Overrides()
         self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count, set_aside=set_aside)
-        self.console = DelayConsole(store, self.delivery, self.overrides, self, journal, clock=clock, timer_ms=timers.now_ms)
+        self.console = DelayConsole(
+            store, self.delivery, self.overrides, self.save_overrides, journal, clock=clock, timer_ms=timers.now_ms
+        )
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0
         self._saved_at_ms = 0.0
@@ -212,11 +214,12 @@ class DelayService:
             raise
 
     async def save_overrides(self) -> None:
-        """Write the overrides alone.
+        """Write the overrides alone, once the log is synced up to the last delivery.
 
         Raises:
-            StoreError: The file cannot be written.
+            StoreError: The log or the file cannot be written.
         """
+        await self.synced(self.delivery.copy_end)
         await self._files.write(OVERRIDES_FILE)
 
     async def synced(self, physical_end: int) -> None:

@@ -100,11 +100,7 @@ class ProducerLookup(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRequest:
-    """END_TRANSACTION, parsed.
-
-    Attributes:
-        message_id: The unique key of the message, as the producer knows it; may be empty.
-    """
+    """END_TRANSACTION, parsed; ``message_id`` is the unique key that the producer knows, or empty."""
 
     group: str
     half_offset: int
@@ -124,11 +120,7 @@ class EndResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A transaction that ended while this process ran.
-
-    Attributes:
-        op_offset: Queue offset of its op record; -1 while that is collected with others.
-    """
+    """A transaction that ended while this process ran; ``op_offset`` is -1 while its op record is collected with others."""
 
     half: HalfMessage
     outcome: TransactionOutcome
@@ -192,7 +184,8 @@ class TransactionEngine:
         self.recent: deque[Ended] = deque(maxlen=RECENT_MAX)
         self._owed: list[int] = []
         self._owed_bytes = 0
-        self._loaded = False
+        self.is_loaded = False
+        """Whether all records of the queues are processed."""
         self.unread = 0
         """Records of half and op queue that `loading` has not read yet."""
 
@@ -208,7 +201,7 @@ class TransactionEngine:
 
         Messages stored meanwhile are at the ends of the queues, and are read with the rest.
         """
-        self._loaded = False
+        self.is_loaded = False
         read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
         self.ledger = TransactionLedger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
         takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
@@ -223,7 +216,7 @@ class TransactionEngine:
         self.ledger.half_end = max(self.ledger.half_end, read[HALF_TOPIC])
         self.ledger.op_end = max(self.ledger.op_end, read[OP_TOPIC])
         self.ledger.loaded()
-        self._loaded = True
+        self.is_loaded = True
 
     def _take_slice(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
         """Process the records of one read; returns the next offset. Unreadable records are skipped."""
@@ -239,11 +232,6 @@ class TransactionEngine:
         logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
         return end
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether all records of the queues are processed."""
-        return self._loaded
-
     def _start(self, topic: str, progress: int) -> int:
         low, high = self._store.min_offset(topic, TRANSACTION_QUEUE_ID), self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
         if progress > high:
@@ -252,7 +240,7 @@ class TransactionEngine:
 
     def arrived(self, arrival: Arrival) -> None:
         """Process a message that has just been stored; to be called inside the put."""
-        if not self._loaded or arrival.topic not in (HALF_TOPIC, OP_TOPIC):
+        if not self.is_loaded or arrival.topic not in (HALF_TOPIC, OP_TOPIC):
             return
         record = self._store.record_at(arrival.physical_offset)
         assert record is not None

@@ -35,15 +35,12 @@ class TransactionOutcome(Enum):
 
 
 class TransactionLedger:
-    """Undecided half messages of one half queue.
-
-    Args:
-        half_start: First half offset that is not done with.
-        op_start: First op offset that is not done with.
+    """Undecided half messages of one half queue, from the first half and op offset on that are not done with.
 
     Attributes:
         half_end: Offset after the last half processed.
         op_end: The same of the op queue.
+        checked: Undecided ones that a producer was asked about.
     """
 
     def __init__(self, *, half_start: int = 0, op_start: int = 0) -> None:
@@ -56,7 +53,7 @@ class TransactionLedger:
         self._ops: deque[tuple[int, int]] = deque()
         self._outcomes: OrderedDict[int, TransactionOutcome] = OrderedDict()
         self._groups: Counter[str] = Counter()
-        self._checked = 0
+        self.checked = 0
 
     # ---- taking in the queues ----
 
@@ -73,7 +70,7 @@ class TransactionLedger:
         self._outcomes.pop(half.origin, None)
         self._live[half.half_offset] = half
         self._groups[half.group] += 1
-        self._checked += half.check_times > 0
+        self.checked += half.check_times > 0
         if half.origin != half.half_offset:
             self._moved[half.origin] = half
 
@@ -88,7 +85,7 @@ class TransactionLedger:
 
     def count_checks(self, half: HalfMessage, check_times: int) -> None:
         """Record how often a producer was asked about an undecided half message."""
-        self._checked += (check_times > 0) - (half.check_times > 0)
+        self.checked += (check_times > 0) - (half.check_times > 0)
         half.check_times = check_times
 
     def op_arrived(self, op_offset: int, half_offsets: Iterable[int]) -> None:
@@ -119,7 +116,7 @@ class TransactionLedger:
         del self._live[half.half_offset]
         self._moved.pop(half.origin, None)
         self._groups[half.group] -= 1
-        self._checked -= half.check_times > 0
+        self.checked -= half.check_times > 0
         if not self._groups[half.group]:
             del self._groups[half.group]
 
@@ -151,11 +148,6 @@ class TransactionLedger:
     def outcome(self, origin: int) -> TransactionOutcome | None:
         """How a transaction ended; None for an undecided or forgotten one."""
         return self._outcomes.get(origin)
-
-    @property
-    def checked(self) -> int:
-        """Undecided ones that a producer was asked about."""
-        return self._checked
 
     @property
     def groups(self) -> dict[str, int]:

@@ -31,8 +31,8 @@ from broker_core.engine.schedule.timer.messages import (
     summary,
 )
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import Int64s
 from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.store.record_heads import Int64s
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.set_aside import why_never
@@ -78,11 +78,7 @@ class PendingTimer(NamedTuple):
 
 
 class TimerPage(NamedTuple):
-    """Pending timers by time; within a second the last sent first.
-
-    Attributes:
-        next: Where the next page begins; None at the end.
-    """
+    """Pending timers by time, within a second the last sent first; ``next`` is None at the end."""
 
     timers: list[PendingTimer]
     next: TimerPlace | None

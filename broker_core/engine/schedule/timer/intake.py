@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.messages import (
     DELETE_MARKER,
@@ -20,11 +19,10 @@ from broker_core.engine.schedule.timer.messages import (
     topic_hash,
 )
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import Bools, Columns, Int64s, QueueUnits
+from broker_core.engine.schedule.timer.timer_store import Columns, QueueUnits
+from broker_core.engine.store.record_heads import Bools, Bytes, Int64s
 from broker_core.protocol.message.record import BODY_LENGTH_POSITION_V4, MAGIC_V1, SMALLEST_RECORD, SYS_FLAG_POSITION
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
-
-Bytes = npt.NDArray[np.uint8]
 
 NOT_A_TIMER = -1
 """Time of a message that is no timer message, or is missing."""
@@ -45,12 +43,7 @@ _WORD = 8
 
 
 class Intake(NamedTuple):
-    """Messages of the wheel topic; one item a message.
-
-    Attributes:
-        out_ms: Time aligned by the sender's broker; `NOT_A_TIMER` if there is none.
-        columns: The other columns of the wheel.
-    """
+    """Messages of the wheel topic; ``out_ms`` is the time aligned by the sender's broker, `NOT_A_TIMER` if there is none."""
 
     out_ms: Int64s
     columns: Columns
@@ -90,12 +83,7 @@ def _take_columns(source: StoreSource, taken: Intake) -> Bools:
 
 
 class _Piece:
-    """A copied part of the commit log.
-
-    Args:
-        data: Its bytes.
-        starts, sizes: Of the records, which do not overlap and ascend.
-    """
+    """A copied part of the commit log, with the places of its records, which ascend and do not overlap."""
 
     def __init__(self, data: bytes, starts: Int64s, sizes: Int64s) -> None:
         self._data = data

@@ -63,13 +63,7 @@ assert UNIT_TYPE.itemsize == UNIT.size
 
 
 class Slot(NamedTuple):
-    """One slot of the wheel.
-
-    Attributes:
-        time_ms: Its time, a multiple of the precision.
-        first, last: Positions in the timer log.
-        messages: Messages less cancels.
-    """
+    """One slot of the wheel: its time, two positions in the timer log, and its messages less cancels."""
 
     time_ms: int
     first: int

@@ -54,13 +54,7 @@ _HASHES_MAX = 10_000
 
 
 class TimerFacts(NamedTuple):
-    """The facts of a message for the wheel.
-
-    Attributes:
-        out_ms: Time aligned by its sender's broker; it is due one precision later.
-        topic_hash: Of its real topic.
-        is_delete: It cancels another message.
-    """
+    """The facts of a message for the wheel: it is due one precision after ``out_ms``; ``topic_hash`` is of its real topic."""
 
     out_ms: int
     topic_hash: int
@@ -177,12 +171,7 @@ def _with_room(properties: bytes, *items: tuple[str, int]) -> bytes:
 
 
 class TimerSummary(NamedTuple):
-    """A pending timer message, for a person.
-
-    Attributes:
-        topic, queue_id: Target of the delivery.
-        due_ms: When, at the earliest.
-    """
+    """A pending timer message, for a person: target of the delivery, and earliest time of it (``due_ms``)."""
 
     topic: str
     queue_id: int

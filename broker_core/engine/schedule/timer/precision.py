@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.store.config_file import ConfigRule, whole_number
+from broker_core.engine.store.record_heads import Int64s
 from broker_core.errors import CodecError
 
 PRECISION_FILE = "timerPrecision.json"
 PRECISION_RULE = ConfigRule("timers that were stored with another precision may be delivered early")
 _CHANGES_MAX = 100
-
-Int64s = npt.NDArray[np.int64]
 
 
 def changes_of(content: Mapping[str, Any]) -> list[tuple[int, int]]:

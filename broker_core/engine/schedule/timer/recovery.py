@@ -46,6 +46,7 @@ from broker_core.engine.schedule.timer.timer_log import TimerLog
 from broker_core.engine.schedule.timer.timer_store import TimerPaths, TimerStore
 from broker_core.engine.schedule.timer.wheel import TimerWheel
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.record_heads import Bools, Int64s
 from broker_core.protocol.message.record import QUEUE_OFFSET_POSITION
 
 logger = logging.getLogger(__name__)
@@ -53,8 +54,6 @@ logger = logging.getLogger(__name__)
 _READ_BYTES = 64 * 1024
 _DELAY_MAX_MS = (1 << 31) - 1
 _WRITE_BYTES = 4 * 1024 * 1024
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class _Waiting(NamedTuple):
     record_bytes: Int64s
     topic_hash: Int64s
 
-    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> _Waiting:
+    def take(self, rows: Int64s | Bools) -> _Waiting:
         return _Waiting(*(column[rows] for column in self))
 
 

@@ -45,19 +45,8 @@ logger = logging.getLogger(__name__)
 class TimerService:
     """Opens the timer store, delivers, writes behind.
 
-    Args:
-        root: The store's directory.
-        settings: Of the timer store.
-        store: The message store, open.
-        put: Stores a message.
-        delivered_to: Called with topic and bytes of each delivery.
-        set_aside: Records messages that cannot be delivered.
-        precisions: Content of the precision file; called once.
-        precisions_changed: Called when that file must be written.
-        written: Called when the timer files were written.
-        clock: Time in ms since the epoch.
-        flush_interval_ms: Between two writes.
-        disk: The operating system.
+    ``delivered_to`` is called with topic and bytes of each delivery, ``precisions`` once for the content of the precision file,
+    ``precisions_changed`` when that file must be written, ``written`` when the timer files were written.
 
     Attributes:
         work: The timers; None until the timer store is open.

@@ -49,23 +49,19 @@ class TimerUnitRun(NamedTuple):
 
 
 class TimerLog:
-    """The files in one directory.
-
-    Args:
-        directory: ``timerlog`` of a store; made with the first write.
-        file_bytes: Size of new files; existing ones keep theirs.
-        disk: The operating system.
+    """The files in ``timerlog`` of a store, made with the first write. Existing files keep their size.
 
     Attributes:
         end: Position after the last unit.
         start: Position of the first byte that is kept.
+        written: Position up to which the files are complete.
     """
 
     def __init__(self, directory: Path, file_bytes: int, disk: Disk) -> None:
         self._directory = directory
         self._disk = disk
         self.file_bytes = self._size_on_disk(file_bytes)
-        self.start = self.end = self._written = 0
+        self.start = self.end = self.written = 0
         self._tail = bytearray()
         self._blocks: dict[int, bytes] = {}
 
@@ -86,11 +82,6 @@ class TimerLog:
     def unwritten_bytes(self) -> int:
         """Bytes that only memory holds."""
         return len(self._tail)
-
-    @property
-    def written(self) -> int:
-        """Position up to which the files are complete."""
-        return self._written
 
     # ---- appending and writing ----
 
@@ -119,7 +110,7 @@ class TimerLog:
 
     def unwritten(self) -> PendingBytes:
         """The bytes for `write`."""
-        return PendingBytes(self._written, bytes(self._tail))
+        return PendingBytes(self.written, bytes(self._tail))
 
     def write(self, pending: PendingBytes) -> None:
         """Write and sync; on any thread, one at a time.
@@ -149,7 +140,7 @@ class TimerLog:
     def was_written(self, pending: PendingBytes) -> None:
         """Record that `write` succeeded."""
         del self._tail[: len(pending.data)]
-        self._written = pending.position + len(pending.data)
+        self.written = pending.position + len(pending.data)
 
     # ---- reading ----
 
@@ -157,8 +148,8 @@ class TimerLog:
         """One unit; None if it is not kept any more."""
         if not self.start <= position < self.end:
             return None
-        if position >= self._written:
-            return unpack_unit(self._tail, position - self._written)
+        if position >= self.written:
+            return unpack_unit(self._tail, position - self.written)
         base = position - position % self.file_bytes
         inside = position - base
         index = inside // _BLOCK_BYTES
@@ -171,7 +162,7 @@ class TimerLog:
         block = self._blocks.get(key)
         if block is not None:
             return block
-        size = min(_BLOCK_BYTES, max(0, self._written - key))
+        size = min(_BLOCK_BYTES, max(0, self.written - key))
         try:
             block = self._disk.read_at(self._directory / offset_name(base), size, index * _BLOCK_BYTES)
         except FileNotFoundError:
@@ -203,7 +194,7 @@ class TimerLog:
             if len(filler) < FILLER.size or FILLER.unpack(filler)[2] != BLANK_MAGIC:
                 break
             self.end = base + self.file_bytes
-        self._written = self.end
+        self.written = self.end
 
     def cut(self) -> None:
         """Remove everything after `end` from the files."""
@@ -225,7 +216,7 @@ class TimerLog:
         """Delete files that end before a position, never the one written last; returns how many."""
         removed = 0
         for path, base in offset_files(self._directory):
-            if base + self.file_bytes > min(position, self._written):
+            if base + self.file_bytes > min(position, self.written):
                 break
             path.unlink()
             removed += 1

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
@@ -33,16 +32,13 @@ from broker_core.engine.schedule.timer.layout import (
 from broker_core.engine.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.engine.schedule.timer.wheel import DirtyPages, TimerWheel
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.record_heads import Bools, Int64s
 
 NOT_WHOLE = 1 << 62
 """Flush position of a checkpoint while a lost timer log is being rebuilt: no log is that long."""
 
 UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
 """With more unwritten bytes, no further message enters the wheel."""
-
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class TimerPaths:
@@ -62,11 +58,7 @@ class QueueUnits(NamedTuple):
 
 
 class TimerPlaces(NamedTuple):
-    """The slots of messages; one item a message.
-
-    Attributes:
-        is_roll: It enters the wheel again at that slot, because it is due later than the wheel reaches.
-    """
+    """The slots of messages; ``is_roll``: it enters the wheel again there, because it is due later than the wheel reaches."""
 
     slot_ms: Int64s
     is_roll: Bools
@@ -116,6 +108,8 @@ class TimerStore:
     Attributes:
         waiting: Messages in the wheel, less cancels.
         waiting_by_topic: The same by the hash of the real topic.
+        checkpoint: As last written.
+        next_slot_ms: The next slot with units.
     """
 
     def __init__(
@@ -144,11 +138,11 @@ class TimerStore:
         self.queue_offset = queue_offset
         self.waiting = sum(waiting_by_topic.values())
         self.waiting_by_topic = waiting_by_topic
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._progress = progress
         self.redo_until = redo_until
         self.redo_read_ms = checkpoint.read_ms
-        self._next_ms: int | None = wheel.next_time(read_ms)
+        self.next_slot_ms: int | None = wheel.next_time(read_ms)
 
     # ---- putting in ----
 
@@ -192,7 +186,7 @@ class TimerStore:
         self.waiting += int(len(columns.is_delete) - 2 * columns.is_delete.sum())
         self.read_ms = min(self.read_ms, int(places.slot_ms.min()))  # smaller after the clock was set back
         first = int(places.slot_ms.min())
-        self._next_ms = first if self._next_ms is None else min(self._next_ms, first)
+        self.next_slot_ms = first if self.next_slot_ms is None else min(self.next_slot_ms, first)
 
     def _add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
         """The same for messages whose units fit into one file of the log."""
@@ -244,12 +238,7 @@ class TimerStore:
     @property
     def next_due_ms(self) -> int | None:
         """When the next slot is due, at its end, so that none of its messages is early; None without pending messages."""
-        return None if self._next_ms is None else self._next_ms + self.precision_ms
-
-    @property
-    def next_slot_ms(self) -> int | None:
-        """The next slot with units."""
-        return self._next_ms
+        return None if self.next_slot_ms is None else self.next_slot_ms + self.precision_ms
 
     def units(self, slot_ms: int) -> Iterator[tuple[int, TimerUnit]]:
         """Units of a slot with their positions, the newest first."""
@@ -265,34 +254,29 @@ class TimerStore:
         """Record that a whole slot is done."""
         self.wheel.clear(slot_ms)
         self.read_ms = max(self.read_ms, slot_ms + self.precision_ms)
-        self._next_ms = self.wheel.next_time(self.read_ms)
+        self.next_slot_ms = self.wheel.next_time(self.read_ms)
 
     def pass_time(self, now_ms: int) -> None:
         """Record that no slot before now has pending units."""
         if self.is_redoing:
             return
         write_ms = self.aligned(now_ms)
-        if self._next_ms is None or self._next_ms > write_ms:
+        if self.next_slot_ms is None or self.next_slot_ms > write_ms:
             self.read_ms = max(self.read_ms, write_ms)
         else:
-            self.read_ms = max(self.read_ms, self._next_ms)
+            self.read_ms = max(self.read_ms, self.next_slot_ms)
 
     # ---- writing behind ----
 
     @property
     def writes(self) -> int:
         """Number of writes, over all starts."""
-        return self._checkpoint.counter
-
-    @property
-    def checkpoint(self) -> TimerCheckpoint:
-        """As last written."""
-        return self._checkpoint
+        return self.checkpoint.counter
 
     def flush(self, now_ms: int) -> TimerFlush | None:
         """The content of the next write; None when nothing has changed."""
         pending, pages = self.log.unwritten(), self.wheel.dirty()
-        before = self._checkpoint
+        before = self.checkpoint
         if not pending.data and not pages.numbers and not pages.is_whole and self._says(before):
             return None
         read_ms, position, offset = self.read_ms, pending.position + len(pending.data), self.queue_offset
@@ -318,7 +302,7 @@ class TimerStore:
         """Record that `write` succeeded."""
         self.log.was_written(flush.log_bytes)
         self.wheel.was_written()
-        self._checkpoint = flush.checkpoint
+        self.checkpoint = flush.checkpoint
 
     def not_written(self, flush: TimerFlush) -> None:
         """Record that `write` failed; the next flush writes the same again."""

@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.layout import NO_POSITION, SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEEL_BYTES, Slot
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.record_heads import Bools, Int64s
 
 PAGE_BYTES = 4096
 _BLOCK_SLOTS = 1_024
 _BLOCKS = -(-SLOTS_TOTAL // _BLOCK_SLOTS)
-
-Int64s = npt.NDArray[np.int64]
 
 
 class DirtyPages(NamedTuple):
@@ -40,13 +38,7 @@ class SlotColumns(NamedTuple):
 
 
 class PendingSlots(NamedTuple):
-    """Slots with units, by time.
-
-    Attributes:
-        time_ms: Start of the slot.
-        messages: Messages less cancels.
-        rolls: Those of them that only wait for a later slot.
-    """
+    """Slots with units, by time: messages less cancels, and those of them that only wait for a later slot (``rolls``)."""
 
     time_ms: Int64s
     messages: Int64s
@@ -84,7 +76,7 @@ class TimerWheel:
         messages[is_empty] = 0
         return SlotColumns(first, last, messages)
 
-    def are_taken(self, times_ms: Int64s) -> npt.NDArray[np.bool_]:
+    def are_taken(self, times_ms: Int64s) -> Bools:
         """Whether the slots of times still hold units of other times, a whole turn of the wheel away."""
         ticks = times_ms // self.precision_ms
         found = self._slots["time"][ticks % SLOTS_TOTAL]

@@ -27,16 +27,18 @@ from broker_core.engine.schedule.timer.messages import (
     delivered,
     facts_of,
     properties_of,
+    roll_times,
     rolled,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
-from broker_core.engine.schedule.timer.redo import Redo
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import Int64s, TimerStore
+from broker_core.engine.schedule.timer.timer_store import TimerStore
+from broker_core.engine.store.record_heads import Int64s
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import CodecError
 from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property_bytes, property_marker
 
 UNITS_A_TURN = 256
 """Messages delivered by one turn, which takes 3 to 5 ms then."""
@@ -44,6 +46,10 @@ INTAKE_A_TURN = 1_024
 """Messages that one turn adds to the wheel, likewise; more at once cost less each."""
 RETRY_MS = 500
 RETRY_MAX_MS = 10_000
+
+_REDO_UNITS = 1_000
+_TOPIC = property_marker(REAL_TOPIC)
+_UNIQUE = property_marker(UNIQUE_KEY)
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +108,7 @@ class TimerWork:
         self._put = put
         self._tell = delivered_to
         self._set_aside = set_aside or SetAside()
-        self._redo = Redo(store, source)
+        self._redo = _Redo(store, source)
         self._due: _Due | None = None
         self._goal = 0
         self._retry_ms = 0
@@ -323,3 +329,45 @@ class TimerWork:
         self.figures.refusal = why
         self._retry_ms = min(RETRY_MAX_MS, self._retry_ms * 2 or RETRY_MS)
         self._retry_at_ms = now_ms + self._retry_ms
+
+
+class _Redo:
+    """Detects done messages when the wheel topic is read again, because the timer log lost units; else reads nothing.
+
+    Done are messages whose slot was before the read time, and those with a later copy in the wheel topic (rolled).
+    """
+
+    def __init__(self, store: TimerStore, source: StoreSource) -> None:
+        self._source = source
+        self._until = store.redo_until
+        self._read_ms = store.redo_read_ms
+        self._rolled: set[int] = set()
+        """Hashes of topic, unique key and number of rolls."""
+        if self._until:
+            self._read(store.queue_offset)
+
+    def is_done(self, queue_offset: int, slot_ms: int, physical_offset: int, record_bytes: int) -> bool:
+        """Whether a message of the wheel topic was done before the timer log lost it."""
+        if queue_offset >= self._until:
+            return False
+        if slot_ms < self._read_ms:
+            return True
+        properties = self._properties(physical_offset, record_bytes)
+        return _identity(properties, roll_times(properties) + 1) in self._rolled
+
+    def _read(self, queue_offset: int) -> None:
+        while units := self._source.queue_units(queue_offset, _REDO_UNITS):
+            for physical, size in units:
+                properties = self._properties(physical, size)
+                times = roll_times(properties)
+                if times:
+                    self._rolled.add(_identity(properties, times))
+            queue_offset += len(units)
+
+    def _properties(self, physical_offset: int, record_bytes: int) -> bytes:
+        record = self._source.record(physical_offset, record_bytes)
+        return b"" if record is None else properties_of(record)
+
+
+def _identity(properties: bytes, times: int) -> int:
+    return hash((find_property_bytes(properties, _TOPIC), find_property_bytes(properties, _UNIQUE), times))
