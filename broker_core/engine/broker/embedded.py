@@ -167,7 +167,6 @@ class EmbeddedBroker:
         self._unavailable = "the broker is starting"
 
     def _make_servers(self, limits: RemotingLimits | None) -> None:
-        """Name server, broker and fast port, which `start` binds."""
         config, tls = self.config, tls_server(self.config)
         self._name_server = NameServer(
             config.bind_host,
@@ -413,7 +412,6 @@ class EmbeddedBroker:
                 await asyncio.to_thread(store.close)
 
     async def _answer_durable(self) -> None:
-        """Answer the sends that wait for the disk."""
         if self._durable is not None:
             try:
                 await asyncio.to_thread(self.store.flush)

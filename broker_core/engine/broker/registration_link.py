@@ -8,6 +8,7 @@ Source: docs/spec/broker.md §1.2.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -128,11 +129,9 @@ class RegistrationLink:
                 self._due.set()
 
     async def _wait(self, seconds: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._due.wait()
-        except TimeoutError:
-            pass
         self._due.clear()
 
     async def _register_all(self) -> None:

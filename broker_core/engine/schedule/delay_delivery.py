@@ -139,7 +139,6 @@ class DelayDelivery:
         return level.due_ms
 
     def _arm(self) -> None:
-        """Set the alarm for the next due message."""
         now_ms, timer_ms = self._clock(), self._timers.now_ms()
         waits = [
             max(level.due_ms - now_ms, level.retry_at_ms - timer_ms)

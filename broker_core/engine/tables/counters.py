@@ -201,7 +201,6 @@ class Counters:
         return 0.0 if found is None else found.minute.tps
 
     def _readings(self) -> dict[StatsKey, Reading]:
-        """Messages, bytes and times of everything counted."""
         keys: list[StatsKey] = [("TOPIC_PUT", topic) for topic in self.topics]
         keys += [("GROUP_GET", f"{topic}@{group}") for topic, group in self.pulls]
         keys += [("SNDBCK_PUT", f"{topic}@{group}") for topic, group in self.sent_back]
@@ -209,7 +208,6 @@ class Counters:
         return {key: reading for key in keys if (reading := self._reading_of(key)) is not None}
 
     def _reading_of(self, key: StatsKey) -> Reading | None:
-        """One of `_readings`; None if nothing was counted."""
         kind, name = key
         if kind == "TOPIC_PUT":
             counter = self.topics.get(name)

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessCounts
-from broker_core.engine.schedule.timer.far_ahead import DAY_MS
 from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
     ASKING,
@@ -31,7 +30,7 @@ from broker_core.engine.schedule.timer.messages import (
     summary,
 )
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.schedule.timer.work import DAY_MS, TimerWork
 from broker_core.engine.store.record_heads import Int64s
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
@@ -357,7 +356,6 @@ def _out_ms(properties: bytes) -> int:
 
 
 def _moved(message: MessageToStore, due_ms: int) -> MessageToStore:
-    """A message of the wheel topic that asks for another time."""
     kept = {name: value for name, value in decode_properties(message.properties).items() if name not in ASKING}
     asked = kept | {DELIVER_MS: str(due_ms)}
     encoded = encode_fitting(asked)

@@ -261,10 +261,8 @@ class TimerStore:
         if self.is_redoing:
             return
         write_ms = self.aligned(now_ms)
-        if self.next_slot_ms is None or self.next_slot_ms > write_ms:
-            self.read_ms = max(self.read_ms, write_ms)
-        else:
-            self.read_ms = max(self.read_ms, self.next_slot_ms)
+        first = write_ms if self.next_slot_ms is None else min(self.next_slot_ms, write_ms)
+        self.read_ms = max(self.read_ms, first)
 
     # ---- writing behind ----
 

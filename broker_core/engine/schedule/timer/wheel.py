@@ -131,7 +131,6 @@ class TimerWheel:
         return PendingSlots(times[order] * self.precision_ms, messages, self._rolls[rows].astype(np.int64))
 
     def _rows(self) -> Int64s:
-        """Numbers of the slots with units."""
         found = []
         for block in np.flatnonzero(self._taken).tolist():
             start = block * _BLOCK_SLOTS

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import logging
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessHour, LatenessWindow
-from broker_core.engine.schedule.timer.far_ahead import FarAhead
 from broker_core.engine.schedule.timer.intake import NOT_A_TIMER, Intake, take
 from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
@@ -29,6 +29,7 @@ from broker_core.engine.schedule.timer.messages import (
     properties_of,
     roll_times,
     rolled,
+    timer_facts,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.source import StoreSource
@@ -46,6 +47,7 @@ INTAKE_A_TURN = 1_024
 """Messages that one turn adds to the wheel, likewise; more at once cost less each."""
 RETRY_MS = 500
 RETRY_MAX_MS = 10_000
+DAY_MS = 86_400_000
 
 _REDO_UNITS = 1_000
 _TOPIC = property_marker(REAL_TOPIC)
@@ -71,6 +73,33 @@ class TimerFigures:
     rolled: int = 0
     lost: int = 0
     refusal: str = ""
+
+
+class FarAhead:
+    """Numbers of messages due later than the wheel reaches, by day (UTC, days since the epoch).
+
+    The wheel keeps them in the slot at which they are rolled, not in that of their time.
+    """
+
+    def __init__(self) -> None:
+        self.days: Counter[int] = Counter()
+
+    def add(self, out_ms: int, messages: int) -> None:
+        """Add to the count of a day; ``messages`` may be negative."""
+        day = out_ms // DAY_MS
+        self.days[day] += messages
+        if not self.days[day]:
+            del self.days[day]
+
+    def load(self, store: TimerStore, source: StoreSource) -> None:
+        """Count the messages of a store that was just opened; reads each of them."""
+        pending = store.wheel.pending()
+        for slot_ms in pending.time_ms[pending.rolls != 0].tolist():
+            for _position, unit in store.units(slot_ms):
+                record = source.record(unit.physical_offset, unit.record_bytes) if unit.is_roll else None
+                facts = None if record is None else timer_facts(record)
+                if facts is not None:
+                    self.add(facts.out_ms, -1 if facts.is_delete else 1)
 
 
 @dataclass(slots=True)
@@ -163,7 +192,6 @@ class TimerWork:
     # ---- into the wheel ----
 
     def _enqueue(self, now_ms: int) -> None:
-        """Take messages of the wheel topic in."""
         low, high = self._source.queue_bounds()
         store = self.store
         if store.queue_offset < low:
