@@ -163,7 +163,6 @@ class EmbeddedBroker:
         self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
         self._written_offset_changes = 0
-        self._atomic_offsets: Mapping[str, Any] = {}
         self._unavailable = "the broker is starting"
 
     def _make_servers(self, limits: RemotingLimits | None) -> None:
@@ -237,7 +236,7 @@ class EmbeddedBroker:
         return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
 
     async def _serve(self) -> None:
-        self._load_tables()
+        atomic_offsets = self._load_tables()
         loop = asyncio.get_running_loop()
         store_host = await _host_address(self.config.advertised_host, self._server.port)
         if self.config.store.flush_disk_type == "SYNC_FLUSH":
@@ -249,7 +248,7 @@ class EmbeddedBroker:
         self._load_settings(self._dispatcher)
         self._services = broker_services(state, self._dispatcher, self._files, self.journal, self._durable)
         if self.config.atomic_transactions:
-            self._atomic = await self._serve_atomic(state, self._dispatcher)
+            self._atomic = await self._serve_atomic(state, self._dispatcher, atomic_offsets)
             self._services = (self._atomic, *self._services)
         elif self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0):
             logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
@@ -315,12 +314,12 @@ class EmbeddedBroker:
             filter_servers=dispatcher.filter_servers.addresses,
         )
 
-    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
+    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher, offsets: Mapping[str, Any]) -> AtomicService:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
-        await service.read_back(self._atomic_offsets)
+        await service.read_back(offsets)
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
@@ -332,20 +331,22 @@ class EmbeddedBroker:
             if old.permission != config.permission:
                 self.topics.renew()
 
-    def _load_tables(self) -> None:
+    def _load_tables(self) -> Mapping[str, Any]:
+        """Load topics, groups and offsets; returns the offsets of atomic transactions."""
         rule = ATOMIC_TOPICS_RULE if self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0) else TOPICS_RULE
         topics = self._load(TOPICS_FILE, self.topics.load, rule, self.topics.snapshot)
         self._load(GROUPS_FILE, self.groups.load, GROUPS_RULE, self.groups.snapshot)
-        self._load_offsets()
+        atomic_offsets = self._load_offsets()
         self._restore_topics(is_lost=not topics)
         self._files.mark(TOPICS_FILE)
         self._files.mark(GROUPS_FILE)
+        return atomic_offsets
 
     def _load(self, name: str, load: Take, rule: ConfigRule, snapshot: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         self._files.serve(name, snapshot)
         return self._files.load(name, load, rule)
 
-    def _load_offsets(self) -> None:
+    def _load_offsets(self) -> Mapping[str, Any]:
         left_out: list[str] = []
 
         def take(content: Mapping[str, Any]) -> None:
@@ -353,14 +354,14 @@ class EmbeddedBroker:
 
         content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
-        entry = content.get(OFFSETS_ENTRY)
-        self._atomic_offsets = entry if isinstance(entry, Mapping) else {}
         if left_out:
             self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
         groups = [name for name in self.groups.all() if not names.is_system_group(name)]
         if not content and groups and self.store.commit_log_max_offset:
             text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
             self._files.report(text)
+        atomic_offsets = content.get(OFFSETS_ENTRY)
+        return atomic_offsets if isinstance(atomic_offsets, Mapping) else {}
 
     def _restore_topics(self, *, is_lost: bool) -> None:
         """Add topics that have queues but no config: a crash came between their first message and the write of the table."""
@@ -471,6 +472,11 @@ class EmbeddedBroker:
         dispatcher = self._serving
         return self._refuse(connection, command) if dispatcher is None else dispatcher.handle(connection, command)
 
+    def _served(self) -> Dispatcher:
+        if self._serving is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        return self._serving
+
     def _refuse(self, _connection: Connection, command: RemotingCommand) -> RemotingCommand:
         return command.reply(ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {self._unavailable}")
 
@@ -505,11 +511,10 @@ class EmbeddedBroker:
         Raises:
             RequestRefusedError: A check failed or the store refuses the message; says why.
         """
-        dispatcher = self._serving
-        if dispatcher is None or self._unique_ids is None:
-            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        dispatcher, unique_ids = self._served(), self._unique_ids
+        assert unique_ids is not None, "it is made before requests are served"
         now_ms = self._clock()
-        all_properties = {UNIQUE_KEY: self._unique_ids.next_id(), **properties}
+        all_properties = {UNIQUE_KEY: unique_ids.next_id(), **properties}
         header = header_for_console(topic, queue_id, all_properties, flag, now_ms)
         target = dispatcher.send.admission.admit(header)
         host = dispatcher.send.store_host
@@ -535,9 +540,8 @@ class EmbeddedBroker:
             RequestRefusedError: The broker is starting or stopping.
             OrbitError: See `broker_core.engine.broker.console_requests.answer_console`.
         """
-        if self._serving is None:
-            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        handle = self._name_server.answer_console if name_server else self._serving.handle_trusted
+        dispatcher = self._served()
+        handle = self._name_server.answer_console if name_server else dispatcher.handle_trusted
         return await answer_console(handle, command, self.journal)
 
     async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:
@@ -546,11 +550,10 @@ class EmbeddedBroker:
         Raises:
             RequestRefusedError: Its name, its queues or its permission are invalid, or the disk does not take it.
         """
-        if self._serving is None:
-            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        dispatcher = self._served()
         known = self.topics.get(name)
         base = TopicConfig(name, read_queues, write_queues) if known is None else known
-        self._serving.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
+        dispatcher.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
         await self._written.wait(TOPICS_FILE)
 
     # ---- timers and changes ----
