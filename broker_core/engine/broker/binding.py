@@ -1,4 +1,4 @@
-"""Who may reach the broker: this machine only, unless it is protected or the user insists."""
+"""Which hosts may reach the broker: this machine only, unless TLS is enforced or the user insists."""
 
 from __future__ import annotations
 

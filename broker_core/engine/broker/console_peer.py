@@ -1,4 +1,4 @@
-"""The console as the other end of a connection: its requests reach the processors without a socket."""
+"""The console as a peer: its requests reach the processors without a socket."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.frame import RemotingCommand
 
 ANSWER_SECONDS = 15.0
-"""How long an answer that comes later may take; a client that is asked for its stacks has 10 s."""
+"""Longest wait for a later answer; a client that is asked for its stacks has 10 s."""
 
 
 class ConsolePeer:
-    """Asks processors on behalf of the window, one request at a time each. On the engine's loop only.
+    """Sends requests of the window to processors, one at a time each. On the engine's loop only.
 
-    Unlike a connection it never subscribes to anything: what is sent to it unasked is dropped.
+    Unlike a connection it subscribes to nothing: oneway requests to it are dropped.
     """
 
     remote_address = "console"
@@ -40,7 +40,7 @@ class ConsolePeer:
         return self.send(command)
 
     def slow_down(self) -> None:
-        """Do nothing: the console asks once."""
+        """Do nothing: the console sends one request."""
 
     def hold_up(self) -> None:
         """Do nothing, likewise."""
@@ -49,20 +49,20 @@ class ConsolePeer:
         """Do nothing, likewise."""
 
     def send_oneway(self, _command: RemotingCommand) -> bool:
-        """Drop a notice; the console sees what it tells in its figures."""
+        """Drop a notice; the console's figures show the same."""
         return True
 
     def ask(self, command: RemotingCommand, _timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
-        """Refuse: the console is no client that can be asked."""
+        """Refuse: the console is no client that answers requests."""
         answered(WorkerError(f"the console answers no requests (code {command.code})"))
 
     async def answer_of(
         self, handle: Callable[[ConsolePeer, RemotingCommand], RemotingCommand | None], command: RemotingCommand
     ) -> RemotingCommand:
-        """The answer of ``handle``, whether at once or later.
+        """The answer of ``handle``, at once or later.
 
         Raises:
-            WorkerError: None came in `ANSWER_SECONDS`.
+            WorkerError: There was none within `ANSWER_SECONDS`.
         """
         self._answer = asyncio.get_running_loop().create_future()
         at_once = handle(self, command)

@@ -1,4 +1,4 @@
-"""What became of a message that the console put."""
+"""The result of a put by the console."""
 
 from __future__ import annotations
 

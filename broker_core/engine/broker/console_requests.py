@@ -1,4 +1,4 @@
-"""Administration on behalf of the console: remoting requests that come without a connection and without an account."""
+"""Administration by the console: remoting requests without a connection and without an account."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SECRETS = frozenset({"secretKey", "accessKey"})
 
 
 async def answer_console(handle: Handle, command: RemotingCommand, journal: ActionJournal) -> RemotingCommand:
-    """Serve one request; what acts is recorded before it is carried out.
+    """Serve one request; an acting one is recorded before it is carried out.
 
     Raises:
         UsageError: The console may not send this request.
         RemoteError: It was refused; the message is the remark.
         StoreError: The journal cannot be written; nothing was done.
-        WorkerError: The answer was to come later and did not.
+        WorkerError: There was no answer in time.
     """
     if command.code in ACTING:
         return await _act(handle, command, journal)
@@ -52,7 +52,7 @@ async def _act(handle: Handle, command: RemotingCommand, journal: ActionJournal)
 
 
 def _subject(command: RemotingCommand) -> str:
-    """What an action is about: named in its fields, or, for the config of a group, in its body."""
+    """The subject of an action, from its fields or, for the config of a group, from its body."""
     fields = command.ext_fields
     if command.code == RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP:
         fields = {**fields, "groupName": str(parse_object(command.body).get("groupName", ""))}

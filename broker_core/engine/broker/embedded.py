@@ -91,19 +91,19 @@ class EmbeddedBroker:
         config: Identity, addresses and settings; port 0 takes a free one.
         clock: Time in ms since the epoch.
         limits: Bounds of client connections.
-        topics_changed: Told of topics that came, changed or went, by name.
-        group_changed: Told of a consumer group whose members or subscriptions changed.
+        topics_changed: Called with the names of topics that were added, changed or removed.
+        group_changed: Called with a consumer group whose members or subscriptions changed.
 
     Raises:
         UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
 
     Attributes:
-        name_server_address: ``host:port`` that clients are given; known after `start`.
+        name_server_address: ``host:port`` for clients; known after `start`.
         broker_address: ``host:port`` of the broker, as routes name it; known after `start`.
         store: The open store; known after `start`.
         topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
             only through requests.
-        journal: Of what a person does.
+        journal: Actions of a person.
         set_aside: Messages that could not be copied.
     """
 
@@ -163,11 +163,9 @@ class EmbeddedBroker:
         self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
         self._written_offset_changes = 0
-        self._atomic_offsets: Mapping[str, Any] = {}
         self._unavailable = "the broker is starting"
 
     def _make_servers(self, limits: RemotingLimits | None) -> None:
-        """Name server, broker and fast port, which `start` binds."""
         config, tls = self.config, tls_server(self.config)
         self._name_server = NameServer(
             config.bind_host,
@@ -199,11 +197,10 @@ class EmbeddedBroker:
     async def start(self, progress: Progress | None = None) -> None:
         """Start everything; when this returns, clients are served.
 
-        The ports are taken first, so that a port in use is told before a long recovery; requests that come meanwhile are
-        refused.
+        The ports are bound first, so that a port in use is reported before a long recovery; requests are refused meanwhile.
 
         Args:
-            progress: Told of a long recovery on the loop: what, bytes done, bytes in all.
+            progress: Called on the loop during a long recovery with its step, the bytes done and all bytes.
 
         Raises:
             PortInUseError: Another program listens on one of the ports.
@@ -211,7 +208,7 @@ class EmbeddedBroker:
             StoreError: The store cannot be opened; see `MessageStore.open` for its kinds.
         """
         try:
-            # Before it serves: what it is told while the store opens must not be overwritten by what the files say.
+            # Before it serves: what requests change while the store opens must not be overwritten by the files.
             self._load(KV_FILE, self._kv.load, KV_RULE, self._kv.to_json)
             settings = self._name_server_settings
             self._load(NAME_SERVER_FILE, settings.load, NAME_SERVER_RULE, settings.to_json)
@@ -239,7 +236,7 @@ class EmbeddedBroker:
         return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
 
     async def _serve(self) -> None:
-        self._load_tables()
+        atomic_offsets = self._load_tables()
         loop = asyncio.get_running_loop()
         store_host = await _host_address(self.config.advertised_host, self._server.port)
         if self.config.store.flush_disk_type == "SYNC_FLUSH":
@@ -251,13 +248,13 @@ class EmbeddedBroker:
         self._load_settings(self._dispatcher)
         self._services = broker_services(state, self._dispatcher, self._files, self.journal, self._durable)
         if self.config.atomic_transactions:
-            self._atomic = await self._serve_atomic(state, self._dispatcher)
+            self._atomic = await self._serve_atomic(state, self._dispatcher, atomic_offsets)
             self._services = (self._atomic, *self._services)
         elif self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0):
             logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
         for service in self._services:
             service.start()
-        # Not earlier: until atomic transactions are read back, readers would see open ones.
+        # Not earlier: until atomic transactions are loaded, readers would see open ones.
         self._serving, self._unavailable = self._dispatcher, "the broker is stopping"
         for connection in self.client_connections:
             self._offer_express(connection)
@@ -317,12 +314,12 @@ class EmbeddedBroker:
             filter_servers=dispatcher.filter_servers.addresses,
         )
 
-    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher) -> AtomicService:
+    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher, offsets: Mapping[str, Any]) -> AtomicService:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
-        await service.read_back(self._atomic_offsets)
+        await service.read_back(offsets)
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
@@ -334,20 +331,22 @@ class EmbeddedBroker:
             if old.permission != config.permission:
                 self.topics.renew()
 
-    def _load_tables(self) -> None:
+    def _load_tables(self) -> Mapping[str, Any]:
+        """Load topics, groups and offsets; returns the offsets of atomic transactions."""
         rule = ATOMIC_TOPICS_RULE if self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0) else TOPICS_RULE
         topics = self._load(TOPICS_FILE, self.topics.load, rule, self.topics.snapshot)
         self._load(GROUPS_FILE, self.groups.load, GROUPS_RULE, self.groups.snapshot)
-        self._load_offsets()
+        atomic_offsets = self._load_offsets()
         self._restore_topics(is_lost=not topics)
         self._files.mark(TOPICS_FILE)
         self._files.mark(GROUPS_FILE)
+        return atomic_offsets
 
     def _load(self, name: str, load: Take, rule: ConfigRule, snapshot: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         self._files.serve(name, snapshot)
         return self._files.load(name, load, rule)
 
-    def _load_offsets(self) -> None:
+    def _load_offsets(self) -> Mapping[str, Any]:
         left_out: list[str] = []
 
         def take(content: Mapping[str, Any]) -> None:
@@ -355,17 +354,17 @@ class EmbeddedBroker:
 
         content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
-        entry = content.get(OFFSETS_ENTRY)
-        self._atomic_offsets = entry if isinstance(entry, Mapping) else {}
         if left_out:
             self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
         groups = [name for name in self.groups.all() if not names.is_system_group(name)]
         if not content and groups and self.store.commit_log_max_offset:
             text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
             self._files.report(text)
+        atomic_offsets = content.get(OFFSETS_ENTRY)
+        return atomic_offsets if isinstance(atomic_offsets, Mapping) else {}
 
     def _restore_topics(self, *, is_lost: bool) -> None:
-        """Enter topics that have queues but no config: a crash came between their first message and the write of the table."""
+        """Add topics that have queues but no config: a crash came between their first message and the write of the table."""
         entered = self.topics.enter_missing(self.store.queues())
         if entered and is_lost:
             text = f"config/{TOPICS_FILE} is missing or empty: these topics are known by their queues: {_some(entered)}"
@@ -375,7 +374,7 @@ class EmbeddedBroker:
 
     @property
     def reports(self) -> Sequence[str]:
-        """What a person must know of the store's configuration files, as the start found them."""
+        """Facts about the store's configuration files that a person must know, as found at the start."""
         return self._files.reports
 
     # ---- stop ----
@@ -414,7 +413,6 @@ class EmbeddedBroker:
                 await asyncio.to_thread(store.close)
 
     async def _answer_durable(self) -> None:
-        """Let sends that wait for the disk have their answers."""
         if self._durable is not None:
             try:
                 await asyncio.to_thread(self.store.flush)
@@ -434,7 +432,7 @@ class EmbeddedBroker:
 
     @property
     def client_connections(self) -> list[Connection]:
-        """Those of both ports, as they are now."""
+        """Those of both ports, now."""
         servers = (self._server,) if self._fast_server is None else (self._server, self._fast_server)
         return [connection for server in servers for connection in server.connections]
 
@@ -447,22 +445,22 @@ class EmbeddedBroker:
 
     @property
     def held_pulls(self) -> int:
-        """Pulls that wait for a message."""
+        """Number of pulls that wait for a message."""
         return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
 
     @property
     def timers(self) -> TimerConsole | None:
-        """The timer messages, to look at and to act on, while they are served."""
+        """Figures and actions of timer messages, while they are served."""
         return next((service.console for service in self._services if isinstance(service, TimerMessages)), None)
 
     @property
     def delays(self) -> DelayConsole | None:
-        """The delay levels, to look at and to act on, while the broker serves."""
+        """Figures and actions of the delay levels, while the broker serves."""
         return next((service.console for service in self._services if isinstance(service, DelayService)), None)
 
     @property
     def atomic(self) -> AtomicService | None:
-        """The service of atomic transactions, where they are on and the broker serves."""
+        """The service of atomic transactions, if they are on and the broker serves."""
         return self._atomic if self._atomic in self._services else None
 
     @property
@@ -473,6 +471,11 @@ class EmbeddedBroker:
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         dispatcher = self._serving
         return self._refuse(connection, command) if dispatcher is None else dispatcher.handle(connection, command)
+
+    def _served(self) -> Dispatcher:
+        if self._serving is None:
+            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        return self._serving
 
     def _refuse(self, _connection: Connection, command: RemotingCommand) -> RemotingCommand:
         return command.reply(ResponseCode.SERVICE_NOT_AVAILABLE, f"service not available now: {self._unavailable}")
@@ -487,7 +490,7 @@ class EmbeddedBroker:
 
     @property
     def own_credentials(self) -> Credentials | None:
-        """Keys of an administrator, made at the start, for programs that this broker's owner starts; None: none are needed."""
+        """Administrator keys made at the start, for programs that this broker's owner starts; None if none are needed."""
         return None if self._access is None else self._access.internal
 
     def _offer_express(self, connection: Connection) -> None:
@@ -503,21 +506,15 @@ class EmbeddedBroker:
     ) -> ConsolePut:
         """Store a message as a producer's send would, with the same checks; returns when a send would be answered.
 
-        Args:
-            topic: Where the message goes.
-            queue_id: Of the queue; -1: any.
-            body: As a producer sends it.
-            properties: Likewise; a unique key is added where there is none.
-            flag: The producer's own number.
+        Queue id -1 is any queue; a unique key is added to the properties if it is missing.
 
         Raises:
-            RequestRefusedError: A check failed or the store does not take it; says why.
+            RequestRefusedError: A check failed or the store refuses the message; says why.
         """
-        dispatcher = self._serving
-        if dispatcher is None or self._unique_ids is None:
-            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        dispatcher, unique_ids = self._served(), self._unique_ids
+        assert unique_ids is not None, "it is made before requests are served"
         now_ms = self._clock()
-        all_properties = {UNIQUE_KEY: self._unique_ids.next_id(), **properties}
+        all_properties = {UNIQUE_KEY: unique_ids.next_id(), **properties}
         header = header_for_console(topic, queue_id, all_properties, flag, now_ms)
         target = dispatcher.send.admission.admit(header)
         host = dispatcher.send.store_host
@@ -537,28 +534,26 @@ class EmbeddedBroker:
         )
 
     async def answer_console(self, command: RemotingCommand, *, name_server: bool) -> RemotingCommand:
-        """Serve a request of the console as broker or name server would, without asking for an account.
+        """Serve a request of the console as broker or name server would, without an account.
 
         Raises:
             RequestRefusedError: The broker is starting or stopping.
             OrbitError: See `broker_core.engine.broker.console_requests.answer_console`.
         """
-        if self._serving is None:
-            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        handle = self._name_server.answer_console if name_server else self._serving.handle_trusted
+        dispatcher = self._served()
+        handle = self._name_server.answer_console if name_server else dispatcher.handle_trusted
         return await answer_console(handle, command, self.journal)
 
     async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:
         """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
 
         Raises:
-            RequestRefusedError: Its name, its queues or its permission cannot be used, or the disk does not take it.
+            RequestRefusedError: Its name, its queues or its permission are invalid, or the disk does not take it.
         """
-        if self._serving is None:
-            raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
+        dispatcher = self._served()
         known = self.topics.get(name)
         base = TopicConfig(name, read_queues, write_queues) if known is None else known
-        self._serving.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
+        dispatcher.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
         await self._written.wait(TOPICS_FILE)
 
     # ---- timers and changes ----
@@ -602,15 +597,15 @@ class EmbeddedBroker:
 
 
 def _on_loop(progress: Progress | None) -> Progress:
-    """Bring progress from the thread that opens the store to the loop."""
+    """Carry progress from the thread that opens the store to the loop."""
     if progress is None:
         return lambda _what, _done, _total: None
     loop = asyncio.get_running_loop()
-    return lambda what, done, total: _call_on_loop(loop, progress, what, done, total)
 
+    def carry(what: str, done: int, total: int) -> None:
+        loop.call_soon_threadsafe(progress, what, done, total)
 
-def _call_on_loop(loop: asyncio.AbstractEventLoop, progress: Progress, what: str, done: int, total: int) -> None:
-    loop.call_soon_threadsafe(progress, what, done, total)
+    return carry
 
 
 def _some(found: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """The second port of a broker, two below its first: clients with ``vipChannelEnabled`` send to it.
 
 RocketMQ serves pulls on the first port only, so that sends do not queue behind them. Requests do not queue here; both ports
-serve the same. Clients before 4.5 use the second one unless told otherwise.
+serve the same. Clients before 4.5 use the second one by default.
 
 Source: docs/spec/broker.md §15.1.
 """
@@ -30,9 +30,9 @@ async def open_fast_port(
     tls: TlsServer | None,
     on_connected: Callable[[Connection], None],
 ) -> RemotingServer | None:
-    """Listen on it; None where the first port was not chosen (0), or the second cannot be had.
+    """Listen on the second port; None if the first port was not chosen (0), or the second cannot be bound.
 
-    That is no reason to stop: few clients ask for it.
+    A failure does not stop the broker: few clients use this port.
     """
     port = config.listen_port - BELOW
     if port <= 0:

@@ -1,6 +1,6 @@
 """The broker's connection to a name server: registers at start, every 30 s and when topics change.
 
-The name server drops a broker whose connection ends, so one connection is kept open; when it breaks it is opened again.
+The name server removes a broker whose connection ends, so one connection is kept open and reopened when it breaks.
 
 Source: docs/spec/broker.md §1.2.
 """
@@ -8,6 +8,7 @@ Source: docs/spec/broker.md §1.2.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -36,17 +37,13 @@ _CRC_MASK = 0x7FFFFFFF
 
 
 class RegistrationLink:
-    """Keeps the broker's topics known at one name server.
+    """Keeps the broker's topics registered at one name server.
 
-    Args:
-        config: Identity of the broker.
-        name_server: ``host:port`` to register at.
-        broker_address: ``host:port`` that clients are told.
-        topics: What to register.
-        credentials: Signs what is sent, for a name server with access control.
-        tls: For a name server that takes only TLS.
-        routed: Told of changed topics at once, for a name server in this process.
-        filter_servers: Addresses to register with the topics.
+    Addresses are ``host:port``. ``credentials`` and ``tls`` are for a name server with access control, or one that accepts only
+    TLS. ``routed`` is called at once with changed topics, for a name server in this process.
+
+    Attributes:
+        connection: The connection to the name server, while there is one.
     """
 
     def __init__(
@@ -69,16 +66,11 @@ class RegistrationLink:
         self._topics = topics
         self._credentials = credentials
         self._tls = tls
-        self._connection: Connection | None = None
+        self.connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._changed: set[str] = set()
         self._flush_scheduled = False
         self._due = asyncio.Event()
-
-    @property
-    def connection(self) -> Connection | None:
-        """The connection, while there is one."""
-        return self._connection
 
     async def start(self) -> None:
         """Register the whole table, then keep it registered.
@@ -91,16 +83,15 @@ class RegistrationLink:
         self._task = asyncio.create_task(self._keep_registered(), name="broker registration")
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings: the permission that topics are sent with, the time between registrations."""
+        """Apply changed settings: the permission that topics are sent with, the time between registrations."""
         self._config = config
 
     def topics_changed(self, names: list[str]) -> None:
-        """Tell the name server of changed topics: all changes of one turn of the loop in one request.
+        """Send changed topics to the name server: all changes of one turn of the loop in one request.
 
-        Only the changed topics travel: with the whole table, making a thousand topics one by one would send half a
-        million configs.
+        Only changed topics are sent: with the whole table, a thousand new topics one by one would send half a million configs.
         """
-        if self._connection is None:
+        if self.connection is None:
             return
         self._routed([self._as_permitted(topic) for name in names if (topic := self._topics.get(name)) is not None])
         self._changed.update(names)
@@ -109,18 +100,18 @@ class RegistrationLink:
             asyncio.get_running_loop().call_soon(self._send_changed)
 
     async def stop(self) -> None:
-        """Say goodbye to the name server and end the connection. Safe to call again."""
+        """Unregister and end the connection. Safe to call again."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if connection is None:
             return
         try:
             await connection.request(RemotingCommand(RequestCode.UNREGISTER_BROKER, self._identity()), UNREGISTER_TIMEOUT_MS)
         except NetworkError as error:
-            # Harmless: the name server drops the broker when the connection ends.
+            # Harmless: the name server removes the broker when the connection ends.
             logger.info("the broker could not unregister: %s", error)
         connection.close()
 
@@ -138,11 +129,9 @@ class RegistrationLink:
                 self._due.set()
 
     async def _wait(self, seconds: float) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._due.wait()
-        except TimeoutError:
-            pass
         self._due.clear()
 
     async def _register_all(self) -> None:
@@ -155,14 +144,14 @@ class RegistrationLink:
             self._topics.apply_order(_names(table))
 
     async def _connected(self) -> Connection:
-        if self._connection is None or self._connection.is_closed:
-            self._connection = await connect(self._name_server, tls=self._tls)
-            self._connection.credentials = self._credentials
-            self._connection.on_closed(self._lost)
-        return self._connection
+        if self.connection is None or self.connection.is_closed:
+            self.connection = await connect(self._name_server, tls=self._tls)
+            self.connection.credentials = self._credentials
+            self.connection.on_closed(self._lost)
+        return self.connection
 
     def _lost(self, connection: Connection) -> None:
-        if self._connection is connection:
+        if self.connection is connection:
             logger.warning("the connection to name server %s ended: %s", self._name_server, connection.close_reason)
             self._due.set()
 
@@ -170,8 +159,8 @@ class RegistrationLink:
         self._flush_scheduled = False
         names, self._changed = self._changed, set()
         topics = {name: topic for name in names if (topic := self._topics.get(name)) is not None}
-        if self._connection is not None and topics:
-            self._connection.send_oneway(self._request(topics))
+        if self.connection is not None and topics:
+            self.connection.send_oneway(self._request(topics))
 
     def _request(self, topics: Mapping[str, TopicConfig]) -> RemotingCommand:
         sent = {name: self._as_permitted(topic) for name, topic in topics.items()}
@@ -180,7 +169,7 @@ class RegistrationLink:
         return RemotingCommand(RequestCode.REGISTER_BROKER, fields, body)
 
     def _as_permitted(self, topic: TopicConfig) -> TopicConfig:
-        """A broker that may not be read or written says so for every topic."""
+        """The topic with the broker's permission, if that is not to read and to write."""
         permission = self._config.permission
         if permission & READ_WRITE == READ_WRITE:
             return topic

@@ -1,4 +1,4 @@
-"""What runs beside the requests: delivery, checks and the like, started once the tables are loaded."""
+"""Services beside the requests: delivery, checks and the like, started after the tables are loaded."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from broker_core.protocol.codes import RequestCode
 
 
 class Service(Protocol):
-    """Something with work of its own on the broker's loop."""
+    """A service with work of its own on the broker's loop."""
 
     def start(self) -> None:
-        """Begin, on the loop; its files are read, its timers set."""
+        """Read its files and set its timers, on the loop."""
 
     async def stop(self) -> None:
-        """End; no timer or task of it is left, what it keeps in `ConfigFiles` is marked to be written."""
+        """End all its timers and tasks, and mark its files in `ConfigFiles`."""
 
 
 def broker_services(
     state: BrokerState, dispatcher: Dispatcher, files: ConfigFiles, journal: ActionJournal, durable: DurableAnswers | None
 ) -> tuple[Service, ...]:
-    """The services of one broker, in the order of their start; they end in the opposite order, before the store closes."""
+    """The services of one broker, in the order of their start; they stop in the opposite order, before the store closes."""
     return (
         dispatcher.maintenance,
         SlowConsumerGuard(state),

@@ -14,7 +14,6 @@ from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
 from broker_core.engine.schedule.timer.accept import TimerFault, TimerLimits, TimerRefusal, slot_for
 from broker_core.engine.schedule.timer.console import TimerConsole
-from broker_core.engine.schedule.timer.layout import java_hash
 from broker_core.engine.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
 from broker_core.engine.schedule.timer.precision import PRECISION_FILE, PRECISION_RULE, changes_of
 from broker_core.engine.schedule.timer.recall_handle import RecallHandle, decode_handle
@@ -32,6 +31,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 METRICS_FILE = "timermetrics"
@@ -112,7 +112,7 @@ class TimerMessages:
         """Content of ``timermetrics``: pending messages of each topic, less cancels."""
         work, now_ms = self.service.work, self._state.clock()
         waiting = {} if work is None else work.store.waiting_by_topic
-        counts = {topic: waiting.get(java_hash(topic), 0) for topic in self._state.topics.all()}
+        counts = {topic: waiting.get(java_string_hash(topic), 0) for topic in self._state.topics.all()}
         return {
             "dataVersion": {"counter": 0 if work is None else work.store.writes, "stateVersion": 0, "timestamp": now_ms},
             "timingCount": {topic: {"count": count, "timeStamp": now_ms} for topic, count in counts.items() if count},

@@ -1,24 +1,25 @@
-"""What a person sees of the delay levels, and does to the messages that wait in them.
+"""Figures of the delay levels, and actions of a person on their messages.
 
 Figures and actions belong to the loop's thread; pages of messages are read on any thread. An action is recorded first, then
-checked against what still waits at that moment, carried out, and on disk when it is answered: a crash undoes none.
+checked against the messages still pending, carried out, and on disk when it is answered: a crash undoes none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
+from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.delayed_message import delayed_again, real_place
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import DONE, ENTRIES_MAX, Override, Overrides
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.set_aside import why_never
 from broker_core.errors import RecordError, StoreError, UsageError
-from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record
@@ -31,33 +32,13 @@ UNITS_LOOKED_AT_MAX = 20_000
 _UNITS_READ = 256
 
 
-class ConsoleStore(DeliveryStore, Protocol):
-    """What the console needs of the store."""
-
-    delay_levels: DelayLevels
-
-
-class Saver(Protocol):
-    """Brings things to the disk."""
-
-    async def synced(self, physical_end: int) -> None: ...
-
-    async def save_overrides(self) -> None: ...
-
-
-class DelayJournal(Protocol):
-    """Records actions, as `broker_core.engine.tables.action_journal.ActionJournal` does."""
-
-    async def record(self, action: str, subject: str, **details: int | list[int]) -> None: ...
-
-
 class LevelFigures(NamedTuple):
     """One delay level at one moment. Times in ms since the epoch, -1 none; lateness NaN when nothing was delivered.
 
     Attributes:
-        pending: Messages that wait, without those that are passed over.
+        pending: Pending messages, without cancelled or delivered ones.
         next_due_ms: When the next message is due, also when that is past.
-        overdue_ms: How long the oldest message that is due has been waiting for its delivery; 0 when none has.
+        overdue_ms: How late the oldest due message is now; 0 when none is due.
         delivered, skipped: Since the start.
         late_p50_ms, late_p99_ms: Of the last minute.
     """
@@ -74,7 +55,7 @@ class LevelFigures(NamedTuple):
 
 
 class DelayedHead(NamedTuple):
-    """What a list shows of a waiting message; ``topic`` and ``queue_id`` are where it will be delivered."""
+    """One row of a list of pending messages; ``topic`` and ``queue_id`` are the target of the delivery."""
 
     queue_offset: int
     physical_offset: int
@@ -108,37 +89,22 @@ class DelayedPlace:
 
 @dataclass(frozen=True, slots=True)
 class DelayedActions:
-    """How an action ended.
-
-    Attributes:
-        done: Messages it was done to.
-        gone: Queue offsets of messages that no longer waited.
-    """
+    """The result of an action: messages changed, and queue offsets of those that were no longer pending."""
 
     done: int
     gone: list[int]
 
 
 class DelayConsole:
-    """Figures, pages and actions.
-
-    Args:
-        store: The broker's store.
-        delivery: The pump.
-        overrides: What people changed.
-        saver: Brings overrides to the disk.
-        journal: Records actions.
-        clock: Time in ms since the epoch.
-        timer_ms: A clock that nobody sets.
-    """
+    """Figures, pages and actions; ``save`` writes the overrides, and ``timer_ms`` is a monotonic clock."""
 
     def __init__(
         self,
-        store: ConsoleStore,
+        store: MessageStore,
         delivery: DelayDelivery,
         overrides: Overrides,
-        saver: Saver,
-        journal: DelayJournal,
+        save: Callable[[], Awaitable[None]],
+        journal: ActionJournal,
         *,
         clock: Callable[[], int],
         timer_ms: Callable[[], float],
@@ -146,7 +112,7 @@ class DelayConsole:
         self._store = store
         self._delivery = delivery
         self._overrides = overrides
-        self._saver = saver
+        self._save = save
         self._journal = journal
         self._clock = clock
         self._timer_ms = timer_ms
@@ -154,12 +120,12 @@ class DelayConsole:
     # ---- looking ----
 
     def figures(self) -> list[LevelFigures]:
-        """One row a level, in their order; cheap enough for ten times a second."""
+        """One row per level, in order; cheap enough for ten calls a second."""
         now_ms, now_s = self._clock(), int(self._timer_ms() / 1000)
         return [self._figures_of(level, now_ms, now_s) for level in self._delivery.levels.values()]
 
     def lateness(self) -> LatenessCounts:
-        """How late the deliveries of the last hour were, of all levels together."""
+        """Lateness of the deliveries of the last hour, of all levels together."""
         return self._delivery.late_hour.counts(int(self._timer_ms() / 1000))
 
     def _figures_of(self, level: LevelQueue, now_ms: int, now_s: int) -> LevelFigures:
@@ -186,11 +152,11 @@ class DelayConsole:
         return min(times, default=-1)
 
     def page_reader(self, number: int, start_offset: int, count: int) -> Callable[[], DelayedPage]:
-        """A function that reads a page of waiting messages, to be called on any thread.
+        """A function that reads a page of pending messages, to be called on any thread.
 
         Args:
             number: Delay level.
-            start_offset: Where to begin; what lies before the first waiting message begins there.
+            start_offset: Queue offset of the first message; smaller ones begin at the first pending one.
             count: Messages at most.
 
         Raises:
@@ -212,11 +178,11 @@ class DelayConsole:
     # ---- acting ----
 
     async def deliver_now(self, number: int, places: Sequence[DelayedPlace]) -> DelayedActions:
-        """Deliver waiting messages at once.
+        """Deliver pending messages at once.
 
         Raises:
             UsageError: No such level, or too many messages.
-            StoreError: The store does not take them; says how many it took.
+            StoreError: The store refuses one; says how many it took.
         """
         level = await self._begin("delay.deliver", number, places)
         done, gone = 0, []
@@ -238,7 +204,7 @@ class DelayConsole:
         return DelayedActions(done, gone)
 
     async def cancel(self, number: int, places: Sequence[DelayedPlace]) -> DelayedActions:
-        """Have waiting messages never delivered; they stay in the log.
+        """Never deliver some pending messages; they stay in the log.
 
         Raises:
             UsageError: No such level, or too many messages.
@@ -255,11 +221,11 @@ class DelayConsole:
         return DelayedActions(len(places) - len(gone), gone)
 
     async def move(self, number: int, places: Sequence[DelayedPlace], due_ms: int) -> DelayedActions:
-        """Have waiting messages delivered at another time; one that is past is now.
+        """Deliver pending messages at another time; one that is past is now.
 
         Raises:
             UsageError: No such level, too many messages, or a time later than the longest level from now.
-            StoreError: The store does not take them, or the decision cannot be written to the disk.
+            StoreError: The store refuses one, or the decision cannot be written to the disk.
         """
         now_ms = self._clock()
         if due_ms <= now_ms:
@@ -297,8 +263,7 @@ class DelayConsole:
     async def _finish(self) -> None:
         self._delivery.overrides_changed = True
         self._delivery.wake()
-        await self._saver.synced(self._delivery.copy_end)
-        await self._saver.save_overrides()
+        await self._save()
 
     async def _fail(self, action: str, level: LevelQueue, places: Sequence[DelayedPlace], why: str) -> None:
         await self._finish()
@@ -310,7 +275,7 @@ class DelayConsole:
         return f"{done} of {asked} messages are done; the store does not take the next one ({why})"
 
     def _waiting(self, level: LevelQueue, place: DelayedPlace) -> QueueUnit | None:
-        """The unit of a message that still waits where it was seen."""
+        """The unit of a message that is still pending where it was seen."""
         if place.queue_offset < level.offset or self._overrides.is_done(place.physical_offset):
             return None
         units = self._store.queue_units(SCHEDULE_TOPIC, level.queue_id, place.queue_offset, 1)
@@ -349,7 +314,7 @@ class DelayConsole:
 
 
 def _read_page(
-    store: DeliveryStore, level: LevelQueue, overrides: Mapping[int, Override], start: int, count: int
+    store: MessageStore, level: LevelQueue, overrides: Mapping[int, Override], start: int, count: int
 ) -> DelayedPage:
     heads: list[DelayedHead] = []
     offset, unreadable = max(start, store.min_offset(SCHEDULE_TOPIC, level.queue_id)), 0
@@ -372,7 +337,7 @@ def _read_page(
     return DelayedPage(heads, min(offset, high), high, unreadable)
 
 
-def _head(store: DeliveryStore, unit: QueueUnit, queue_offset: int, due_ms: int) -> DelayedHead | None:
+def _head(store: MessageStore, unit: QueueUnit, queue_offset: int, due_ms: int) -> DelayedHead | None:
     record = store.record_at(unit.physical_offset)
     if record is None:
         return None
@@ -384,15 +349,10 @@ def _head(store: DeliveryStore, unit: QueueUnit, queue_offset: int, due_ms: int)
 
 
 def delayed_head(message: StoredMessage, queue_offset: int, due_ms: int) -> DelayedHead:
-    """What a list shows of a message that waits.
-
-    Args:
-        message: As it lies in the schedule topic.
-        queue_offset: The offset to show.
-        due_ms: When it is due, ms since the epoch.
+    """The list row of a message of the schedule topic.
 
     Raises:
-        RecordError: It does not say where it belongs.
+        RecordError: It does not name its topic and queue.
     """
     topic, queue_id = real_place(message.properties_bytes, message.physical_offset)
     found = message.properties

@@ -1,10 +1,10 @@
-"""Delivers delayed messages when they are due: the pump behind the delay levels.
+"""Delivers delayed messages when they are due.
 
     arrival or alarm → what is due, the earliest due time first over all levels → put to the real topic → alarm for the next
 
 One alarm is set for the next message that is due in any level, so nothing is polled. A run delivers a bounded number of
-messages and leaves the rest to the next turn of the loop. A level whose delivery fails is tried again at the same message, with
-growing pauses, and none of its later messages passes it. A message that the store never takes is set aside.
+messages and leaves the rest to the next turn of the loop. A level whose delivery fails retries the same message, with growing
+pauses, and none of its later messages passes it. A message that the store never takes is set aside.
 
 Runs on the thread of its timers; does no I/O of its own. Source: docs/spec/broker.md §3.3, §3.4.
 """
@@ -15,60 +15,41 @@ import heapq
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 from broker_core.engine.schedule.delayed_message import delivered
 from broker_core.engine.schedule.lateness import LatenessHour
-from broker_core.engine.schedule.level_queue import LevelQueue, LevelReader
+from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import NEVER_STORED, Arrival, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import RecordError
-from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 DELIVERIES_PER_TURN = 64
-"""About 2 ms of work; a request waits no longer for its turn."""
+"""About 2 ms of work; no request waits longer for its turn."""
 RETRY_MS = 100
 RETRY_MS_MAX = 1_000
 
 _OVERRIDES = 0
-"""Stands for a level number where messages are due by an override."""
+"""Replaces a level number for messages that are due by an override."""
 
 logger = logging.getLogger(__name__)
 
 
-class DeliveryStore(LevelReader, Protocol):
-    """What delivery needs of `broker_core.engine.store.message_store.MessageStore`."""
-
-    @property
-    def write_refusal(self) -> str: ...
-
-    def put(self, message: MessageToStore) -> PutResult: ...
-
-
 class DelayDelivery:
-    """Delivers from the queues of all levels.
-
-    Args:
-        store: Holds the queues and takes the deliveries.
-        levels: Level number → its queue.
-        overrides: What people changed.
-        clock: Time in ms since the epoch.
-        timers: Alarms.
-        count: Called with topic and bytes of each delivery.
-        set_aside: Takes messages that cannot be delivered.
+    """Delivers from the queues of all levels; ``count`` is called with topic and bytes of each delivery.
 
     Attributes:
         late_hour: Lateness of the deliveries of all levels.
-        copy_end: Physical offset behind the last delivered message.
-        overrides_changed: Whether a delivery changed ``overrides``; reset by who saves them.
+        copy_end: Physical offset after the last delivered message.
+        overrides_changed: Whether a delivery changed ``overrides``; the writer of the file resets it.
     """
 
     def __init__(
         self,
-        store: DeliveryStore,
+        store: MessageStore,
         levels: dict[int, LevelQueue],
         overrides: Overrides,
         *,
@@ -93,7 +74,7 @@ class DelayDelivery:
         self._running = False
 
     def start(self) -> None:
-        """Deliver what is overdue, and go on with what is due next."""
+        """Deliver overdue messages, and set the alarm for the next."""
         self._running = True
         self.wake()
 
@@ -103,12 +84,12 @@ class DelayDelivery:
         self._cancel()
 
     def wake(self) -> None:
-        """Look at all levels again soon: the clock was set, or an override came."""
+        """Check all levels again soon: the clock was set, or an override was added."""
         if self._running:
             self._set_alarm(0.0)
 
     def arrived(self, arrival: Arrival) -> None:
-        """Take note of a message that entered a queue; the listener of the store."""
+        """React to a message that entered a queue; the listener of the store."""
         if arrival.topic != SCHEDULE_TOPIC or not self._running:
             return
         level = self.levels.get(arrival.queue_id + 1)
@@ -135,7 +116,7 @@ class DelayDelivery:
         self._arm()
 
     def _looked_at(self, now_ms: int, timer_ms: float) -> list[tuple[int, int]]:
-        """Due time and number of each level that has something, and may deliver it."""
+        """Due time and number of each level that has a message and may deliver it."""
         found = [
             (level.due_ms, number)
             for number, level in self.levels.items()
@@ -147,7 +128,7 @@ class DelayDelivery:
         return found
 
     def _step(self, number: int, now_ms: int, timer_ms: float) -> int | None:
-        """Deliver the next message of a level; returns when the one after it is due, None when the level has to wait."""
+        """Deliver the next message of a level; returns the due time of the one after it, None when the level must wait."""
         if number == _OVERRIDES:
             return self._deliver_override(timer_ms)
         level = self.levels[number]
@@ -158,7 +139,6 @@ class DelayDelivery:
         return level.due_ms
 
     def _arm(self) -> None:
-        """Set the alarm for what comes next."""
         now_ms, timer_ms = self._clock(), self._timers.now_ms()
         waits = [
             max(level.due_ms - now_ms, level.retry_at_ms - timer_ms)
@@ -210,7 +190,7 @@ class DelayDelivery:
             self._failed(level, result, timer_ms)
 
     def put_copy(self, physical_offset: int) -> PutResult | None:
-        """Put the message that waits at an offset of the log to its real topic; None when it is gone or was set aside."""
+        """Put the pending message at an offset of the log to its real topic; None when it is gone or was set aside."""
         record = self._store.record_at(physical_offset)
         if record is None:
             logger.warning("the delayed message at %d is gone from the log; it is passed over", physical_offset)

@@ -1,8 +1,8 @@
-"""How far each delay level has been delivered: the table behind ``delayOffset.json``.
+"""The delivered offset of each delay level: the table of ``delayOffset.json``.
 
     {"dataVersion":{…},"offsetTable":{"1":10,"3":9}}        level → next offset of queue level-1 of SCHEDULE_TOPIC_XXXX
 
-``dataVersion`` is there where a 5.x broker wrote the file before. Pure state; writes no file.
+``dataVersion`` exists if a 5.x broker wrote the file before. Pure state; writes no file.
 
 Source: docs/spec/broker.md §3.5, docs/spec/store.md §7.6.
 """
@@ -27,7 +27,7 @@ class DelayProgress:
 
     Attributes:
         offsets: As reached now.
-        saved: As it may be written: the copies of everything before are on disk.
+        saved: Offsets that may be written: all earlier copies are on disk.
     """
 
     def __init__(self) -> None:
@@ -36,10 +36,10 @@ class DelayProgress:
         self._version: DataVersion | None = None
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``delayOffset.json``.
+        """Load ``delayOffset.json``.
 
         Raises:
-            CodecError: A level or an offset is not a number; nothing is taken over.
+            CodecError: A level or an offset is not a number; nothing is loaded.
         """
         table, version = object_in(value, "offsetTable"), DataVersion.from_json(value.get("dataVersion"))
         self.offsets = {whole_number(level, "a level"): whole_number(at, "an offset") for level, at in table.items()}
@@ -48,7 +48,7 @@ class DelayProgress:
             self._version = version
 
     def save(self, offsets: Mapping[int, int], now_ms: int) -> None:
-        """Take note that the copies of everything before ``offsets`` are on disk."""
+        """Record that the copies of all messages before ``offsets`` are on disk."""
         self.saved = dict(offsets)
         if self._version is not None:
             self._version = self._version.next(now_ms)

@@ -12,89 +12,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
 
-from broker_core.config import StoreConfig
-from broker_core.engine.schedule.delay_console import DelayConsole, DelayJournal
-from broker_core.engine.schedule.delay_delivery import DelayDelivery, DeliveryStore
+from broker_core.engine.schedule.delay_console import DelayConsole
+from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, PROGRESS_RULE, DelayProgress
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import OVERRIDES_FILE, OVERRIDES_RULE, Override, Overrides
 from broker_core.engine.schedule.timers import Alarm, CallTimers
-from broker_core.engine.store.config_file import ConfigRule, Take
-from broker_core.engine.store.results import Arrival
+from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.set_aside import SetAside
 from broker_core.errors import StoreError
-from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import read_head
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 TICK_MS = 1_000
 CLOCK_STEP_MS = 20
-"""A wall clock that differs by more from the timers' clock than a second before was set."""
+"""The wall clock was set if its distance from the timers' clock changed by more than this within a second."""
 
 logger = logging.getLogger(__name__)
 
 
-class ScheduleStore(DeliveryStore, Protocol):
-    """What the service needs of `broker_core.engine.store.message_store.MessageStore`."""
-
-    delay_levels: DelayLevels
-
-    @property
-    def config(self) -> StoreConfig: ...
-
-    def queues(self) -> list[tuple[str, int]]: ...
-
-    def add_arrival_listener(self, listener: Callable[[Arrival], None], topics: Collection[str] | None = None) -> None: ...
-
-    def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None: ...
-
-    def flush(self) -> None: ...
-
-    @property
-    def flushed_offset(self) -> int: ...
-
-
-class Files(Protocol):
-    """The store's configuration files, as `broker_core.engine.tables.config_files.ConfigFiles` keeps them."""
-
-    def load(self, name: str, take: Take, rule: ConfigRule) -> Mapping[str, Any]: ...
-
-    def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None: ...
-
-    def mark(self, name: str) -> None: ...
-
-    async def write(self, name: str) -> None: ...
-
-
 class DelayService:
-    """Delay levels. Belongs to the loop's thread.
-
-    Args:
-        store: The broker's store.
-        files: Its configuration files.
-        clock: Time in ms since the epoch.
-        timers: Alarms on the loop.
-        journal: Records what people do.
-        save_interval_ms: Time between two writes of the progress.
-        count: Called with topic and bytes of each delivery.
-        set_aside: Takes messages that cannot be delivered.
+    """Delay levels. Belongs to the loop's thread. ``count`` is called with topic and bytes of each delivery.
 
     Attributes:
         delivery: Delivers; its ``levels`` are known after `start`.
-        progress: How far each level is.
-        overrides: What people changed.
-        console: What people see and do.
+        progress: Delivered offset of each level.
+        overrides: Changes by a person.
+        console: Figures and actions for a person.
     """
 
     def __init__(
         self,
-        store: ScheduleStore,
-        files: Files,
-        journal: DelayJournal,
+        store: MessageStore,
+        files: ConfigFiles,
+        journal: ActionJournal,
         *,
         clock: Callable[[], int],
         timers: CallTimers,
@@ -110,7 +66,9 @@ class DelayService:
         self.progress = DelayProgress()
         self.overrides = Overrides()
         self.delivery = DelayDelivery(store, {}, self.overrides, clock=clock, timers=timers, count=count, set_aside=set_aside)
-        self.console = DelayConsole(store, self.delivery, self.overrides, self, journal, clock=clock, timer_ms=timers.now_ms)
+        self.console = DelayConsole(
+            store, self.delivery, self.overrides, self.save_overrides, journal, clock=clock, timer_ms=timers.now_ms
+        )
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0
         self._saved_at_ms = 0.0
@@ -119,7 +77,7 @@ class DelayService:
     # ---- start and stop ----
 
     def start(self) -> None:
-        """Load the files and begin to deliver: at once what is overdue.
+        """Load the files and begin to deliver, overdue messages at once.
 
         Raises:
             CorruptStoreError: Neither a file nor its backup can be used.
@@ -135,13 +93,13 @@ class DelayService:
         self.delivery.start()
 
     def load(self) -> None:
-        """Load the files, and deliver nothing: enough for looking. Raises as `start` does."""
+        """Load the files and deliver nothing: enough for reading. Raises as `start` does."""
         self._files.load(PROGRESS_FILE, self.progress.load, PROGRESS_RULE)
         self.delivery.levels.update(self._levels())
         self._files.load(OVERRIDES_FILE, partial(self.overrides.load, is_waiting=self._is_waiting), OVERRIDES_RULE)
 
     async def stop(self) -> None:
-        """End delivery; the files are marked to be written, with all that was delivered on disk."""
+        """End delivery; the log is synced and the files are marked to be written."""
         self.delivery.stop()
         if self._alarm is not None:
             self._alarm.cancel()
@@ -163,7 +121,7 @@ class DelayService:
             self._files.mark(OVERRIDES_FILE)
 
     def _levels(self) -> dict[int, LevelQueue]:
-        """The levels of the table, and those that only an earlier, longer table had, while they have a queue."""
+        """The levels of the table, and those of an earlier, longer table, while they have a queue."""
         table = self.store.delay_levels
         kept = [queue_id + 1 for topic, queue_id in self.store.queues() if topic == SCHEDULE_TOPIC]
         beyond = sorted(level for level in kept if level > table.count)
@@ -193,7 +151,7 @@ class DelayService:
         return LevelQueue(self.store, number, table.delay_ms(number), start, in_table=number <= table.count)
 
     def _is_waiting(self, physical_offset: int, override: Override) -> bool:
-        """Whether the message of an override lies where it did, and is still ahead."""
+        """Whether the message of an override is at its place, and not delivered yet."""
         level = self.delivery.levels.get(override.level)
         record = self.store.record_at(physical_offset)
         if level is None or record is None or override.queue_offset < level.offset:
@@ -204,7 +162,7 @@ class DelayService:
     # ---- progress ----
 
     def offsets(self) -> dict[int, int]:
-        """Level → next offset, of all levels that ever had a message; what the file says of others is kept."""
+        """Level → next offset, of all levels that ever had a message; those of the file stay for the others."""
         reached = {number: level.offset for number, level in self.delivery.levels.items() if level.max_offset}
         return self.progress.offsets | reached
 
@@ -241,14 +199,14 @@ class DelayService:
         """Write progress and overrides, once the log is synced up to the last delivery.
 
         Raises:
-            StoreError: The log or a file cannot be written; the files are as before.
+            StoreError: The log or a file cannot be written; the files are unchanged.
         """
         offsets, self.delivery.overrides_changed = self.offsets(), False
         try:
             await self.synced(self.delivery.copy_end)
             self.progress.save(offsets, self.clock())
             await self._files.write(PROGRESS_FILE)
-            # Not before the progress is on disk: a cancelled message would come back.
+            # Not before the progress is on disk: a cancelled message would be delivered after a crash.
             if self.overrides.forget_before(offsets) or len(self.overrides):
                 await self._files.write(OVERRIDES_FILE)
         except BaseException:
@@ -256,11 +214,12 @@ class DelayService:
             raise
 
     async def save_overrides(self) -> None:
-        """Write the overrides alone.
+        """Write the overrides alone, once the log is synced up to the last delivery.
 
         Raises:
-            StoreError: The file cannot be written.
+            StoreError: The log or the file cannot be written.
         """
+        await self.synced(self.delivery.copy_end)
         await self._files.write(OVERRIDES_FILE)
 
     async def synced(self, physical_end: int) -> None:
@@ -277,5 +236,5 @@ class DelayService:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[bool], done: bool) -> None:
-    """Bring an answer of the flush thread to the loop."""
+    """Carry an answer of the flush thread to the loop."""
     loop.call_soon_threadsafe(lambda: None if future.done() else future.set_result(done))

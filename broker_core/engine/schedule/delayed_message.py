@@ -1,4 +1,4 @@
-"""From the record that waits to the message that is delivered, and to a record that waits elsewhere. Pure.
+"""Makes the delivered message, or a record of another level, from a pending record. Pure.
 
 The properties of the delivered message are the bytes that were stored, so consumers still see DELAY, REAL_TOPIC and
 REAL_QID, as with RocketMQ; nothing rewrites it again, so that it is delayed once.
@@ -14,7 +14,7 @@ from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import find_property_bytes
-from broker_core.protocol.message.record import check_record
+from broker_core.protocol.message.record import RecordParts, check_record
 from broker_core.protocol.names import HALF_TOPIC, SCHEDULE_TOPIC
 
 _REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
@@ -23,14 +23,10 @@ _host = lru_cache(maxsize=1_024)(HostAddress.from_packed)
 
 
 def real_place(properties: bytes, physical_offset: int) -> tuple[str, int]:
-    """Topic and queue that a waiting message is meant for.
-
-    Args:
-        properties: Its properties, encoded.
-        physical_offset: Where it lies, to be named in an error.
+    """Target topic and queue of a pending message, from its encoded properties.
 
     Raises:
-        RecordError: It does not say, or means the topic of half messages, which are never delayed.
+        RecordError: It does not name them, or names the topic of half messages, which are never delayed.
     """
     topic = (find_property_bytes(properties, _REAL_TOPIC) or b"").decode("utf-8", "replace")
     queue_id = find_property_bytes(properties, _REAL_QUEUE_ID) or b""
@@ -45,13 +41,19 @@ def real_place(properties: bytes, physical_offset: int) -> tuple[str, int]:
 
 
 def delivered(record: memoryview) -> MessageToStore:
-    """The message of a waiting record as its consumers get it; takes half the time of decoding all of the record.
+    """The message for consumers, from a pending record; takes half the time of decoding the whole record.
 
     Raises:
         RecordError: It is no record, or see `real_place`.
     """
-    head, body_position, _, properties = check_record(record, 0, len(record), check_crc=False)
-    topic, queue_id = real_place(properties, head.physical_offset)
+    parts = check_record(record, 0, len(record), check_crc=False)
+    topic, queue_id = real_place(parts.properties, parts.head.physical_offset)
+    return message_of(parts, record, topic, queue_id, parts.properties)
+
+
+def message_of(parts: RecordParts, record: memoryview, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
+    """The message of a checked record, for another queue and with other properties; it names no prepared transaction."""
+    head = parts.head
     return MessageToStore(
         topic,
         queue_id,
@@ -62,25 +64,13 @@ def delivered(record: memoryview) -> MessageToStore:
         _host(head.store_host),
         head.reconsume_times,
         0,
-        bytes(record[body_position : body_position + head.body_bytes]),
+        bytes(record[parts.body_position : parts.body_position + head.body_bytes]),
         properties,
     )
 
 
 def delayed_again(message: StoredMessage, level: int) -> MessageToStore:
-    """The message, waiting again in the queue of a level; where it has no room for that, the store refuses it."""
+    """The message for the queue of another level; if its properties have no room for that, the store refuses it."""
     properties = message.properties | {props.DELAY: str(level)}
     encoded = props.encode_fitting(properties)
-    return MessageToStore(
-        SCHEDULE_TOPIC,
-        level - 1,
-        message.flag,
-        message.sys_flag,
-        message.born_timestamp_ms,
-        message.born_host,
-        message.store_host,
-        message.reconsume_times,
-        0,
-        message.body,
-        props.encode_properties(properties) if encoded is None else encoded,
-    )
+    return message.copy_for(SCHEDULE_TOPIC, level - 1, props.encode_properties(properties) if encoded is None else encoded)

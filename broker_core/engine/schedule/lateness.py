@@ -1,4 +1,4 @@
-"""How late deliveries were: of the last minute as two figures, of the last hour as a histogram.
+"""Lateness of deliveries: two figures for the last minute, a histogram for the last hour.
 
 Both are rings of counts: constant memory, no sorting of samples.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 WINDOW_SECONDS = 60
 HOUR_MINUTES = 60
 LATE_FROM_MS = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
-"""Where the buckets of `LatenessHour` begin; each ends where the next one begins, the last has no end."""
+"""Lower bounds of the buckets of `LatenessHour`; the last bucket has no upper bound."""
 _NAN = float("nan")
 
 
@@ -33,12 +33,7 @@ class LatenessWindow:
         self._seconds: dict[int, dict[int, int]] = {}
 
     def add(self, late_ms: int, now_s: int) -> None:
-        """Count one delivery.
-
-        Args:
-            late_ms: How long after its due time it was stored, from 0 up.
-            now_s: Seconds of a clock that nobody sets.
-        """
+        """Count one delivery; ``late_ms`` is not negative, ``now_s`` is in seconds of a monotonic clock."""
         counts = self._seconds.get(now_s)
         if counts is None:
             self._forget(now_s)
@@ -67,14 +62,14 @@ class LatenessWindow:
 
 
 class LatenessCounts(NamedTuple):
-    """Deliveries of the last hour, one count for each bucket of `LATE_FROM_MS`; ``seconds``: how long of it was counted."""
+    """Deliveries of the last hour, one count for each bucket of `LATE_FROM_MS`; ``seconds`` of it were counted."""
 
     deliveries: tuple[int, ...]
     seconds: int
 
 
 class LatenessHour:
-    """Lateness of everything that was delivered in the last hour, the running minute included."""
+    """Lateness of all deliveries of the last hour, including the current minute."""
 
     __slots__ = ("_began_s", "_counts", "_counts_s", "_minutes")
 

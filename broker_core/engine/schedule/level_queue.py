@@ -1,4 +1,4 @@
-"""One delay level: its queue, the next message in it, and when that is due. No timers; time is an argument.
+"""One delay level: its queue, the next message, and when that is due. No timers; time is an argument.
 
 Order within a level is the order of its queue: all its messages wait equally long, so later ones are due later.
 
@@ -9,58 +9,38 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import Protocol
 
 from broker_core.engine.schedule.lateness import LatenessWindow
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
-from broker_core.engine.store.results import GetResult
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import store_timestamp_ms
 from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
 
 UNITS_READ = 128
 CLOCK_TOLERANCE_MS = 1_000
-"""A clock that is set back by up to this does not make messages early; RocketMQ takes any time beyond the delay as now."""
+"""Setting a clock back by up to this does not make messages early; RocketMQ treats any time beyond the delay as now."""
 
 logger = logging.getLogger(__name__)
 
 
-class LevelReader(Protocol):
-    """Reading side of `broker_core.engine.store.message_store.MessageStore`."""
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-
-    def record_at(self, physical_offset: int) -> memoryview | None: ...
-
-    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
-
-
 class LevelQueue:
-    """The queue of one level.
+    """The queue of one level, numbered from 1.
 
-    Args:
-        store: Where it is.
-        level: Number from 1.
-        delay_ms: How long its messages wait.
-        offset: Next one to deliver.
-        in_table: Whether ``messageDelayLevel`` has the level; if not, messages wait as long as they say.
+    ``in_table``: ``messageDelayLevel`` has the level, so that no message waits longer than its delay.
 
     Attributes:
         offset: Next one to deliver.
-        head: The next message, as `look` found.
-        due_ms: When that is due, as `look` found; None when nothing waits.
+        head: The next message, as found by `look`.
+        due_ms: When that is due, as found by `look`; None when nothing is pending.
         retry_at_ms: No delivery before this moment of the timers' clock, after one that failed.
-        failures: Deliveries of the next message that failed in a row.
+        failures: Failed deliveries of the next message in a row.
         delivered: Messages delivered since the start.
-        skipped: Messages passed over since the start, because their records are gone or cannot be delivered.
+        skipped: Messages skipped since the start, because their records are gone or cannot be delivered.
         lateness: Of the last minute.
     """
 
-    def __init__(self, store: LevelReader, level: int, delay_ms: int, offset: int, *, in_table: bool = True) -> None:
+    def __init__(self, store: MessageStore, level: int, delay_ms: int, offset: int, *, in_table: bool = True) -> None:
         self._in_table = in_table
         self._store = store
         self.level = level
@@ -74,7 +54,7 @@ class LevelQueue:
         self.lateness = LatenessWindow()
         self.head: QueueUnit | None = None
         self._units: deque[QueueUnit] = deque()
-        # At once: what comes from now on is behind the end that progress ahead of the queue is brought to.
+        # Before more messages arrive: progress beyond the end of the queue moves back to it, and must skip none of them.
         self._enter_queue()
 
     @property
@@ -84,20 +64,20 @@ class LevelQueue:
 
     @property
     def max_offset(self) -> int:
-        """Offset that the next message of this level gets."""
+        """Offset of the next message stored in this level."""
         return self._store.max_offset(SCHEDULE_TOPIC, self.queue_id)
 
     def look(self, now_ms: int) -> QueueUnit | None:
-        """The next message, None when none waits; ``due_ms`` is right afterwards.
+        """The next message, None when none is pending; ``due_ms`` is right afterwards.
 
-        An offset outside of the queue is brought to its nearest end; a hole in the queue's files is passed over.
+        An offset outside the queue moves to its nearest end; a hole in the queue's files is skipped.
         """
         self.head = unit = self._next_unit()
         self.due_ms = None if unit is None else self._due_ms(unit, now_ms)
         return unit
 
     def advance(self) -> None:
-        """Go on behind the next message."""
+        """Move on to the next message."""
         self._units.popleft()
         self.offset += 1
         self.failures = 0
@@ -119,7 +99,7 @@ class LevelQueue:
         return self._units[0] if self._units else None
 
     def _enter_queue(self) -> int:
-        """Bring the offset into the queue; returns the queue's end."""
+        """Move the offset into the queue; returns the queue's end."""
         low, high = self._store.min_offset(SCHEDULE_TOPIC, self.queue_id), self.max_offset
         if not low <= self.offset <= high:
             wanted = min(max(self.offset, low), high)
@@ -138,12 +118,12 @@ class LevelQueue:
 
     def _due_ms(self, unit: QueueUnit, now_ms: int) -> int:
         due_ms = self.written_due_ms(unit)
-        # A clock was set back, or the level had another delay: waiting longer than the level does is never right.
+        # A clock was set back, or the level had another delay: waiting longer than the level's delay is never right.
         too_late = self._in_table and due_ms > now_ms + self.delay_ms + CLOCK_TOLERANCE_MS
         return now_ms if too_late else due_ms
 
     def written_due_ms(self, unit: QueueUnit) -> int:
-        """When a message is due by its unit, or by its record where the unit names an extension instead."""
+        """When a message is due by its unit, or by its record if the unit names an extension instead."""
         if unit.tags_code > ADDRESS_MAX:
             return unit.tags_code
         record = self._store.record_at(unit.physical_offset)

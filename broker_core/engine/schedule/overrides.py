@@ -1,10 +1,10 @@
-"""Delayed messages that a person cancelled, had delivered at once, or moved: the table behind ``orbitDelay.json``.
+"""Delayed messages that a person cancelled, delivered at once, or moved: the table of ``orbitDelay.json``.
 
     {"messages":{"184467":{"level":3,"queueOffset":12,"dueMs":-1}}}      physical offset → DONE, or the time that now counts
 
-RocketMQ does not look at the file. A message is either *done* (its level passes it over) or due *earlier* than its level
-says; to be due later, it waits anew in the queue of a longer level. So a broker that does not know the file delivers each
-message that was not cancelled at least once. An entry is forgotten when the progress of its level has passed it on the disk.
+RocketMQ does not read the file. A message is either *done* (its level skips it) or due *earlier* than its level says; to be
+due later, it is stored again in the queue of a longer level. So a broker that does not know the file delivers each message that
+was not cancelled at least once. An entry is removed when the progress of its level has passed it on disk.
 
 Pure state; writes no file.
 """
@@ -22,19 +22,19 @@ OVERRIDES_FILE = "orbitDelay.json"
 OVERRIDES_RULE = ConfigRule("delayed messages that were cancelled or moved are delivered at their first time")
 DONE = -1
 ENTRIES_MAX = 200_000
-"""Bound on what people change while it waits; each entry takes about 300 bytes."""
+"""Bound on entries; each takes about 300 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What became of one waiting message.
+    """The change of one pending message.
 
     Attributes:
-        level: Delay level in whose queue it waits.
+        level: Delay level of its queue.
         queue_offset: Its offset there.
-        due_ms: When it is due now, `DONE` when its level passes it over.
-        copy_end: End of its delivered copy in the log, 0 without one: before that is on disk, the file says that it is due.
-        was_due_ms: What the file says until then.
+        due_ms: When it is due now, `DONE` when its level skips it.
+        copy_end: End of its delivered copy in the log, 0 without one; until that is on disk, the file contains ``was_due_ms``.
+        was_due_ms: Its former due time.
     """
 
     level: int
@@ -56,25 +56,25 @@ class Overrides:
         return len(self._table)
 
     def get(self, physical_offset: int) -> Override | None:
-        """What is known of a message."""
+        """The change of a message, if there is one."""
         return self._table.get(physical_offset)
 
     def is_done(self, physical_offset: int) -> bool:
-        """Whether a level passes a message over."""
+        """Whether the level skips a message."""
         found = self._table.get(physical_offset)
         return found is not None and found.due_ms == DONE
 
     def level_of(self, physical_offset: int) -> int:
-        """Level of a message that has an entry; 0 for others."""
+        """Level of a message with an entry; 0 for others."""
         found = self._table.get(physical_offset)
         return found.level if found else 0
 
     def done_count(self, level: int) -> int:
-        """Messages that a level has still ahead and will pass over."""
+        """Messages ahead of a level's offset that it will skip."""
         return len(self._done_in.get(level, ()))
 
     def passed(self, level: int, queue_offset: int) -> None:
-        """Take note that a level has gone past a message."""
+        """Record that a level has passed a message."""
         self._done_in.get(level, set()).discard(queue_offset)
 
     def of_level(self, level: int) -> dict[int, Override]:
@@ -87,12 +87,12 @@ class Overrides:
         heapq.heappush(self._heap, (override.due_ms, physical_offset))
 
     def set_done(self, physical_offset: int, override: Override) -> None:
-        """Have a message passed over."""
+        """Have a message skipped."""
         self._table[physical_offset] = replace(override, due_ms=DONE)
         self._done_in.setdefault(override.level, set()).add(override.queue_offset)
 
     def next_due(self) -> tuple[int, int] | None:
-        """Due time and physical offset of the first message that is due by itself."""
+        """Due time and physical offset of the first message that is due by an override."""
         while self._heap:
             due_ms, physical_offset = self._heap[0]
             found = self._table.get(physical_offset)
@@ -102,7 +102,7 @@ class Overrides:
         return None
 
     def forget_before(self, progress: Mapping[int, int]) -> bool:
-        """Drop what the levels have passed; returns whether there was something."""
+        """Remove entries that the levels have passed; returns whether there were any."""
         gone = [physical for physical, entry in self._table.items() if entry.queue_offset < progress.get(entry.level, 0)]
         for physical in gone:
             entry = self._table.pop(physical)
@@ -112,11 +112,7 @@ class Overrides:
     # ---- orbitDelay.json ----
 
     def to_json(self, flushed_offset: int) -> dict[str, Any]:
-        """Content of ``orbitDelay.json``.
-
-        Args:
-            flushed_offset: Physical offset up to which the log is on disk.
-        """
+        """Content of ``orbitDelay.json`` while the log is on disk up to ``flushed_offset``."""
         return {
             "messages": {
                 str(physical): {
@@ -129,14 +125,10 @@ class Overrides:
         }
 
     def load(self, value: Mapping[str, Any], is_waiting: Callable[[int, Override], bool]) -> None:
-        """Take over ``orbitDelay.json``.
-
-        Args:
-            value: Its content.
-            is_waiting: Whether the message of an entry still lies at its place; a store may have been exchanged meanwhile.
+        """Load ``orbitDelay.json`` without the entries that ``is_waiting`` rejects: the store may have been replaced meanwhile.
 
         Raises:
-            CodecError: An entry holds no numbers; nothing is taken over.
+            CodecError: An entry holds no numbers; nothing is loaded.
         """
         table = object_in(value, "messages")
         entries = {whole_number(key, "a place in the log"): _override(object_in(table, key)) for key in table}

@@ -1,4 +1,4 @@
-"""Time as the schedule uses it: alarms, and a clock that nobody sets. Tests give their own."""
+"""Alarms and a monotonic clock for the schedule; tests pass their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Alarm(Protocol):
-    """A call that is still to come."""
+    """A call that is still pending."""
 
     def cancel(self) -> None: ...
 
@@ -17,14 +17,14 @@ class CallTimers(Protocol):
     """Alarms on the thread of the schedule."""
 
     def now_ms(self) -> float:
-        """Milliseconds since some moment; never set, unlike the wall clock."""
+        """Monotonic milliseconds."""
 
     def after(self, delay_ms: float, call: Callable[[], None]) -> Alarm:
-        """Have ``call`` called after a delay; with 0, once everything else that is due had its turn."""
+        """Call ``call`` after a delay; with 0, after everything else that is due."""
 
 
 class LoopTimers:
-    """Alarms of an event loop. To be used on its thread."""
+    """Alarms of an event loop, on its thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -1,9 +1,8 @@
-"""What a person did from the console to messages that wait in the broker: one JSON line for each action, for ever readable.
+"""Actions of a person on pending messages: one JSON line each, kept in the store's ``config`` directory.
 
     {"atMs":1700000000123,"action":"delay.cancel","subject":"level 3","details":{"count":2}}
 
-The file lies in the store's ``config`` directory under a name that no RocketMQ broker looks at. An action is recorded before it
-is carried out, so that none can happen unrecorded; what fails afterwards is recorded as well.
+RocketMQ does not read this file. The broker records an action before it carries it out, and records a failure afterwards.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from broker_core.errors import StoreError
 
 JOURNAL_FILE = "orbitActions.log"
 BYTES_MAX = 16 * 1024 * 1024
-"""A larger journal becomes ``orbitActions.log.1``, in the place of an older one."""
+"""A larger journal is renamed to ``orbitActions.log.1``, which replaces an older one."""
 UNTOLD_MAX = 1_000
-"""Entries kept for whoever passes them on; older ones are only in the file."""
+"""Entries kept for `take_untold`; older ones are in the file only."""
 
 Detail = str | int | float | bool | None | list[int] | list[str]
 
@@ -32,14 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One recorded action.
-
-    Attributes:
-        at_ms: When, ms since the epoch.
-        action: What, for example ``delay.cancel``; with ``.failed`` behind it the action did not succeed.
-        subject: On what.
-        details: Figures and names.
-    """
+    """One recorded action, for example ``delay.cancel``; ``.failed`` is appended when it did not succeed."""
 
     at_ms: int
     action: str
@@ -48,13 +40,7 @@ class JournalEntry:
 
 
 class ActionJournal:
-    """The journal of one store.
-
-    Args:
-        directory: The store's ``config`` directory.
-        clock: Time in ms since the epoch.
-        bytes_max: Size from which on a new file is begun.
-    """
+    """The journal of one store."""
 
     def __init__(self, directory: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
         self._path = directory / JOURNAL_FILE
@@ -64,10 +50,10 @@ class ActionJournal:
         self._untold: deque[JournalEntry] = deque(maxlen=UNTOLD_MAX)
 
     async def record(self, action: str, subject: str, **details: Detail) -> None:
-        """Write one line, on disk when this returns.
+        """Write one line; it is on disk when this returns.
 
         Raises:
-            StoreError: It cannot be written; the action should not be carried out then.
+            StoreError: The line cannot be written; the caller should not carry the action out then.
         """
         at_ms = self._clock()
         entry = {"atMs": at_ms, "action": action, "subject": subject, "details": details}
@@ -77,13 +63,13 @@ class ActionJournal:
         self._untold.append(JournalEntry(at_ms, action, subject, details))
 
     def take_untold(self) -> list[JournalEntry]:
-        """Entries recorded since the last call, in their order. On the loop."""
+        """Entries recorded since the last call, in order. On the loop."""
         untold = list(self._untold)
         self._untold.clear()
         return untold
 
     def last(self, count: int) -> list[JournalEntry]:
-        """The newest entries, in the order of time; lines that a crash left incomplete are passed over. Any thread."""
+        """The newest entries, oldest first; incomplete lines (after a crash) are skipped. Any thread."""
         try:
             lines = self._path.read_bytes().splitlines()[-count:]
         except FileNotFoundError:
@@ -96,7 +82,7 @@ class ActionJournal:
             if self._path.exists() and self._path.stat().st_size + len(line) > self._bytes_max:
                 self._path.replace(self._path.with_name(f"{JOURNAL_FILE}.1"))
             with self._path.open("a+b") as file:
-                # A line that a crash cut off must not swallow this one.
+                # A line that a crash cut off must not run into this one.
                 if file.tell() and not _ends_line(file.fileno(), file.tell()):
                     line = b"\n" + line
                 file.write(line)

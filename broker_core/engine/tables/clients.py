@@ -1,11 +1,11 @@
-"""Who is connected: producers and consumers by group (Source: docs/spec/broker.md §10).
+"""Connected producers and consumers by group (Source: docs/spec/broker.md §10).
 
-Pure state: a connection is any hashable token, the time is an argument. It sends nothing; methods say whom to notify.
+Pure state: a connection is any hashable token, the time is an argument. It sends nothing; methods return whom to notify.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -19,7 +19,7 @@ C = TypeVar("C", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One member of a group, as it says itself."""
+    """One member of a group, as it describes itself."""
 
     client_id: str
     address: str
@@ -30,7 +30,7 @@ class Client:
 
 @dataclass(slots=True)
 class ConsumerGroup(Generic[C]):
-    """Members of a consumer group and what it subscribes: one set for all of them (Source: docs/spec/broker.md §10.3)."""
+    """Members and subscription of a consumer group; all members share one subscription (Source: docs/spec/broker.md §10.3)."""
 
     name: str
     consume_type: str
@@ -39,7 +39,7 @@ class ConsumerGroup(Generic[C]):
     members: dict[C, Client] = field(default_factory=dict)
     subscriptions: dict[str, GroupSubscription] = field(default_factory=dict)
     pullers: dict[tuple[str, int], C] = field(default_factory=dict)
-    """Topic and queue id → the member that pulled there last: who has the queue after a rebalance."""
+    """Topic and queue id → the member that pulled there last: the owner of the queue after a rebalance."""
 
     @property
     def broadcasting(self) -> bool:
@@ -55,7 +55,7 @@ class Consumers(Generic[C]):
     """Consumer groups with at least one member.
 
     Attributes:
-        changes: Grows when a group, a member or a subscription comes, goes or changes.
+        changes: Incremented when a group, a member or a subscription is added, removed or changed.
     """
 
     def __init__(self, *, silence_max_ms: int = CLIENT_SILENCE_MAX_MS) -> None:
@@ -72,14 +72,14 @@ class Consumers(Generic[C]):
         return list(self._groups.values())
 
     def groups_of_topic(self, topic: str) -> list[str]:
-        """Names of the groups that subscribe a topic now."""
+        """Names of the groups that subscribe to a topic now."""
         return [group.name for group in self._groups.values() if topic in group.subscriptions]
 
     def register(self, connection: C, client: Client, data: ConsumerData) -> bool:
-        """Take one group of a heartbeat.
+        """Apply one group of a heartbeat.
 
         Returns:
-            True when the members must be told: a new connection, or a topic added to or removed from the subscription.
+            True when the members must be notified: a new connection, or a topic added to or removed from the subscription.
         """
         group = self._groups.get(data.group)
         if group is None:
@@ -96,20 +96,20 @@ class Consumers(Generic[C]):
         return joined or subscribed
 
     def pulled(self, connection: C, name: str, topic: str, queue_id: int) -> None:
-        """Note that a member pulls a queue."""
+        """Record that a member pulls a queue."""
         group = self._groups.get(name)
         if group is not None and connection in group.members:
             group.pullers[topic, queue_id] = connection
 
     def puller(self, name: str, topic: str, queue_id: int) -> str:
-        """Client id of the member that pulls a queue, empty where none does."""
+        """Client id of the member that pulls a queue, empty if there is none."""
         group = self._groups.get(name)
         connection = None if group is None else group.pullers.get((topic, queue_id))
         client = None if group is None or connection is None else group.members.get(connection)
         return "" if client is None else client.client_id
 
     def unregister(self, connection: C, name: str) -> bool:
-        """Remove a member; False when it was none."""
+        """Remove a member; False when it is not one."""
         group = self._groups.get(name)
         if group is None or group.members.pop(connection, None) is None:
             return False
@@ -120,19 +120,13 @@ class Consumers(Generic[C]):
         return True
 
     def connection_lost(self, connection: C) -> list[str]:
-        """Remove a connection from all groups; returns the groups that it was in, whose other members must be told."""
+        """Remove a connection from all groups; returns its former groups, whose other members must be notified."""
         names = [group.name for group in self._groups.values() if connection in group.members]
         return [name for name in names if self.unregister(connection, name)]
 
     def silent(self, now_ms: int) -> set[C]:
-        """Connections of which a member was not heard for too long; they are to be closed."""
-        limit = now_ms - self._silence_max_ms
-        return {
-            connection
-            for group in self._groups.values()
-            for connection, client in group.members.items()
-            if client.last_heartbeat_ms < limit
-        }
+        """Connections with a member whose last heartbeat is too old; the caller closes them."""
+        return _silent((group.members for group in self._groups.values()), now_ms - self._silence_max_ms)
 
     @property
     def member_count(self) -> int:
@@ -141,12 +135,12 @@ class Consumers(Generic[C]):
 
 
 def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[GroupSubscription]) -> tuple[bool, bool]:
-    """The set of topics follows the last heartbeat, each topic's expression the highest version.
+    """Replace the set of topics by that of the heartbeat; of each topic the highest version counts.
 
     Source: docs/spec/broker.md §10.2.
 
     Returns:
-        Whether a topic came or went, and whether the expression of one changed.
+        Whether a topic was added or removed, and whether the expression of one changed.
     """
     changed = reworded = False
     topics = set()
@@ -178,7 +172,7 @@ class Producers(Generic[C]):
         self._groups.setdefault(group, {})[connection] = client
 
     def unregister(self, connection: C, group: str) -> None:
-        """Remove a member; nothing happens when it is none."""
+        """Remove a member, if it is one."""
         members = self._groups.get(group, {})
         members.pop(connection, None)
         if not members:
@@ -190,14 +184,8 @@ class Producers(Generic[C]):
             self.unregister(connection, group)
 
     def silent(self, now_ms: int) -> set[C]:
-        """Connections of which a member was not heard for too long."""
-        limit = now_ms - self._silence_max_ms
-        return {
-            connection
-            for members in self._groups.values()
-            for connection, client in members.items()
-            if client.last_heartbeat_ms < limit
-        }
+        """Connections with a member whose last heartbeat is too old."""
+        return _silent(self._groups.values(), now_ms - self._silence_max_ms)
 
     def connections(self, group: str) -> list[C]:
         """Connections of a group's members, in order of arrival."""
@@ -209,7 +197,7 @@ class Producers(Generic[C]):
         return None if members is None else list(members.values())
 
     def find(self, client_id: str) -> C | None:
-        """The connection of a producer by its client id, the one heard last if there are several."""
+        """The connection of a producer by its client id; of several, the one with the latest heartbeat."""
         found = [
             (client.last_heartbeat_ms, connection)
             for members in self._groups.values()
@@ -224,5 +212,9 @@ class Producers(Generic[C]):
 
     @property
     def member_count(self) -> int:
-        """Connections that produce, each once."""
+        """Connections of producers, each counted once."""
         return len({connection for members in self._groups.values() for connection in members})
+
+
+def _silent(groups: Iterable[Mapping[C, Client]], limit_ms: int) -> set[C]:
+    return {peer for members in groups for peer, client in members.items() if client.last_heartbeat_ms < limit_ms}

@@ -1,12 +1,11 @@
 """Writes the broker's tables to their files, off the loop.
 
-A change marks its file; one task writes what is marked, each file from a snapshot taken on the loop. Bursts of changes, such
-as a thousand topics made by their first messages, become a few writes, `WRITE_INTERVAL_SECONDS` apart.
+A change marks its file. One task writes the marked files from snapshots taken on the loop, `WRITE_INTERVAL_SECONDS` apart, so
+that a burst of changes (a thousand topics created by their first messages) becomes a few writes.
 
-Whoever has to know that a change is on the disk waits for it (`ConfigFiles.when_written`): the write begins at once, and
-whoever comes while it is under way waits for the next one, which takes the changes of all. A write that fails is told to those
-that wait for it, and tried again every `RETRY_SECONDS`, or with the next change that somebody waits for; the tables in memory
-stay right meanwhile.
+`ConfigFiles.when_written` begins the write at once. A caller that arrives during a write waits for the next one, which contains
+all changes. A failed write is reported to its waiters and retried after `RETRY_SECONDS`, or with the next change that has a
+waiter; the tables in memory stay right.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ WRITE_INTERVAL_SECONDS = 0.2
 RETRY_SECONDS = 5.0
 
 Written = Callable[[StoreError | None], None]
-"""Told on the loop that a change is on the disk (None), or why it is not."""
+"""Called on the loop with None when a change is on disk, else with the reason why it is not."""
 
 
 class ConfigFiles:
     """The files below ``config/`` of a store. Belongs to the loop's thread.
 
     Args:
-        directory: Where they are.
+        directory: The ``config`` directory.
         holds_messages: Whether the store holds messages: an empty file is damage then.
-        read_only: Whether they are only looked at: nothing is set aside, and nothing refused.
+        read_only: Only read: no file is set aside or refused.
 
     Attributes:
-        reports: What a person must know of the files that were loaded.
+        reports: Facts about the loaded files that a person must know.
     """
 
     def __init__(self, directory: Path, *, holds_messages: Callable[[], bool] = lambda: True, read_only: bool = False) -> None:
@@ -60,16 +59,15 @@ class ConfigFiles:
         self._writing = asyncio.Lock()
 
     def load(self, name: str, take: Take, rule: ConfigRule) -> Mapping[str, Any]:
-        """Content of a file, or of its backup where the file is missing or damaged; empty where there is neither.
+        """Content of a file, or of its backup if the file is missing or damaged; empty if both are missing.
 
         Args:
-            name: Of the file.
-            take: Takes the content over; raises CodecError where it is not what it should be, and changes nothing then. Not
-                called where there is no content.
-            rule: What becomes of a file of which neither it nor its backup can be used.
+            name: File name.
+            take: Applies the content; raises CodecError, with nothing changed, if it is invalid. Not called without content.
+            rule: What to do when neither the file nor its backup can be used.
 
         Raises:
-            CorruptStoreError: Neither can be used, and the rule is not to start then. The file is not written any more.
+            CorruptStoreError: Neither can be used, and the rule forbids the start. The file is not written any more.
             StoreError: The operating system refuses; likewise.
         """
         file = self._file(name)
@@ -87,7 +85,7 @@ class ConfigFiles:
         return content
 
     def report(self, text: str) -> None:
-        """Have a person know what became of a file."""
+        """Log a fact about a file and keep it for a person."""
         logger.warning("%s", text)
         self.reports.append(text)
 
@@ -95,17 +93,17 @@ class ConfigFiles:
         return self._files.setdefault(name, ConfigFile(self._directory / name))
 
     def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None:
-        """Have ``snapshot`` written to ``name`` whenever it is marked."""
+        """Write ``snapshot`` to ``name`` whenever that is marked."""
         self._snapshots[name] = snapshot
 
     def mark(self, name: str) -> None:
-        """Have a file written soon; not one that was refused, because a person has to decide about it."""
+        """Have a file written soon, unless it was refused: a person has to decide about that one."""
         if name not in self._refused:
             self._marked.add(name)
             self._wake.set()
 
     def when_written(self, names: Collection[str], written: Written) -> bool:
-        """Have ``written`` called once all changes of some files that were marked until now are on the disk.
+        """Call ``written`` once all changes of some files that are marked now are on disk.
 
         Returns:
             False when they are there already; ``written`` is not called then.
@@ -115,7 +113,7 @@ class ConfigFiles:
             return False
         tell = written if len(stale) == 1 else _after_all(len(stale), written)
         for name in stale:
-            # A mark is newer than what is being written: only the next write holds it.
+            # A mark is newer than the write in progress: only the next write contains it.
             waiting = self._waiting.setdefault(name, []) if name in self._marked else self._under_way[name]
             waiting.append(tell)
         if self._waiting:
@@ -124,10 +122,10 @@ class ConfigFiles:
         return True
 
     async def wait_written(self, names: Collection[str]) -> None:
-        """Wait until all changes of some files that were marked until now are on the disk.
+        """Wait until all changes of some files that are marked now are on disk.
 
         Raises:
-            StoreError: One cannot be written; it is tried again.
+            StoreError: A file cannot be written; it is retried.
         """
         told: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
         if not self.when_written(names, lambda fault: None if told.done() else told.set_result(fault)):
@@ -149,13 +147,13 @@ class ConfigFiles:
         self._task = asyncio.create_task(self._run(), name="config files")
 
     async def settle(self) -> None:
-        """Write what somebody waits for; they are told in the loop's next turn."""
+        """Write the files that have waiters; these are called in the loop's next turn."""
         await _finish(self._write_all(self._waiting))
         async with self._writing:
-            """What another task had under way is over, too."""
+            """The write of another task is over, too."""
 
     async def stop(self) -> None:
-        """Write what is marked and stop. Safe to call again."""
+        """Write the marked files and stop. Safe to call again."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -174,7 +172,7 @@ class ConfigFiles:
                 self._wake.set()
 
     async def _rest(self, seconds: float) -> None:
-        """Let changes gather, unless somebody waits for one."""
+        """Let changes gather, unless there is a waiter."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._hurry.wait()
@@ -205,7 +203,7 @@ class ConfigFiles:
             except StoreError as error:
                 fault = error
             except Exception as error:
-                # Ours, not the disk's. Nobody may wait for ever because of it, nor the other files stay unwritten.
+                # A fault of this program, not of the disk. Waiters must be answered and the other files written all the same.
                 logger.exception("%s cannot be written", self._directory / name)
                 fault = StoreError(f"{name} cannot be written: {error!r}", file=name)
             del self._under_way[name]
@@ -215,14 +213,14 @@ class ConfigFiles:
                 self._failing.discard(name)
                 logger.info("%s is written again", self._directory / name)
             for written in told:
-                # Not called here: one that fails must not end the writing, nor keep the others from being told.
+                # Not called here: an exception in one must not end the writing or skip the others.
                 asyncio.get_running_loop().call_soon(written, fault)
         if fault is not None:
             raise fault
 
 
 def _after_all(count: int, written: Written) -> Written:
-    """Calls ``written`` when it was called so often, with the first fault."""
+    """Call ``written`` after ``count`` calls, with the first fault."""
     faults: list[StoreError | None] = []
 
     def tell(fault: StoreError | None) -> None:

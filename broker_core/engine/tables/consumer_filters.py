@@ -1,6 +1,6 @@
-"""SQL92 filters of consumer groups: the table behind ``consumerFilter.json``.
+"""SQL92 filters of consumer groups: the table of ``consumerFilter.json``.
 
-A filter comes with a heartbeat, is dead when its group leaves, and is forgotten a day later. Expressions are compiled once.
+A filter arrives with a heartbeat, is dead when its group leaves, and is removed a day later. Expressions are compiled once.
 
 Source: docs/spec/broker.md §9.4, docs/spec/store.md §7.7.
 """
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 SQL92 = "SQL92"
 DEAD_KEPT_MS = 24 * 3_600_000
 FILTERS_MAX = 100_000
-"""Bound on filters kept, dead ones included."""
+"""Bound on stored filters, dead ones included."""
 
 _LOADED_DEAD_MS = 30_000
 
@@ -33,7 +33,7 @@ class FilterData:
     """The filter of one group on one topic.
 
     Attributes:
-        client_version: Version of the subscription that it came with.
+        client_version: Version of its subscription.
         dead_ms: When its group left; 0 or before ``born_ms`` while it is there.
     """
 
@@ -66,11 +66,8 @@ class FilterData:
 class ConsumerFilters:
     """Topic → group → `FilterData`.
 
-    Args:
-        clock: Time in ms since the epoch.
-
     Attributes:
-        changes: Grows with each change.
+        changes: Incremented with each change.
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -83,18 +80,18 @@ class ConsumerFilters:
         return self._topics.get(topic, {}).get(group)
 
     def of_topic(self, topic: str) -> list[FilterData]:
-        """Filters on a topic, also those of groups that left."""
+        """Filters on a topic, including those of groups that left."""
         return list(self._topics.get(topic, {}).values())
 
     def register(self, group: str, subscriptions: Iterable[GroupSubscription]) -> None:
-        """Take the subscriptions of a heartbeat; filters on topics that are not among them die."""
+        """Apply the subscriptions of a heartbeat; the group's filters on other topics die."""
         wanted = {item.topic: item for item in subscriptions if item.expression_type == SQL92}
         for subscription in wanted.values():
             self._put(group, subscription)
         self._bury(group, keep=wanted)
 
     def unregister(self, group: str) -> None:
-        """Let all filters of a group die: its last member left."""
+        """Mark all filters of a group dead: its last member left."""
         self._bury(group, keep=())
 
     def _put(self, group: str, subscription: GroupSubscription) -> None:
@@ -126,7 +123,7 @@ class ConsumerFilters:
         self.changes += 1
 
     def expire(self) -> None:
-        """Forget filters that have been dead for a day."""
+        """Remove filters that have been dead for a day."""
         limit = self._clock() - DEAD_KEPT_MS
         for topic, groups in list(self._topics.items()):
             for group in [group for group, data in groups.items() if data.dead and data.dead_ms < limit]:
@@ -146,7 +143,7 @@ class ConsumerFilters:
         }
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``consumerFilter.json``; what was alive counts as dead until its group comes back.
+        """Load ``consumerFilter.json``; live filters count as dead until their group is back.
 
         A file whose Bloom data are of another filter is ignored as a whole, as RocketMQ does.
 

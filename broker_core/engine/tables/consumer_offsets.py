@@ -1,9 +1,9 @@
-"""How far each group has consumed: the table behind ``consumerOffset.json``.
+"""Consumed offsets of each group: the table of ``consumerOffset.json``.
 
     {"dataVersion":{…},"offsetTable":{"T@CG":{"0":7},"rmq_sys_REVIVE_LOG_C@CID_RMQ_SYS_REVIVE_GROUP":{"0":7}}}
 
 7 is the next offset of CG, and the last finished offset of the revive group. Orbit up to 0.1.0 wrote the next offset of the
-revive group too, and no ``dataVersion``. `load` takes one off the revive offsets of a file without it, so that no pop is lost.
+revive group too, and no ``dataVersion``. `load` subtracts one from the revive offsets of such a file, so that no pop is lost.
 
 Source: docs/spec/store.md §7.5, §7.9; docs/spec/broker.md §12.
 """
@@ -30,9 +30,9 @@ class ConsumerOffsets:
     """``topic@group`` → queue id → offset of the next message to consume; for the revive group of the last finished record.
 
     Attributes:
-        changes: Grows with every change; equal numbers mean nothing to write.
+        changes: Incremented with every change; equal numbers mean nothing to write.
         committed: Called with group, topic and queue id after each `commit`, if set.
-        beside: Gives more top-level entries of the file, if set; readers that do not know them pass over them.
+        beside: Returns more top-level entries of the file, if set; readers that do not know them ignore them.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class ConsumerOffsets:
             self.committed(group, topic, queue_id)
 
     def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Set an offset without telling `committed`."""
+        """Set an offset without calling `committed`."""
         queues = self._table.setdefault(topic + SEPARATOR + group, {})
         if queues.get(queue_id) != offset:
             queues[queue_id] = offset
@@ -64,11 +64,11 @@ class ConsumerOffsets:
         return [topic for topic, known in self._pairs() if known == group]
 
     def groups_of(self, topic: str) -> list[str]:
-        """Groups that have offsets in a topic."""
+        """Groups with offsets in a topic."""
         return [group for known, group in self._pairs() if known == topic]
 
     def groups(self) -> set[str]:
-        """All groups with an offset."""
+        """All groups with offsets."""
         return {group for _topic, group in self._pairs()}
 
     def items(self) -> list[tuple[str, str, dict[int, int]]]:
@@ -76,11 +76,11 @@ class ConsumerOffsets:
         return [(topic, group, self._table[topic + SEPARATOR + group]) for topic, group in self._pairs()]
 
     def remove_group(self, group: str) -> None:
-        """Forget all offsets of a group."""
+        """Remove all offsets of a group."""
         self._remove([topic + SEPARATOR + known for topic, known in self._pairs() if known == group])
 
     def remove_topic(self, topic: str) -> None:
-        """Forget all offsets in a topic."""
+        """Remove all offsets in a topic."""
         self._remove([known + SEPARATOR + group for known, group in self._pairs() if known == topic])
 
     def _remove(self, keys: list[str]) -> None:
@@ -93,7 +93,7 @@ class ConsumerOffsets:
         return [(topic, group) for topic, _, group in (key.partition(SEPARATOR) for key in self._table)]
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``consumerOffset.json``; queue ids as text, which every reader takes."""
+        """Content of ``consumerOffset.json``; queue ids as text, which every reader accepts."""
         table = {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}
         version = {
             "counter": self._version.counter + self.changes,
@@ -104,12 +104,12 @@ class ConsumerOffsets:
         return {"dataVersion": version, "offsetTable": table, **beside}
 
     def load(self, value: Mapping[str, Any]) -> list[str]:
-        """Take over ``consumerOffset.json``; returns what is no position and is left out, as ``topic@group``, queue and offset.
+        """Load ``consumerOffset.json``; returns the negative offsets, which are left out, as ``topic@group``, queue and offset.
 
-        RocketMQ stores whatever a client commits; its clients take a negative offset as none.
+        RocketMQ stores whatever a client commits; its clients treat a negative offset as none.
 
         Raises:
-            CodecError: A queue id or an offset is not a number; nothing is taken over.
+            CodecError: A queue id or an offset is not a number; nothing is loaded.
         """
         offsets = object_in(value, "offsetTable")
         table = {key: _positions(key, object_in(offsets, key)) for key in offsets if SEPARATOR in key}

@@ -1,13 +1,14 @@
 """Counters of the broker since its start, and rates from samples of them (Source: docs/spec/broker.md §11).
 
-Counting is a few integer additions; rates are computed when someone asks.
+Counting is a few integer additions; rates are computed on request.
 """
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.engine.tables.latency import LatencyWindow
@@ -17,16 +18,13 @@ TOTAL_SAMPLES = 601
 RATE_SPANS_S = (10, 60, 600)
 
 PUT_TIME_LIMITS_S = (0.001, 0.010, 0.050, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10)
-"""Where one bucket of put times ends and the next begins; whole milliseconds count: 0.9 ms is 0.
-
-Source: docs/spec/broker.md §11.3.
-"""
+"""Bounds of the buckets of put times; whole milliseconds count: 0.9 ms is 0. Source: docs/spec/broker.md §11.3."""
 _DISTRIBUTION_MS = 60_000
 
 
 @dataclass(slots=True)
 class TopicCounter:
-    """Messages and bytes of one topic; ``puts`` counts a batch once."""
+    """Messages and bytes of one topic; a batch is one of ``puts``."""
 
     puts: int = 0
     put_messages: int = 0
@@ -46,7 +44,7 @@ class GroupCounter:
 
 @dataclass(slots=True)
 class PullCounter:
-    """What one group pulled of one topic; ``pulls`` that found something."""
+    """Messages and bytes that one group pulled of one topic; ``pulls`` counts those that found something."""
 
     pulls: int = 0
     messages: int = 0
@@ -64,19 +62,19 @@ class _Totals:
 
 @dataclass(slots=True)
 class DayTotals:
-    """Messages put and got: now, at the last midnight, at the one before."""
+    """Messages put and got until the last midnight, and until the one before."""
 
     today_morning: tuple[int, int] = (0, 0)
     yesterday_morning: tuple[int, int] = (0, 0)
 
 
 class Counters:
-    """What passed through the broker since it started.
+    """Counters of one broker since its start.
 
     Attributes:
         topics: Topic → its counter.
         groups: Consumer group → its counter.
-        pulls: ``(topic, group)`` → what was pulled.
+        pulls: ``(topic, group)`` → its counter.
         sent_back: ``(topic, group)`` → messages that the group could not consume.
         stats: Windows over these counters, by the names of RocketMQ.
         put_distribution: Puts of the last whole minute by `PUT_TIME_LIMITS_S`; empty before the first.
@@ -85,10 +83,10 @@ class Counters:
 
     def __init__(self, *, now_ms: int) -> None:
         self.started_ms = now_ms
-        self.topics: dict[str, TopicCounter] = {}
-        self.groups: dict[str, GroupCounter] = {}
-        self.pulls: dict[tuple[str, str], PullCounter] = {}
-        self.sent_back: dict[tuple[str, str], int] = {}
+        self.topics: dict[str, TopicCounter] = defaultdict(TopicCounter)
+        self.groups: dict[str, GroupCounter] = defaultdict(GroupCounter)
+        self.pulls: dict[tuple[str, str], PullCounter] = defaultdict(PullCounter)
+        self.sent_back: dict[tuple[str, str], int] = defaultdict(int)
         self.puts = 0
         self.put_latency = LatencyWindow()
         self.put_messages = 0
@@ -109,10 +107,8 @@ class Counters:
         self._distribution_from = (now_ms, 0)
 
     def put(self, topic: str, messages: int, size: int) -> None:
-        """Count stored messages of one put."""
-        counter = self.topics.get(topic)
-        if counter is None:
-            counter = self.topics[topic] = TopicCounter()
+        """Count the stored messages of one put."""
+        counter = self.topics[topic]
         counter.puts += 1
         counter.put_messages += messages
         counter.put_bytes += size
@@ -121,27 +117,18 @@ class Counters:
         self.put_bytes += size
 
     def put_took(self, seconds: float, now_s: float) -> None:
-        """Count how long a put took, from request to answer."""
+        """Count the time of one put, from request to answer."""
         self.put_max_s = max(self.put_max_s, seconds)
         if seconds >= PUT_TIME_LIMITS_S[0]:
             self._slow_puts[bisect_right(PUT_TIME_LIMITS_S, seconds) - 1] += 1
         self.put_latency.add(seconds, now_s)
 
     def got(self, topic: str, group: str, messages: int, size: int) -> None:
-        """Count messages handed to a consumer by one pull."""
-        topic_counter = self.topics.get(topic)
-        if topic_counter is None:
-            topic_counter = self.topics[topic] = TopicCounter()
-        group_counter = self.groups.get(group)
-        if group_counter is None:
-            group_counter = self.groups[group] = GroupCounter()
-        for counter in (topic_counter, group_counter):
+        """Count the messages that one pull returned to a consumer."""
+        for counter in (self.topics[topic], self.groups[group]):
             counter.got_messages += messages
             counter.got_bytes += size
-        key = (topic, group)
-        pulled = self.pulls.get(key)
-        if pulled is None:
-            pulled = self.pulls[key] = PullCounter()
+        pulled = self.pulls[topic, group]
         pulled.pulls += 1
         pulled.messages += messages
         pulled.size += size
@@ -150,27 +137,28 @@ class Counters:
         self.get_found += 1
 
     def get_took(self, seconds: float) -> None:
-        """Count how long reading for a pull took."""
+        """Count the time of one read for a pull."""
         self.get_max_s = max(self.get_max_s, seconds)
 
     def consume_failed(self, group: str, topic: str = "") -> None:
-        """Count one message that a consumer gave back; its topic, where that is known."""
-        self.groups.setdefault(group, GroupCounter()).consume_failed += 1
+        """Count one message that a consumer sent back; with its topic, if known."""
+        self.groups[group].consume_failed += 1
         if topic:
-            self.sent_back[topic, group] = self.sent_back.get((topic, group), 0) + 1
+            self.sent_back[topic, group] += 1
 
     def forget_topic(self, topic: str) -> None:
-        """Drop the counters of a deleted topic."""
+        """Remove the counters of a deleted topic."""
         self.topics.pop(topic, None)
-        for table in (self.pulls, self.sent_back):
-            for key in [key for key in table if key[0] == topic]:
-                del table[key]
+        self._forget(lambda key: key[0] == topic)
 
     def forget_group(self, group: str) -> None:
-        """Drop the counters of a deleted group."""
+        """Remove the counters of a deleted group."""
         self.groups.pop(group, None)
+        self._forget(lambda key: key[1] == group)
+
+    def _forget(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
         for table in (self.pulls, self.sent_back):
-            for key in [key for key in table if key[1] == group]:
+            for key in [*filter(is_gone, table)]:
                 del table[key]
 
     # ---- rates ----
@@ -196,7 +184,7 @@ class Counters:
         """Per second over the last 10, 60 and 600 s, as far as there are samples.
 
         Args:
-            what: ``put``, ``get_found``, ``get_missed``, ``get`` (both) or ``got`` (messages handed out).
+            what: ``put``, ``get_found``, ``get_missed``, ``get`` (both) or ``got`` (messages returned).
         """
         newest = self._totals[-1]
         result = []
@@ -213,7 +201,6 @@ class Counters:
         return 0.0 if found is None else found.minute.tps
 
     def _readings(self) -> dict[StatsKey, Reading]:
-        """What the windows are made of: messages, bytes and times of everything counted."""
         keys: list[StatsKey] = [("TOPIC_PUT", topic) for topic in self.topics]
         keys += [("GROUP_GET", f"{topic}@{group}") for topic, group in self.pulls]
         keys += [("SNDBCK_PUT", f"{topic}@{group}") for topic, group in self.sent_back]
@@ -221,7 +208,6 @@ class Counters:
         return {key: reading for key in keys if (reading := self._reading_of(key)) is not None}
 
     def _reading_of(self, key: StatsKey) -> Reading | None:
-        """One of them; None where nothing was counted."""
         kind, name = key
         if kind == "TOPIC_PUT":
             counter = self.topics.get(name)

@@ -14,12 +14,7 @@ WRITE_SECONDS = 10.0
 
 
 class FilterFile:
-    """The service behind the file.
-
-    Args:
-        filters: The table.
-        files: Writes it.
-    """
+    """Reads and writes the file."""
 
     def __init__(self, filters: ConsumerFilters, files: ConfigFiles) -> None:
         self._filters = filters
@@ -28,14 +23,14 @@ class FilterFile:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Read the file and begin."""
+        """Read the file and start the timer."""
         self._files.serve(FILTERS_FILE, self._filters.to_json)
         self._files.load(FILTERS_FILE, self._filters.load, FILTERS_RULE)
         self._written_changes = self._filters.changes
         self._plan()
 
     async def stop(self) -> None:
-        """Mark what changed; the end of `ConfigFiles` writes it."""
+        """Mark the file if it changed; the end of `ConfigFiles` writes it."""
         if self._timer is not None:
             self._timer.cancel()
         self._mark()

@@ -1,4 +1,4 @@
-"""Configs of consumer groups: the table behind ``subscriptionGroup.json``.
+"""Configs of consumer groups: the table of ``subscriptionGroup.json``.
 
 Source: docs/spec/store.md §7.4, docs/spec/broker.md §10.2.
 """
@@ -20,7 +20,7 @@ GROUPS_RULE = ConfigRule("every consumer group has the default settings: those t
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:
-    """What the broker allows a consumer group."""
+    """Settings of one consumer group."""
 
     name: str
     consume_enabled: bool = True
@@ -32,7 +32,7 @@ class GroupConfig:
     broker_id_when_slow: int = 1
     notify_members: bool = True
     newer: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that only 5.x has; kept so that a 5.x store loses nothing."""
+    """Fields that only 5.x has, kept so that a 5.x store loses nothing."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self.newer, **{key: getattr(self, attribute) for key, attribute in _KEYS.items()}}
@@ -90,14 +90,9 @@ def _as_type_of(default: object, value: object, name: str) -> Any:  # noqa: ANN4
 class GroupTable:
     """Group → `GroupConfig`, with a version.
 
-    Args:
-        auto_create: Whether an unknown group gets a config when it is first used.
-        groups_max: With so many groups no more are made in this way.
-        clock: Time in ms since the epoch.
-        changed: Called after each change.
-
     Attributes:
-        auto_create, groups_max: As given; live settings.
+        auto_create: Whether the first use of an unknown group creates its config; a live setting.
+        groups_max: At this number of groups no more are created in this way; a live setting.
     """
 
     def __init__(
@@ -119,15 +114,15 @@ class GroupTable:
 
     @property
     def is_full(self) -> bool:
-        """Whether first uses make no more groups."""
+        """Whether first uses create no more groups."""
         return len(self._table) >= self.groups_max
 
     def get(self, name: str) -> GroupConfig | None:
-        """The config of a group that has one."""
+        """The config of a group, if it has one."""
         return self._table.get(name)
 
     def find(self, name: str) -> GroupConfig | None:
-        """The config of a group, created if that is allowed; None for an unknown or ill-named group."""
+        """The config of a group, created if that is allowed; None for an unknown group or an illegal name."""
         config = self._table.get(name)
         if config is None and self._may_create(name):
             config = GroupConfig(name)
@@ -148,7 +143,7 @@ class GroupTable:
         self._bump()
 
     def remove(self, name: str) -> bool:
-        """Forget a group's config; False when it had none."""
+        """Remove a group's config; False when it had none."""
         if self._table.pop(name, None) is None:
             return False
         self._forbidden.pop(name, None)
@@ -156,7 +151,7 @@ class GroupTable:
         return True
 
     def may_read(self, group: str, topic: str) -> bool:
-        """Whether a group was not forbidden to read a topic."""
+        """Whether the group may read the topic: no `FORBIDDEN_READ`."""
         return not self._forbidden.get(group, {}).get(topic, 0) & FORBIDDEN_READ
 
     def forbid_reading(self, group: str, topic: str, *, forbidden: bool) -> None:
@@ -180,7 +175,7 @@ class GroupTable:
         return self._content({name: self._table[name].to_json() for name in sorted(self._table)})
 
     def snapshot(self) -> dict[str, Any]:
-        """The same as `to_json`, for ``subscriptionGroup.json``: takes no time on the loop, whatever the number of groups."""
+        """The same as `to_json`, for the file: takes no time on the loop, whatever the number of groups."""
         return self._content(EntryTable(self._table, self._texts))
 
     def _content(self, table: object) -> dict[str, Any]:
@@ -192,10 +187,10 @@ class GroupTable:
         }
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``subscriptionGroup.json``; entries replace the built-in ones.
+        """Load ``subscriptionGroup.json``; entries replace the built-in ones.
 
         Raises:
-            CodecError: A field has a value of another type; nothing is taken over.
+            CodecError: A field has a value of another type; nothing is loaded.
         """
         version = DataVersion.from_json(value.get("dataVersion"))
         groups = object_in(value, "subscriptionGroupTable")

@@ -42,7 +42,7 @@ class ConsumerData:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Who a client is, and what it produces and consumes as."""
+    """A client's id, and its producer and consumer groups."""
 
     client_id: str
     producer_groups: tuple[str, ...]
@@ -50,7 +50,7 @@ class Heartbeat:
 
 
 def parse_heartbeat(body: bytes | bytearray | memoryview) -> Heartbeat:
-    """Read HeartbeatData; missing collections are empty, enums come as name in any case or as ordinal.
+    """Read HeartbeatData; missing collections are empty, enums are names in any case or ordinals.
 
     Raises:
         CodecError: No client id, a group without a name, or more groups than allowed.

@@ -32,12 +32,7 @@ class LatencyWindow:
         self._seconds = [-WINDOW_SECONDS] * WINDOW_SECONDS
 
     def add(self, seconds: float, now_s: float) -> None:
-        """Count one latency.
-
-        Args:
-            seconds: The latency.
-            now_s: Monotonic time in seconds.
-        """
+        """Count one latency; ``now_s`` is monotonic time in seconds."""
         second = int(now_s)
         slot = second % WINDOW_SECONDS
         if self._seconds[slot] != second:
@@ -52,7 +47,7 @@ class LatencyWindow:
         return LatencyFigures(*self.quantiles((0.5, 0.99, 1.0), now_s))
 
     def quantiles(self, shares: Sequence[float], now_s: float) -> list[float]:
-        """Milliseconds below which so many of the last ten seconds lie; NaN when nothing was measured."""
+        """Quantiles of the last ten seconds in milliseconds; NaN when nothing was measured."""
         oldest = int(now_s) - WINDOW_SECONDS
         slots = [slot for slot in range(WINDOW_SECONDS) if self._seconds[slot] > oldest]
         merged = [sum(column) for column in zip(*(self._counts[slot] for slot in slots), strict=True)]

@@ -1,4 +1,4 @@
-"""The other end of a connection, as far as request processors see it."""
+"""The other end of a connection, as request processors see it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Peer(Protocol):
         """Send a response at once, though that takes a system call of its own."""
 
     def slow_down(self) -> None:
-        """Serve its next requests a little later."""
+        """Delay its next requests a little."""
 
     def hold_up(self) -> None:
-        """Serve none of its requests that has not come yet, until `go_on`."""
+        """Serve none of its requests that have not arrived yet, until `go_on`."""
 
     def go_on(self) -> None:
         """Serve its requests again."""
 
     def send_oneway(self, command: RemotingCommand) -> bool:
-        """Send a request that is not answered."""
+        """Send a request that needs no response."""
 
     def ask(self, command: RemotingCommand, timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
-        """Send a request; ``answered`` is called with its response, or with why there is none."""
+        """Send a request; ``answered`` is called with its response, or with the error."""
 
     def __hash__(self) -> int: ...
 
@@ -53,11 +53,11 @@ class FramePeer(Peer, Protocol):
         """Send the bytes of one whole frame; False when the connection has ended."""
 
     def send_parts(self, parts: list[Buffer], size: int) -> bool:
-        """Send the bytes of one frame with a large body, in pieces of that size together; likewise."""
+        """Send one frame with a large body in pieces of ``size`` bytes together; False when the connection has ended."""
 
 
 def host_of(peer: Peer) -> HostAddress:
-    """Address of a client, as records hold it; ``0.0.0.0:0`` where it has none of IP."""
+    """Address of a client, as records hold it; ``0.0.0.0:0`` if it is not an IP address."""
     try:
         return HostAddress.parse(peer.remote_address)
     except UsageError:

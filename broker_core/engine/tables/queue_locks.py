@@ -17,11 +17,7 @@ class _Lock:
 
 
 class QueueLocks:
-    """Group → queue → holder. Locks live in memory only; a holder must renew within the lease.
-
-    Args:
-        lease_ms: A lock that was not renewed for longer is free.
-    """
+    """Group → queue → holder. Locks live in memory only; a holder must renew within the lease."""
 
     def __init__(self, *, lease_ms: int = LOCK_LEASE_MS) -> None:
         self._lease_ms = lease_ms
@@ -41,12 +37,12 @@ class QueueLocks:
         return granted
 
     def holder(self, group: str, queue: MessageQueue, *, now_ms: int) -> str | None:
-        """Client that holds a queue, None when nobody does."""
+        """Client that holds a queue; None if it is free."""
         lock = self._locks.get(group, {}).get(queue)
         return None if lock is None or now_ms - lock.taken_ms > self._lease_ms else lock.client_id
 
     def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
-        """Give up locks; those of other clients stay."""
+        """Release the client's locks; those of other clients stay."""
         held = self._locks.get(group, {})
         for queue in queues:
             lock = held.get(queue)
@@ -56,7 +52,7 @@ class QueueLocks:
             self._locks.pop(group, None)
 
     def expire(self, now_ms: int) -> None:
-        """Forget locks past their lease, so that groups that are gone leave nothing behind."""
+        """Remove locks past their lease, so that groups that left use no memory."""
         for group in list(self._locks):
             held = self._locks[group]
             for queue in [q for q, lock in held.items() if now_ms - lock.taken_ms > self._lease_ms]:

@@ -1,6 +1,6 @@
 """Messages that the broker could not copy, as events: a retry, a delivery or a commit that no store takes.
 
-Whoever works off a queue notes such a message once, and goes on with the next.
+The reader of a queue records such a message once and continues with the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from broker_core.engine.store.results import PutStatus
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 
 EVENTS_MAX = 1_000
-"""Events kept for the history; of more, the oldest are in the log only."""
+"""Events kept for the history; older ones are in the log only."""
 
 STAYS = "it stays there and is not delivered"
 GIVEN_UP = "its transaction is given up"
@@ -27,43 +27,36 @@ logger = logging.getLogger(__name__)
 
 
 class SetAsideEvent(NamedTuple):
-    """One message. ``topic`` is the one that it could not be copied to."""
+    """One message; ``topic`` is the target of the failed copy."""
 
     topic: str
     text: str
 
 
 class SetAside:
-    """Events that nobody has taken yet."""
+    """Events that `take` has not returned yet."""
 
     def __init__(self) -> None:
         self._events: deque[SetAsideEvent] = deque(maxlen=EVENTS_MAX)
 
     def note(self, physical_offset: int, topic: str, status: PutStatus, outcome: str) -> None:
-        """Note a message.
-
-        Args:
-            physical_offset: Where it lies in the commit log.
-            topic: Where its copy should go.
-            status: One of `broker_core.engine.store.results.NEVER_STORED`.
-            outcome: What becomes of it: `STAYS`, `GIVEN_UP` or `dead_letter_of`.
-        """
+        """Record that ``topic`` cannot get a copy of a message; ``outcome`` is `STAYS`, `GIVEN_UP` or `dead_letter_of`."""
         text = f"The message at {physical_offset} of the commit log cannot be copied to {topic}: {why_never(status)}; {outcome}"
         logger.error("%s", text)
         self._events.append(SetAsideEvent(topic, text))
 
     def take(self) -> list[SetAsideEvent]:
-        """Events since the last call, in their order."""
+        """Events since the last call, in order."""
         events = list(self._events)
         self._events.clear()
         return events
 
 
 def why_never(status: PutStatus) -> str:
-    """Why no store takes a message."""
+    """Why a store never takes a message."""
     return _WHY.get(status, _ILLEGAL)
 
 
 def dead_letter_of(group: str) -> str:
-    """The outcome of a message that goes to a group's dead letter topic before its last retry."""
+    """The outcome of a message that becomes a dead letter of a group before its last retry."""
     return f"it is a dead letter of {group} now"

@@ -1,4 +1,4 @@
-"""Everything the request processors share, made once by whoever starts the broker."""
+"""Everything the request processors share; the broker makes it once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BrokerState:
     """Tables, store and clock of one broker. Belongs to the loop's thread.
 
     Attributes:
-        config: The settings as they are now: live ones change, so read them at each use. Replaced by `LiveSettings` only.
+        config: The current settings. Live ones change, so read them at each use; only `LiveSettings` replaces it.
         clock: Time in ms since the epoch.
         store_host: The broker's address, as records and offset message ids hold it.
     """

@@ -1,7 +1,7 @@
 """Statistics over the last minute, hour and day, by the names of RocketMQ (Source: docs/spec/broker.md §11.1, §11.2).
 
-Nothing here counts: now and then all counters are read, and a window is the difference between what a counter says when it is
-asked for and an earlier reading. So what passes through the broker pays nothing for it.
+Nothing is counted here: all counters are read at intervals, and a window is the difference between the current value and an
+earlier reading. So requests pay nothing for it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Reading = tuple[int, int, int]
 _NOTHING: Reading = (0, 0, 0)
 
 _WINDOWS = ((10_000, 7), (600_000, 7), (3_600_000, 25))
-"""Milliseconds from reading to reading, and how many are kept: the last minute, hour and day."""
+"""Milliseconds between readings, and how many are kept: the last minute, hour and day."""
 
 _RATE_OVER_MS_MIN = 10_000
-"""A rate is over so long at least: the first message of an item is not two hundred a second because it came 5 ms ago."""
+"""Shortest time that a rate is computed over: a first message that came 5 ms ago is not two hundred a second."""
 
 _KINDS = {
     "TOPIC_PUT_NUMS": ("TOPIC_PUT", 0),
@@ -36,11 +36,11 @@ _KINDS = {
 }
 
 BROKER_STATS = frozenset({"BROKER_PUT_NUMS", "BROKER_GET_NUMS"})
-"""Statistics of the whole broker, which tools ask for by the cluster's name."""
+"""Statistics of the whole broker; tools request them by the cluster's name."""
 
 
 class StatsWindow(NamedTuple):
-    """One window of one item: its sum, per second, and per time (a batch counts once)."""
+    """One window of one item: its sum, its rate per second, and its average per time (a batch counts once)."""
 
     sum: int = 0
     tps: float = 0.0
@@ -63,7 +63,7 @@ class _Samples:
         self.readings: deque[tuple[int, dict[StatsKey, Reading]]] = deque([(now_ms, {})], kept)
 
     def window(self, key: StatsKey, index: int, current: Reading, now_ms: int) -> StatsWindow:
-        """What was counted up to now since the oldest reading that is not too old, or the last one before the item came."""
+        """The count since the oldest reading within the span, or since the last one before the item existed."""
         since_ms, since = self.readings[-1][0], _NOTHING
         for place, (at_ms, readings) in enumerate(reversed(self.readings)):
             if place and at_ms < now_ms - self.span_ms:
@@ -79,13 +79,7 @@ class _Samples:
 
 
 class StatsWindows:
-    """Windows over counters.
-
-    Args:
-        read: All counters now; those that only grow.
-        read_one: One of them; None where nothing was counted.
-        now_ms: Time.
-    """
+    """Windows over counters that only grow: ``read`` returns all of them, ``read_one`` one, None if nothing was counted."""
 
     def __init__(
         self, read: Callable[[], dict[StatsKey, Reading]], read_one: Callable[[StatsKey], Reading | None], *, now_ms: int
@@ -96,18 +90,18 @@ class StatsWindows:
         self._newest: dict[StatsKey, Reading] = {}
 
     def sample(self, now_ms: int) -> None:
-        """Read the counters for the windows that are due; to be called once a second or so."""
+        """Read the counters for the windows that are due; to be called about once a second."""
         due = [samples for samples in self._windows if now_ms - samples.readings[-1][0] >= samples.interval_ms]
         if not due:
             return
         old = self._newest
-        # What did not change shares one value in all readings: a day of them takes little then.
+        # Unchanged values are shared by all readings, so that a day of them takes little memory.
         self._newest = {key: known if (known := old.get(key)) == value else value for key, value in self._read().items()}
         for samples in due:
             samples.readings.append((now_ms, self._newest))
 
     def view(self, name: str, key: str, now_ms: int) -> StatsView | None:
-        """The windows of one item by its RocketMQ name; None for an unknown name, or a key that nothing was counted for."""
+        """The windows of one item by its RocketMQ name; None for an unknown name, or a key without counts."""
         kind, index = _KINDS.get(name, ("", 0))
         wanted = (kind, "" if name in BROKER_STATS else key)
         current = self._read_one(wanted)

@@ -1,6 +1,6 @@
-"""What a consumer wants of a topic: tag expressions and their hashes.
+"""A consumer's subscription to a topic: tag expressions and their hashes.
 
-The broker compares tag *hashes* only; two tags with one hash both pass, and the client drops the one it did not ask for.
+The broker compares tag *hashes* only; two tags with one hash both pass, and the client drops the one it did not request.
 
 Source: docs/spec/remoting.md §5.5, docs/spec/broker.md §9.1, §10.3.
 """
@@ -55,7 +55,7 @@ class GroupSubscription:
 def parse_subscription(
     topic: str, expression: str | None, *, expression_type: str | None = None, version: int = 0
 ) -> GroupSubscription:
-    """Build a subscription from an expression as it comes with a pull: ``*``, or tags divided by ``||``.
+    """Parse an expression of a pull: ``*``, or tags divided by ``||``.
 
     Raises:
         CodecError: A tag expression without a tag in it.
@@ -83,7 +83,7 @@ def subscription_from_json(value: Mapping[str, Any]) -> GroupSubscription:
         raise CodecError("a subscription of a heartbeat names no topic")
     tags = frozenset(str(tag) for tag in _list(value.get("tagsSet")))
     try:
-        # Some clients send tags without their hashes: the tags decide then.
+        # Some clients send tags without their hashes, so these are computed from the tags.
         codes = frozenset(int(code) for code in _list(value.get("codeSet"))) | frozenset(map(java_string_hash, tags))
         version = int(value.get("subVersion") or 0)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Topics of the broker: the table behind ``topics.json`` (Source: docs/spec/store.md §7.3, docs/spec/broker.md §2.3, §15.8).
+"""Topics of the broker: the table of ``topics.json`` (Source: docs/spec/store.md §7.3, docs/spec/broker.md §2.3, §15.8).
 
 Pure state with a listener for changes; it writes no file and registers nowhere itself.
 """
@@ -21,7 +21,7 @@ TOPICS_RULE = ConfigRule(
     is_rebuilt=True,
 )
 ATOMIC_TOPICS_RULE = ConfigRule("topics lose the attribute of atomic transactions: what is undecided or aborted is delivered")
-"""Of a store that holds atomic transactions."""
+"""For a store that holds atomic transactions."""
 
 READ_WRITE = PERM_READ | PERM_WRITE
 SCHEDULE_QUEUES = 18
@@ -33,7 +33,7 @@ class TopicTable:
     """Name → `TopicConfig`, with a version.
 
     Args:
-        config: The broker's settings; they decide about built-in topics.
+        config: The broker's settings; they select the built-in topics.
         clock: Time in ms since the epoch.
         changed: Called after each change with the names that changed, e.g. to persist and to register.
     """
@@ -54,12 +54,12 @@ class TopicTable:
         }
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings."""
+        """Apply changed settings."""
         self._config = config
 
     @property
     def is_full(self) -> bool:
-        """Whether messages make no more topics: a producer with random topic names must not fill memory and disk."""
+        """Whether messages create no more topics: a producer with random topic names must not fill memory and disk."""
         return len(self._table) >= self._config.auto_create_topics_max
 
     def __contains__(self, name: str) -> bool:
@@ -69,7 +69,7 @@ class TopicTable:
         return len(self._table)
 
     def get(self, name: str) -> TopicConfig | None:
-        """The config of a topic; light queues (``enableLmq``) are topics without being in the table."""
+        """The config of a topic; light queues (``enableLmq``) are topics without an entry."""
         found = self._table.get(name)
         if found is None and self._config.store.lmq and name.startswith(names.LMQ_PREFIX):
             return TopicConfig(name, 1, 1)
@@ -80,11 +80,11 @@ class TopicTable:
         return dict(self._table)
 
     def is_system(self, name: str) -> bool:
-        """Whether a topic belongs to the broker."""
+        """Whether a topic is the broker's own."""
         return name in self._system or name.startswith(names.SYSTEM_PREFIX) or name == names.ATOMIC_STATE_TOPIC
 
     def system_topics(self) -> list[str]:
-        """Names of the reserved topics, in order."""
+        """Names of the reserved topics, sorted."""
         return sorted(self._system)
 
     def put(self, topic: TopicConfig) -> None:
@@ -93,19 +93,19 @@ class TopicTable:
         self._bump([topic.name])
 
     def remove(self, name: str) -> bool:
-        """Forget a topic; False when it was not known."""
+        """Remove a topic; False when it was not known."""
         if self._table.pop(name, None) is None:
             return False
         self._bump([name])
         return True
 
     def create_for_send(self, name: str, template_name: str, wanted_queues: int) -> TopicConfig | None:
-        """Create a topic at its first message, after a template topic with the INHERIT permission.
+        """Create a topic at its first message, from a template topic with the INHERIT permission.
 
         Source: docs/spec/broker.md §2.3.
 
         Returns:
-            The new topic, or None when the template is unknown or may not be inherited from, or there are too many topics.
+            The new topic; None when the template is unknown or does not permit INHERIT, or when there are too many topics.
         """
         template = self._table.get(template_name)
         if template is None or not template.permission & PERM_INHERIT or self.is_full:
@@ -118,7 +118,7 @@ class TopicTable:
         return topic
 
     def ensure(self, name: str, *, queues: int, sys_flag: int = 0) -> TopicConfig:
-        """The topic, created with read and write permission if it is not there (retry and dead letter topics)."""
+        """The topic, created with read and write permission if it is missing (retry and dead letter topics)."""
         topic = self._table.get(name)
         if topic is None:
             topic = TopicConfig(name, queues, queues, sys_flag=sys_flag)
@@ -126,7 +126,7 @@ class TopicTable:
         return topic
 
     def apply_order(self, ordered: Iterable[str]) -> None:
-        """Set the ``order`` mark from the name server's ORDER_TOPIC_CONFIG: topics named there have it, others not."""
+        """Set the ``order`` mark from the name server's ORDER_TOPIC_CONFIG: only topics named there have it."""
         marked = set(ordered)
         different = [topic for topic in self._table.values() if topic.order != (topic.name in marked)]
         for topic in different:
@@ -135,7 +135,7 @@ class TopicTable:
             self._bump([topic.name for topic in different])
 
     def renew(self) -> None:
-        """Give the table a new version, so that name servers take it again: the broker's own permission changed."""
+        """Raise the table's version, so that name servers accept it again: the broker's own permission changed."""
         self._bump(list(self._table))
 
     def _bump(self, changed: list[str]) -> None:
@@ -152,14 +152,14 @@ class TopicTable:
         }
 
     def snapshot(self) -> dict[str, Any]:
-        """The same as `to_json`, for ``topics.json``: takes no time on the loop, whatever the number of topics."""
+        """The same as `to_json`, for the file: takes no time on the loop, whatever the number of topics."""
         return {"dataVersion": self.version.to_json(), "topicConfigTable": EntryTable(self._table, self._texts)}
 
     def load(self, value: Mapping[str, Any]) -> None:
-        """Take over ``topics.json``; entries replace the built-in ones.
+        """Load ``topics.json``; entries replace the built-in ones.
 
         Raises:
-            CodecError: A field has a value that cannot be; nothing is taken over.
+            CodecError: A field has an impossible value; nothing is loaded.
         """
         version = DataVersion.from_json(value.get("dataVersion"))
         self._table |= {name: self._loaded(name, item) for name, item in object_in(value, "topicConfigTable").items()}
@@ -172,16 +172,12 @@ class TopicTable:
         if topic.read_queues < 0 or topic.write_queues < 0:
             raise CodecError(f"topic {name} has {topic.read_queues} queues to read and {topic.write_queues} to write")
         if name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
-            # Left there by a start with auto-creation on; as a template it would switch it on again.
+            # Left by a start with auto-creation on; as a template it would switch that on again.
             topic = replace(topic, permission=topic.permission & ~PERM_INHERIT)
         return topic
 
     def enter_missing(self, queues: Iterable[tuple[str, int]]) -> list[str]:
-        """Enter topics that have queues but no entry; returns their names.
-
-        Args:
-            queues: Topic and queue id of each consume queue.
-        """
+        """Add topics that have a queue (topic and queue id) but no entry; returns their names."""
         counts: dict[str, int] = {}
         for topic, queue_id in queues:
             counts[topic] = max(counts.get(topic, 0), queue_id + 1)

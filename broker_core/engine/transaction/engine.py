@@ -2,13 +2,14 @@
 
     END commit      real message → op record → no longer undecided
     END rollback    op record → no longer undecided
-    check           copy with a raised count to the end of the half queue → question to a living producer of the group
+    check           copy with a raised count to the end of the half queue → question to a connected producer of the group
     give up         copy in the discard topic → op record
 
-The order matters where a crash falls between two steps: the real message comes before the op record, the copy before progress
-passes the original, so a message may come twice and is never lost. Progress is told only when the log is on disk that far.
+The order protects against a crash between two steps: the real message precedes the op record, and the copy precedes the
+progress past the original, so a message may be stored twice and is never lost. Progress is reported only when the log is on
+disk that far.
 
-It knows no connections: whom to ask is given from outside.
+The engine knows no connections: `ProducerLookup` sends its questions.
 
 Source: docs/spec/broker.md §4.4 to §4.8.
 """
@@ -50,15 +51,15 @@ from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRAN
 logger = logging.getLogger(__name__)
 
 ROUND_SLICE = 16
-"""Half messages looked at before the loop gets its turn."""
+"""Half messages handled before the loop runs other work."""
 RECENT_MAX = 1_000
-"""Ended transactions that are kept for the console."""
+"""Ended transactions kept for the console."""
 _LOAD_COUNT = 32
-"""Records taken in before the loop gets its turn: half a millisecond."""
+"""Records read before the loop runs other work: half a millisecond."""
 
 
 class Store(FateStore, Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
 
     @property
     def write_refusal(self) -> str: ...
@@ -72,7 +73,7 @@ _DECIDED = frozenset((TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BA
 
 
 class Decision(IntEnum):
-    """What END_TRANSACTION says (Source: docs/spec/remoting.md §2.2.8)."""
+    """The decision of END_TRANSACTION (Source: docs/spec/remoting.md §2.2.8)."""
 
     UNKNOWN = 0
     COMMIT = 8
@@ -99,11 +100,7 @@ class ProducerLookup(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRequest:
-    """END_TRANSACTION, parsed.
-
-    Attributes:
-        message_id: The unique key of the message, as the producer knows it; may be empty.
-    """
+    """END_TRANSACTION, parsed; ``message_id`` is the unique key that the producer knows, or empty."""
 
     group: str
     half_offset: int
@@ -114,7 +111,7 @@ class EndRequest:
 
 
 class EndResult(NamedTuple):
-    """What to answer, and how far the log must be on disk for it."""
+    """The answer, and how far the log must be on disk for it."""
 
     code: int
     remark: str = ""
@@ -123,11 +120,7 @@ class EndResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A transaction that ended while this process ran.
-
-    Attributes:
-        op_offset: Queue offset of its op record; -1 while that is collected with others.
-    """
+    """A transaction that ended while this process ran; ``op_offset`` is -1 while its op record is collected with others."""
 
     half: HalfMessage
     outcome: TransactionOutcome
@@ -152,13 +145,13 @@ class TransactionCounters:
 
 @dataclass(slots=True)
 class Hooks:
-    """What the engine has done by others.
+    """Callbacks of the engine.
 
     Attributes:
         ensure_topic: Called before the first message of the discard topic.
-        put_real: Stores a committed message; other than the store's own put where something must be done to it first.
-        stored: Told of every real message: topic, bytes.
-        set_aside: Takes messages that cannot be copied.
+        put_real: Stores a committed message; None for the store's own put.
+        stored: Called with topic and bytes of every real message.
+        set_aside: Records messages that cannot be copied.
     """
 
     ensure_topic: Callable[[str], object] = lambda _topic: None
@@ -168,16 +161,7 @@ class Hooks:
 
 
 class TransactionEngine:
-    """Decides, checks and gives up half messages.
-
-    Args:
-        store: Where everything is.
-        producers: Whom to ask.
-        settings: Times and bounds.
-        clock: Milliseconds since the epoch.
-        host: The broker's address, for op records.
-        hooks: What others do.
-    """
+    """Decides, checks and gives up half messages; ``host`` is the broker's address, for op records."""
 
     def __init__(
         self,
@@ -200,29 +184,30 @@ class TransactionEngine:
         self.recent: deque[Ended] = deque(maxlen=RECENT_MAX)
         self._owed: list[int] = []
         self._owed_bytes = 0
-        self._loaded = False
+        self.is_loaded = False
+        """Whether all records of the queues are processed."""
         self.unread = 0
-        """Records of half and op queue that `loading` has not taken in yet."""
+        """Records of half and op queue that `loading` has not read yet."""
 
     # ---- taking in the queues ----
 
     def load(self, half_start: int, op_start: int) -> None:
-        """Take in what the queues hold from the given progress on; -1 where there is none yet."""
+        """Read the queues from the saved progress on; -1: there is none yet."""
         for _slice in self.loading(half_start, op_start):
             pass
 
     def loading(self, half_start: int, op_start: int) -> Iterator[None]:
         """The same in slices of a millisecond; nothing may be decided or checked before its end.
 
-        What is stored meanwhile is at the ends of the queues, and taken in with the rest.
+        Messages stored meanwhile are at the ends of the queues, and are read with the rest.
         """
-        self._loaded = False
+        self.is_loaded = False
         read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
         self.ledger = TransactionLedger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
         takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
         while left := {topic: self._store.max_offset(topic, TRANSACTION_QUEUE_ID) - offset for topic, offset in read.items()}:
             self.unread = sum(left.values())
-            # Op records first: a half message that one of them names is not undecided even for a moment.
+            # Op records first: a half message that one of them names is never undecided, not even for a moment.
             topic = next((topic for topic, count in left.items() if count > 0), None)
             if topic is None:
                 break
@@ -231,10 +216,10 @@ class TransactionEngine:
         self.ledger.half_end = max(self.ledger.half_end, read[HALF_TOPIC])
         self.ledger.op_end = max(self.ledger.op_end, read[OP_TOPIC])
         self.ledger.loaded()
-        self._loaded = True
+        self.is_loaded = True
 
     def _take_slice(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
-        """Take in what one read gives; returns where to go on. What cannot be read is passed over."""
+        """Process the records of one read; returns the next offset. Unreadable records are skipped."""
         found = self._store.get_messages(topic, TRANSACTION_QUEUE_ID, offset, _LOAD_COUNT)
         for record in found.records:
             try:
@@ -247,11 +232,6 @@ class TransactionEngine:
         logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
         return end
 
-    @property
-    def is_loaded(self) -> bool:
-        """Whether everything that the queues held is taken in."""
-        return self._loaded
-
     def _start(self, topic: str, progress: int) -> int:
         low, high = self._store.min_offset(topic, TRANSACTION_QUEUE_ID), self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
         if progress > high:
@@ -259,8 +239,8 @@ class TransactionEngine:
         return min(max(progress, low), high)
 
     def arrived(self, arrival: Arrival) -> None:
-        """Take in a message that has just been stored; to be called inside of the put."""
-        if not self._loaded or arrival.topic not in (HALF_TOPIC, OP_TOPIC):
+        """Process a message that has just been stored; to be called inside the put."""
+        if not self.is_loaded or arrival.topic not in (HALF_TOPIC, OP_TOPIC):
             return
         record = self._store.record_at(arrival.physical_offset)
         assert record is not None
@@ -277,7 +257,7 @@ class TransactionEngine:
 
     @property
     def refusal(self) -> str:
-        """Why no further half message is taken; empty while they are."""
+        """Why no further half message is accepted; empty while they are."""
         if len(self.ledger) < self.settings.pending_max:
             return ""
         return (
@@ -288,7 +268,7 @@ class TransactionEngine:
     # ---- END_TRANSACTION ----
 
     def end(self, request: EndRequest) -> EndResult | None:
-        """Carry out what a producer decided; None where nothing is answered."""
+        """Carry out a producer's decision; None if there is nothing to answer."""
         if request.decision is Decision.UNKNOWN:
             self.counters.unknown += 1
             return None
@@ -301,7 +281,7 @@ class TransactionEngine:
         if pending is not None:
             return self.decide(pending, request.decision)
         if outcome not in _DECIDED:
-            # Nothing says that it was decided, so the producer's word counts: late rather than never.
+            # No record says that it was decided, so the producer's decision counts: late rather than never.
             return self._decide_late(found, half, request.decision)
         self.counters.repeated += 1
         asked = TransactionOutcome.COMMITTED if request.decision is Decision.COMMIT else TransactionOutcome.ROLLED_BACK
@@ -313,11 +293,11 @@ class TransactionEngine:
         return EndResult(ResponseCode.SYSTEM_ERROR, f"the transaction is {outcome.value} already, it cannot be {asked.value}")
 
     def _known(self, message: StoredMessage, origin: int) -> tuple[HalfMessage | None, TransactionOutcome | None]:
-        """The undecided transaction of a half message, or how it ended; the store says what the ledger does not remember.
+        """The undecided transaction of a half message, or how it ended; the store answers what the ledger does not remember.
 
         Args:
             message: The half message, or its copy in the discard topic.
-            origin: Of the transaction; -1 where the message does not name it.
+            origin: Of the transaction; -1 if the message does not name it.
         """
         pending, outcome = self.ledger.find(origin), self.ledger.outcome(origin)
         if pending is not None or outcome in (TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK):
@@ -336,7 +316,7 @@ class TransactionEngine:
         return read_half(record, timeout_ms=self.settings.timeout_ms)
 
     def _checked(self, request: EndRequest) -> tuple[StoredMessage | None, EndResult]:
-        """The half message that a request means, or why it means none (Source: docs/spec/broker.md §4.4 steps 3 to 5)."""
+        """The half message of a request, or the refusal (Source: docs/spec/broker.md §4.4 steps 3 to 5)."""
         record = self._store.record_at(request.physical_offset)
         missing = EndResult(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
         if record is None:
@@ -356,7 +336,7 @@ class TransactionEngine:
             )
             return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if _is_another(request.message_id, half):
-            # After a power cut a place in the log can be that of another message than the producer was told.
+            # After a power cut, another message can lie at the place that the producer knows.
             remark = f"The message id wrong: the half message there has {half.properties[UNIQUE_KEY]}"
             return None, EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if not request.from_check and CHECK_IMMUNITY in half.properties:
@@ -383,7 +363,7 @@ class TransactionEngine:
         op_end = self._op_written(half.half_offset)
         if op_end is not None:
             self._ended(half, TransactionOutcome.COMMITTED)
-        # Without an op record the real message is there all the same; the next round of checks writes the record.
+        # Without an op record the real message is stored all the same; the next round of checks writes the record.
         return EndResult(ResponseCode.SUCCESS, durable_end=max(op_end or 0, half.real_end))
 
     def _give_up_refused(self, half: HalfMessage, status: PutStatus) -> None:
@@ -401,7 +381,7 @@ class TransactionEngine:
         return EndResult(ResponseCode.SUCCESS, durable_end=op_end)
 
     def _decide_late(self, found: HalfMessage, half: StoredMessage, decision: Decision) -> EndResult:
-        """Carry out a decision on a transaction that is not waited for: given up, or older than what is remembered."""
+        """Carry out a decision on a transaction that is not pending: given up, or older than what is remembered."""
         if decision is Decision.COMMIT:
             result, refusal = self._put_real(half)
             if result is None or result.status is not PutStatus.PUT_OK:
@@ -444,7 +424,7 @@ class TransactionEngine:
         return None if result.status is not PutStatus.PUT_OK else result.physical_offset + result.wrote_bytes
 
     def write_owed_ops(self) -> None:
-        """Write the decisions that are collected; what the store does not take stays owed."""
+        """Write the collected decisions; those that the store refuses stay owed."""
         for body in op_bodies(self._owed, bytes_max=self.settings.op_batch_bytes):
             if self._store.put(op_message(body, self._host, self._clock())).status is not PutStatus.PUT_OK:
                 return
@@ -454,13 +434,13 @@ class TransactionEngine:
 
     @property
     def owed_ops(self) -> int:
-        """Decisions that are not in an op record yet."""
+        """Decisions without an op record."""
         return len(self._owed)
 
     # ---- checks ----
 
     def check_round(self) -> Iterator[None]:
-        """One round of checks; yields now and then, so that the loop gets its turn. Ends early when the store refuses."""
+        """One round of checks; yields so that the loop can run other work. Ends early when the store refuses."""
         started_ms = self._clock()
         for number, half in enumerate(list(self.ledger), 1):
             if self.ledger.is_undecided(half) and half.store_ms <= started_ms and not self._tend(half):
@@ -470,7 +450,7 @@ class TransactionEngine:
                 yield
 
     def _tend(self, half: HalfMessage) -> bool:
-        """Do what is due for one half message; False when the store does not take what must be written."""
+        """Do the next step for one half message; False when the store refuses a write."""
         if half.real_offset >= 0:
             return self.decide(half, Decision.COMMIT).code == ResponseCode.SUCCESS
         now_ms = self._clock()
@@ -483,12 +463,12 @@ class TransactionEngine:
         return self._check(half)
 
     def is_due(self, half: HalfMessage, now_ms: int) -> bool:
-        """Whether a half message is old enough for a check; one from the future is, for its age is not known."""
+        """Whether a half message is old enough for a check; one from the future is, because its age is not known."""
         age_ms = now_ms - half.born_ms
         return age_ms <= -1 or age_ms >= self.wait_ms(half)
 
     def wait_ms(self, half: HalfMessage) -> int:
-        """Time from the birth of a message without checks."""
+        """Time without checks after the birth of a message."""
         return self.settings.timeout_ms if half.immunity_ms < 0 else half.immunity_ms
 
     def _check(self, half: HalfMessage) -> bool:
@@ -504,7 +484,7 @@ class TransactionEngine:
         return True
 
     def _copied(self, half: HalfMessage, message: StoredMessage, check_times: int) -> bool:
-        # `arrived` gives the half message its new place inside of this put.
+        # `arrived` updates the place of the half message inside this put.
         result = self._store.put(to_copy(message, check_times=check_times, origin=half.origin))
         if result.status in NEVER_STORED:
             # The half message has no room for the count: it keeps its place, and its checks are counted in memory only.
@@ -538,7 +518,7 @@ class TransactionEngine:
         return CheckRequest(half.group, fields, body)
 
     def _read(self, half: HalfMessage) -> StoredMessage | None:
-        """The record of an undecided half message; one that is gone from the log, or damaged, ends the transaction."""
+        """The record of an undecided half message; if it is gone from the log or damaged, the transaction ends."""
         record = self._store.record_at(half.physical_offset)
         try:
             if record is not None:
@@ -560,7 +540,7 @@ class TransactionEngine:
             self._hooks.set_aside.note(half.physical_offset, DISCARD_TOPIC, result.status, STAYS)
         elif result.status is not PutStatus.PUT_OK:
             return False
-        # Were progress held back by an older message, a restart would find this one again and discard it a second time.
+        # Without an op record, a restart would discard it again while an older message holds progress back.
         if self._op_written(half.half_offset) is not None:
             self._ended(half, TransactionOutcome.GIVEN_UP)
         return True
@@ -576,7 +556,7 @@ class TransactionEngine:
         return ""
 
     def resume(self, physical_offset: int) -> EndResult:
-        """Bring a given-up message back into the half topic, to be checked anew (Source: docs/spec/broker.md §4.8)."""
+        """Copy a given-up message back into the half topic, to be checked again (Source: docs/spec/broker.md §4.8)."""
         record = self._store.record_at(physical_offset)
         message = None if record is None else decode_record(record)
         if message is None or message.topic not in (DISCARD_TOPIC, HALF_TOPIC):
@@ -617,7 +597,7 @@ class TransactionEngine:
 
 
 def _is_another(message_id: str, half: StoredMessage) -> bool:
-    """Whether a message id is a unique key, and not that of this half message; clients may send other ids, or none."""
+    """Whether a message id is a unique key, but not that of this half message; clients may send other ids, or none."""
     unique_key = half.properties.get(UNIQUE_KEY, "")
     if not message_id or len(message_id) != len(unique_key):
         return False

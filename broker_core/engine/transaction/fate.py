@@ -1,13 +1,13 @@
-"""How a transaction ended that the ledger does not remember: read from the records that its decision left in the store.
+"""How a transaction ended that the ledger does not remember, read from the records that its decision left in the store.
 
     a message whose prepared offset is one of its halves    committed
     a copy in the discard topic                             given up; a second op record after it: rolled back later
     an op record that names one of its halves               rolled back, because no message was stored
     none of these                                           nothing says that it ended
 
-Op queue and discard topic are read from the place of the half on, for `RECORDS_MAX` records, so that the answer costs
-milliseconds. Where op records follow beyond them, the progress of the half queue counts: it has passed a half that the ledger
-does not hold, so that it was decided.
+At most `RECORDS_MAX` records of op queue and discard topic are read, from the place of the half on, so that the answer costs
+milliseconds. If more op records follow, the transaction counts as decided, because the progress of the half queue has passed a
+half that the ledger does not hold.
 
 Source: docs/spec/broker.md §4.4 to §4.7.
 """
@@ -36,16 +36,16 @@ from broker_core.protocol.names import (
 from broker_core.protocol.queue_unit import QueueUnit
 
 RECORDS_MAX = 2_000
-"""Records of one queue that are read: the loop waits for it."""
+"""Records read of one queue; the loop waits meanwhile."""
 KEYED_MAX = 32
-"""Records with one unique key that are looked at."""
+"""Records read with one unique key."""
 DELAY_TOPICS = (SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC)
-"""Where a committed message with a delay is stored first."""
+"""Topics that store a committed message with a delay first."""
 _BATCH = 32
 
 
 class FateStore(Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
 
     def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
@@ -59,19 +59,14 @@ class FateStore(Protocol):
 
 
 class Fate(NamedTuple):
-    """What a store says of a transaction.
-
-    Attributes:
-        outcome: How it ended; None where nothing says that it did.
-        origins: Names under which the ledger may hold it as undecided.
-    """
+    """The end of a transaction, None if no record names one; and its origins, by which the ledger may hold it as undecided."""
 
     outcome: TransactionOutcome | None
     origins: tuple[int, ...]
 
 
 def read_fate(store: FateStore, asked: StoredMessage) -> Fate:
-    """What the store says of the transaction of a half message, or of a copy in the discard topic."""
+    """The end of the transaction of a half message, or of a copy in the discard topic."""
     search = _Search(store, asked)
     return Fate(search.outcome(), tuple(_origin(half) for half in search.halves))
 
@@ -92,7 +87,7 @@ class _Search:
             return TransactionOutcome.COMMITTED
         discarded = self._discarded()
         if discarded is not None:
-            # The op record that giving up writes is the first one.
+            # Giving up writes the first op record.
             again = sum(1 for _number in self._ops_after(discarded)) > 1
             return TransactionOutcome.ROLLED_BACK if again else TransactionOutcome.GIVEN_UP
         if not self._is_named_by_an_op():
@@ -102,12 +97,12 @@ class _Search:
     # ---- halves ----
 
     def _halves(self) -> list[StoredMessage]:
-        """All halves of the transaction that are found, in order, the asked one among them where it is one."""
+        """All halves found of the transaction, in order, including the asked one if it is a half."""
         known = self._keyed(HALF_TOPIC)
         asked = [self._asked] if self._asked.topic == HALF_TOPIC else []
         if not any(half.physical_offset == self._asked.physical_offset for half in known):
             later = self._scan(HALF_TOPIC, self._asked.queue_offset + 1) if asked else ()
-            known += [*asked, *_decoded(later)]
+            known += [*asked, *decoded(later)]
         return sorted(filter(self._is_of_this, known), key=lambda half: half.queue_offset)
 
     def _is_of_this(self, half: StoredMessage) -> bool:
@@ -118,14 +113,14 @@ class _Search:
         first, last = sorted((half, self._asked), key=lambda message: message.physical_offset)
         if PREPARED_QUEUE_OFFSET in last.properties:
             return _origin(last) == _origin(first)
-        # The reference's copies for a check name no original, and resumed ones do not either.
+        # RocketMQ's copies for a check name no original, and neither do resumed ones.
         is_copy = CHECK_TIMES in last.properties or last.topic == DISCARD_TOPIC
         return is_copy and bool(self._key) and half.properties.get(props.UNIQUE_KEY) == self._key
 
     # ---- what was done to them ----
 
     def _is_committed(self) -> bool | None:
-        """Whether a message was stored for one of the halves; None where no index tells, and the queue is too long."""
+        """Whether a message was stored for one of the halves; None without an index entry and with too long a queue."""
         places = {half.physical_offset for half in self.halves}
         for topic in (self._asked.properties.get(props.REAL_TOPIC, ""), *DELAY_TOPICS):
             if any(message.prepared_transaction_offset in places for message in self._keyed(topic)):
@@ -136,30 +131,30 @@ class _Search:
         topic = self._asked.properties.get(props.REAL_TOPIC, "")
         if not topic or not queue_id.isdecimal():
             return None
-        stored = _decoded(self._after(self._asked, topic, int(queue_id)))
+        stored = decoded(self._after(self._asked, topic, int(queue_id)))
         return any(message.prepared_transaction_offset in places for message in stored) or (
             False if self._is_complete else None
         )
 
     def _discarded(self) -> StoredMessage | None:
-        """The copy in the discard topic with which the transaction was given up, and has not been resumed since."""
+        """The copy in the discard topic that gave the transaction up, if it was not resumed since."""
         if not self.halves:
             return self._asked
         last = self.halves[-1]
         found = [
             copy
-            for copy in _decoded(self._after(last, DISCARD_TOPIC))
+            for copy in decoded(self._after(last, DISCARD_TOPIC))
             if copy.body == last.body and copy.properties_bytes == last.properties_bytes
         ]
         return found[-1] if found else None
 
     def _is_named_by_an_op(self) -> bool:
-        """Whether an op record names one of the halves, or so many follow that not all are read."""
+        """Whether an op record names one of the halves, or too many follow to read all."""
         places = {half.physical_offset: half for half in (self.halves[-1], self._asked)}
         return any(True for half in places.values() for _number in self._ops_after(half)) or not self._is_complete
 
     def _ops_after(self, message: StoredMessage) -> Iterator[int]:
-        """Halves of the transaction that op records after a message in the log name."""
+        """Halves of the transaction named by op records after a message in the log."""
         offsets = {half.queue_offset for half in self.halves}
         for record in self._after(message, OP_TOPIC):
             try:
@@ -173,13 +168,13 @@ class _Search:
         if not self._key or not topic:
             return []
         try:
-            return list(_decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True)))
+            return list(decoded(self._store.query(topic, self._key, max_count=KEYED_MAX, unique=True)))
         except StoreError:
-            # A broken index is reported by its writer; the queues say the same.
+            # The writer of a broken index reports it; the queues contain the same.
             return []
 
     def _after(self, message: StoredMessage, topic: str, queue_id: int = TRANSACTION_QUEUE_ID) -> Iterator[memoryview]:
-        """Records of a queue that come after a message in the log."""
+        """Records of a queue that follow a message in the log."""
 
         def place(offset: int) -> int:
             units = self._store.queue_units(topic, queue_id, offset, 1)
@@ -200,8 +195,8 @@ class _Search:
             offset = found.next_offset
 
 
-def _decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
-    """Records that can be read; what others say is of more use than nothing."""
+def decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
+    """Readable records; a partial answer is of more use than none."""
     for record in records:
         try:
             yield decode_record(record)

@@ -1,10 +1,10 @@
-"""The life of each transaction that a store still holds, put together from half, op, discard and real topic.
+"""The life of each transaction that a store still holds, from half, op, discard and real topic.
 
     half 5 ── check ── half 9 ── check ── half 14 ── op “14” ── real message, prepared offset = place of half 14
 
-It works on any open store, also a read-only one that a real broker wrote, and changes nothing. Copies are tied to their
-original by TRAN_PREPARED_QUEUE_OFFSET where they have it; a real broker's copies for a check have not, and are tied by unique
-key. An op record says only that something was decided: with a real message it was a commit, without one a rollback.
+It reads any open store, also a read-only one that RocketMQ wrote, and changes nothing. Copies belong to the original that
+TRAN_PREPARED_QUEUE_OFFSET names; RocketMQ's copies for a check lack it and are matched by unique key. An op record says only
+that something was decided: with a real message it was a commit, without one a rollback.
 
 Source: docs/spec/broker.md §4.2 to §4.8.
 """
@@ -18,9 +18,8 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.results import GetResult
-from broker_core.engine.transaction.fate import DELAY_TOPICS
+from broker_core.engine.transaction.fate import DELAY_TOPICS, decoded
 from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
-from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
@@ -29,16 +28,16 @@ from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRAN
 
 ROWS_MAX = 1_000
 HALVES_BACK = 20_000
-"""How far before the wanted place half messages are looked at for one page."""
+"""Half messages read before the wanted place for one page."""
 SCAN_MAX = 200_000
-"""Records of one queue that are read for one page at most."""
+"""Records read of one queue for one page."""
 _REAL_MAX = 32
 _REAL_SCAN = 2_000
 _BATCH = 32
 
 
 class HistoryStore(Protocol):
-    """What is needed of `broker_core.engine.store.message_store.MessageStore`."""
+    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
 
     def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
 
@@ -52,7 +51,7 @@ class HistoryStore(Protocol):
 
 
 class LifeState(Enum):
-    """Where a transaction stands, as far as the store says."""
+    """The state of a transaction according to the store."""
 
     PREPARED = "prepared"
     CHECKING = "checking"
@@ -60,11 +59,11 @@ class LifeState(Enum):
     ROLLED_BACK = "rolled back"
     GIVEN_UP = "given up"
     DONE_WITH = "done with"
-    """Progress has passed it and nothing says how it ended."""
+    """Progress has passed it and no record says how it ended."""
 
 
 class StepKind(Enum):
-    """What a record did to a transaction."""
+    """The meaning of one record of a transaction."""
 
     PREPARED = "prepared"
     CHECKED = "checked"
@@ -76,12 +75,7 @@ class StepKind(Enum):
 
 
 class Step(NamedTuple):
-    """One record in the life of a transaction.
-
-    Attributes:
-        at_ms: Store time of the record.
-        queue_offset: In its queue.
-    """
+    """One record in the life of a transaction; ``at_ms`` is its store time."""
 
     kind: StepKind
     at_ms: int
@@ -94,9 +88,9 @@ class Life:
     """One transaction.
 
     Attributes:
-        origin: Queue offset of its first half; when that has expired, of the first that is kept or named.
-        steps: What happened, in the order of time.
-        real_offsets: Physical offsets of its real messages; more than one where it was delivered again.
+        origin: Queue offset of its first half; if that has expired, of the first that is kept or named.
+        steps: Its records, in the order of time.
+        real_offsets: Physical offsets of its real messages; more than one if it was delivered again.
     """
 
     origin: int
@@ -117,12 +111,7 @@ class Life:
 
 
 class HistoryPage(NamedTuple):
-    """Transactions, the newest first.
-
-    Attributes:
-        next_before: Where the next page ends; -1 when this is the last.
-        notice: What is not complete, if something is not.
-    """
+    """Transactions, the newest first; ``next_before`` is -1 on the last page, ``notice`` names what is incomplete."""
 
     lives: list[Life]
     next_before: int
@@ -138,8 +127,8 @@ def read_history(
         store: An open store.
         before: Half offset; -1 for the end of the queue.
         count: Transactions at most, up to `ROWS_MAX`.
-        half_progress: First half offset that is still checked, where known.
-        halves_back: How many half messages before that place are looked at, up to `HALVES_BACK`.
+        half_progress: First half offset that is still checked, if known.
+        halves_back: Half messages to read before that place, up to `HALVES_BACK`.
     """
     end = store.max_offset(HALF_TOPIC, TRANSACTION_QUEUE_ID)
     before = end if before < 0 else min(before, end)
@@ -156,7 +145,7 @@ def read_history(
 
 
 class _Scan:
-    """Reads the queues once and sorts their records by transaction."""
+    """Reads the queues once and groups their records by transaction."""
 
     def __init__(self, store: HistoryStore) -> None:
         self._store = store
@@ -188,9 +177,12 @@ class _Scan:
         if end - offset > SCAN_MAX:
             self.notices.append(f"{end - offset:,} records of {topic} follow, the first {SCAN_MAX:,} are looked at")
             end = offset + SCAN_MAX
+        return self._between(topic, TRANSACTION_QUEUE_ID, offset, end)
+
+    def _between(self, topic: str, queue_id: int, offset: int, end: int) -> Iterator[StoredMessage]:
         while offset < end:
-            found = self._store.get_messages(topic, TRANSACTION_QUEUE_ID, offset, _BATCH)
-            yield from _decoded(found)
+            found = self._store.get_messages(topic, queue_id, offset, _BATCH)
+            yield from decoded(found.records)
             if found.next_offset <= offset:
                 return
             offset = found.next_offset
@@ -206,7 +198,7 @@ class _Scan:
         life.steps.append(Step(kind, half.store_timestamp_ms, half.queue_offset, half.physical_offset))
 
     def _life_of(self, half: StoredMessage) -> tuple[Life, StepKind]:
-        """The transaction of a half message, and what the record means for it."""
+        """The transaction of a half message, and the meaning of this record for it."""
         origin = _number(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
         known = self._by_origin.get(origin)
         if known is None and CHECK_TIMES in half.properties:
@@ -232,7 +224,7 @@ class _Scan:
         return life, StepKind.CHECKED if CHECK_TIMES in properties else StepKind.PREPARED
 
     def complete(self, life: Life, half_progress: int) -> None:
-        """Add what is not in the half queue: decision, real messages, giving up."""
+        """Add the records of other topics: decision, real messages, giving up."""
         ops = sorted(
             (op for offset in life.half_offsets for op in self._ops.get(offset, ())), key=lambda op: op.physical_offset
         )
@@ -247,7 +239,7 @@ class _Scan:
         if reals:
             life.state = LifeState.COMMITTED
         elif any(step.physical_offset > last_half for step in given_up):
-            # Giving up writes an op record too; a second one is of a decision that came later.
+            # Giving up writes an op record too; a second one belongs to a later decision.
             after = sum(step.physical_offset > given_up[-1].physical_offset for step in ops)
             life.state = LifeState.ROLLED_BACK if after > 1 else LifeState.GIVEN_UP
         elif op is not None and op.physical_offset > last_half:
@@ -285,25 +277,9 @@ class _Scan:
         is_decided = any(offset in self._ops for offset in life.half_offsets)
         if not is_decided or life.queue_id < 0 or not life.topic:
             return []
-        found: list[StoredMessage] = []
         offset = self._store.offset_by_time(life.topic, life.queue_id, life.steps[0].at_ms)
         end = min(self._store.max_offset(life.topic, life.queue_id), offset + _REAL_SCAN)
-        while offset < end:
-            result = self._store.get_messages(life.topic, life.queue_id, offset, _BATCH)
-            found += _decoded(result)
-            if result.next_offset <= offset:
-                break
-            offset = result.next_offset
-        return found
-
-
-def _decoded(found: GetResult) -> Iterator[StoredMessage]:
-    for record in found.records:
-        try:
-            yield decode_record(record)
-        except RecordError:
-            # A damaged record is left out; what is known of its transaction from others is of more use than nothing.
-            continue
+        return list(self._between(life.topic, life.queue_id, offset, end))
 
 
 def _key(message: StoredMessage) -> tuple[str, str]:

@@ -1,14 +1,12 @@
-"""Which half messages are undecided, and how far half and op queue are done with. Pure state, fed with what is in the queues.
+"""The undecided half messages, and the progress of half and op queue. Pure state, fed with the records of the queues.
 
-The same calls rebuild it from the queues at the start and keep it up while the broker runs, so it never says anything that a
-restart would not find again. Undecided half messages are kept in the order of their offsets:
+The same calls rebuild it at the start and maintain it while the broker runs, so it never reports anything that a restart would
+not find again. Undecided half messages are kept in the order of their offsets:
 
     half progress   the first undecided half offset, or the end of the queue
     op progress     the first op record that names a half offset at or behind the half progress, or the end of the queue
 
 With half 0 to 3 and the ops 0 → half 0, 1 → half 3, 2 → half 1, half 2 is undecided: half progress 2, op progress 1.
-
-It reads no store and sends nothing.
 
 Source: docs/spec/broker.md §4.6.
 """
@@ -22,7 +20,7 @@ from enum import Enum
 from broker_core.engine.transaction.messages import HalfMessage
 
 REMEMBERED_MAX = 100_000
-"""Decided transactions that are remembered, so that a decision that comes twice is carried out once."""
+"""Decided transactions that are remembered, so that a repeated decision is carried out once."""
 
 
 class TransactionOutcome(Enum):
@@ -33,19 +31,16 @@ class TransactionOutcome(Enum):
     GIVEN_UP = "given up"
     EXPIRED = "expired"
     DECIDED = "decided"
-    """An op record says so; which way is not known from it alone."""
+    """An op record says so, but not which way."""
 
 
 class TransactionLedger:
-    """Undecided half messages of one half queue.
-
-    Args:
-        half_start: First half offset that is not done with.
-        op_start: First op offset that is not done with.
+    """Undecided half messages of one half queue, from the first half and op offset on that are not done with.
 
     Attributes:
-        half_end: Offset behind the last half that was taken in.
+        half_end: Offset after the last half processed.
         op_end: The same of the op queue.
+        checked: Undecided ones that a producer was asked about.
     """
 
     def __init__(self, *, half_start: int = 0, op_start: int = 0) -> None:
@@ -58,12 +53,12 @@ class TransactionLedger:
         self._ops: deque[tuple[int, int]] = deque()
         self._outcomes: OrderedDict[int, TransactionOutcome] = OrderedDict()
         self._groups: Counter[str] = Counter()
-        self._checked = 0
+        self.checked = 0
 
     # ---- taking in the queues ----
 
     def half_arrived(self, half: HalfMessage) -> None:
-        """Take in a record of the half queue; they come in order. A copy takes the place of the half it was made of."""
+        """Process a record of the half queue; to be called in order. A copy replaces the half that it was made of."""
         self.half_end = max(self.half_end, half.half_offset + 1)
         known = self.find(half.origin)
         if half.half_offset in self._early or half.origin in self._early:
@@ -75,12 +70,12 @@ class TransactionLedger:
         self._outcomes.pop(half.origin, None)
         self._live[half.half_offset] = half
         self._groups[half.group] += 1
-        self._checked += half.check_times > 0
+        self.checked += half.check_times > 0
         if half.origin != half.half_offset:
             self._moved[half.origin] = half
 
     def _replace(self, known: HalfMessage, copy: HalfMessage) -> None:
-        """The object stays the same, so that whoever holds it sees its new place."""
+        """Update the same object, so that its holders see the new place."""
         del self._live[known.half_offset]
         self.count_checks(known, copy.check_times)
         known.half_offset, known.physical_offset = copy.half_offset, copy.physical_offset
@@ -89,12 +84,12 @@ class TransactionLedger:
         self._moved[known.origin] = known
 
     def count_checks(self, half: HalfMessage, check_times: int) -> None:
-        """Note how often a producer was asked about an undecided half message."""
-        self._checked += (check_times > 0) - (half.check_times > 0)
+        """Record how often a producer was asked about an undecided half message."""
+        self.checked += (check_times > 0) - (half.check_times > 0)
         half.check_times = check_times
 
     def op_arrived(self, op_offset: int, half_offsets: Iterable[int]) -> None:
-        """Take in a record of the op queue; they come in order, and while the queues are loaded before the halves."""
+        """Process a record of the op queue; to be called in order, and during loading before the halves."""
         self.op_end = max(self.op_end, op_offset + 1)
         last = -1
         for offset in half_offsets:
@@ -107,26 +102,26 @@ class TransactionLedger:
         self._ops.append((op_offset, last))
 
     def loaded(self) -> None:
-        """All that was in the queues is taken in: every op has met its half by now."""
+        """End of loading: by now each op has met its half."""
         self._loading = False
         self._early.clear()
 
     # ---- deciding ----
 
     def resolve(self, half: HalfMessage, outcome: TransactionOutcome) -> None:
-        """A half message is decided; of one that an op record has already named this says which way."""
+        """Record a decision; for a half message that an op record has already named, this says which way."""
         self.remember(half.origin, outcome)
         if not self.is_undecided(half):
             return
         del self._live[half.half_offset]
         self._moved.pop(half.origin, None)
         self._groups[half.group] -= 1
-        self._checked -= half.check_times > 0
+        self.checked -= half.check_times > 0
         if not self._groups[half.group]:
             del self._groups[half.group]
 
     def remember(self, origin: int, outcome: TransactionOutcome) -> None:
-        """Note how a transaction ended."""
+        """Record how a transaction ended."""
         self._outcomes[origin] = outcome
         if len(self._outcomes) > REMEMBERED_MAX:
             self._outcomes.popitem(last=False)
@@ -151,13 +146,8 @@ class TransactionLedger:
         return self._live.get(half.half_offset) is half
 
     def outcome(self, origin: int) -> TransactionOutcome | None:
-        """How a transaction ended; None for an undecided one and for one that is not remembered."""
+        """How a transaction ended; None for an undecided or forgotten one."""
         return self._outcomes.get(origin)
-
-    @property
-    def checked(self) -> int:
-        """How many undecided ones a producer was asked about."""
-        return self._checked
 
     @property
     def groups(self) -> dict[str, int]:

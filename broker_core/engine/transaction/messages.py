@@ -6,8 +6,8 @@
     op           RMQ_SYS_TRANS_OP_HALF_TOPIC: “these half messages are decided”, tag d, body 5 (4.x) or 5,7, (5.1 and later)
     discarded    TRANS_CHECK_MAX_TIME_TOPIC: a half message that nobody would decide
 
-A copy names the first half of its transaction in TRAN_PREPARED_QUEUE_OFFSET. The reference writes that for postponed copies
-only and leaves copies made for a check without; both are read.
+A copy names the first half of its transaction in TRAN_PREPARED_QUEUE_OFFSET. RocketMQ writes that for postponed copies only and
+not for those of a check; both are read.
 
 Source: docs/spec/broker.md §4.2, §4.4 to §4.8, docs/spec/store.md §8.4.
 """
@@ -42,18 +42,18 @@ _IMMUNITY = props.property_marker(CHECK_IMMUNITY)
 
 @dataclass(slots=True)
 class HalfMessage:
-    """What is kept in memory of one half message, about 250 bytes. The place changes when it is copied further back.
+    """The facts kept in memory of one half message, about 250 bytes. Its place changes when it is copied further back.
 
     Attributes:
         origin: Queue offset of the first half of the transaction; its name within a store.
-        half_offset: Queue offset of the half that counts now.
+        half_offset: Queue offset of the current half.
         physical_offset: Of that half.
-        group: Producer group, empty where the record names none.
-        topic: The topic that was meant, empty where the record names none.
+        group: Producer group, empty if the record names none.
+        topic: The real topic, empty if the record names none.
         born_ms: When the producer made it; all waiting times count from here.
-        immunity_ms: Time from birth without checks that the producer asked for; -1 where it asked for none.
+        immunity_ms: Time without checks from birth that the producer requested; -1 for none.
         check_times: How often a producer was asked.
-        asked_ms: When that was last, as far as this process knows; -1 never.
+        asked_ms: When a producer was last asked by this process; -1 never.
         real_offset: Physical offset of its real message when only the op record is still missing; -1 otherwise.
         real_end: Where that message ends in the log; 0 when there is none.
     """
@@ -75,11 +75,11 @@ class HalfMessage:
 
 
 def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
-    """What a record of the half topic says of its transaction; reads neither body nor the other properties.
+    """The transaction of a record of the half topic; reads neither the body nor the other properties.
 
     Args:
         record: The whole record.
-        timeout_ms: Time without checks of a message that asks for one it cannot spell: ``transactionTimeOut``.
+        timeout_ms: Time without checks of a message whose requested time is no number: ``transactionTimeOut``.
 
     Raises:
         RecordError: It is no record.
@@ -123,7 +123,7 @@ def _text(value: bytes | None) -> str:
 
 
 def is_half(properties: bytes) -> bool:
-    """Whether properties ask for a transaction: TRAN_MSG=true decides, not the sysFlag.
+    """Whether properties request a transaction: TRAN_MSG=true decides, not the sysFlag.
 
     Source: docs/spec/broker.md §4.2 step 1.
     """
@@ -131,7 +131,7 @@ def is_half(properties: bytes) -> bool:
 
 
 def to_half(message: MessageToStore) -> MessageToStore:
-    """A transactional message on its way into the half topic: what was meant goes into properties."""
+    """The half message of a transactional message: topic and queue go into properties."""
     properties = with_property(message.properties, props.REAL_TOPIC, message.topic)
     return replace(
         message,
@@ -143,70 +143,51 @@ def to_half(message: MessageToStore) -> MessageToStore:
 
 
 def to_real(half: StoredMessage) -> MessageToStore:
-    """The message that consumers get, from its half.
+    """The message for consumers, from its half.
 
-    TRAN_MSG, PGROUP, REAL_TOPIC and REAL_QID stay in its properties, as in the reference.
+    TRAN_MSG, PGROUP, REAL_TOPIC and REAL_QID stay in its properties, as in RocketMQ.
 
     Raises:
-        RecordError: The half does not say which topic and queue were meant.
+        RecordError: The half does not name its topic and queue.
     """
     topic = half.properties.get(props.REAL_TOPIC, "")
     queue_id = _number(half.properties.get(props.REAL_QUEUE_ID, "").encode(), -1)
     if not topic or queue_id < 0:
         raise RecordError(f"the half message at {half.physical_offset} names no topic and queue (REAL_TOPIC, REAL_QID)")
-    return MessageToStore(
-        topic=topic,
-        queue_id=queue_id,
-        flag=half.flag,
-        sys_flag=half.sys_flag & ~TRANSACTION_MASK | TransactionType.COMMIT,
-        born_timestamp_ms=half.born_timestamp_ms,
-        born_host=half.born_host,
-        store_host=half.store_host,
-        reconsume_times=half.reconsume_times,
-        prepared_transaction_offset=half.physical_offset,
-        body=half.body,
-        properties=half.properties_bytes,
-    )
+    real = half.copy_for(topic, queue_id, half.properties_bytes)
+    real.sys_flag = half.sys_flag & ~TRANSACTION_MASK | TransactionType.COMMIT
+    real.prepared_transaction_offset = half.physical_offset
+    return real
 
 
 def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToStore:
-    """A half message once more, for the end of the half queue.
+    """A copy of a half message, for the end of the half queue.
 
     Args:
         half: The half that the copy replaces.
-        check_times: How often a producer was asked, the check that is about to be sent included.
-        origin: Queue offset of the first half of the transaction; -1 lets the copy be a first half itself.
+        check_times: How often a producer was asked, including the check that is about to be sent.
+        origin: Queue offset of the first half of the transaction; -1 makes the copy a first half itself.
     """
     kept = with_property(half.properties_bytes, PREPARED_QUEUE_OFFSET, None if origin < 0 else str(origin))
     properties = with_property(kept, CHECK_TIMES, str(check_times))
     if not check_times and len(properties) > props.PROPERTIES_BYTES_MAX:
         properties = with_property(kept, CHECK_TIMES, None)
-    return replace(_same(half), topic=HALF_TOPIC, queue_id=TRANSACTION_QUEUE_ID, properties=properties)
+    return _without_type(half, HALF_TOPIC, properties)
 
 
 def to_discarded(half: StoredMessage) -> MessageToStore:
-    """A half message that is given up, for the discard topic."""
-    return replace(_same(half), topic=DISCARD_TOPIC, queue_id=TRANSACTION_QUEUE_ID)
+    """A given-up half message, for the discard topic."""
+    return _without_type(half, DISCARD_TOPIC, half.properties_bytes)
 
 
-def _same(half: StoredMessage) -> MessageToStore:
-    return MessageToStore(
-        topic=half.topic,
-        queue_id=half.queue_id,
-        flag=half.flag,
-        sys_flag=half.sys_flag & ~TRANSACTION_MASK,
-        born_timestamp_ms=half.born_timestamp_ms,
-        born_host=half.born_host,
-        store_host=half.store_host,
-        reconsume_times=half.reconsume_times,
-        prepared_transaction_offset=0,
-        body=half.body,
-        properties=half.properties_bytes,
-    )
+def _without_type(half: StoredMessage, topic: str, properties: bytes) -> MessageToStore:
+    message = half.copy_for(topic, TRANSACTION_QUEUE_ID, properties)
+    message.sys_flag &= ~TRANSACTION_MASK
+    return message
 
 
 def with_property(properties: bytes, name: str, value: str | None) -> bytes:
-    """Encoded properties with one set, or without it; the others stay as they are, in their order."""
+    """Encoded properties with one set or removed; the others stay, in order."""
     marker = props.property_marker(name)
     kept = properties
     if marker in properties:
@@ -232,12 +213,12 @@ def op_body(half_offsets: Sequence[int], *, as_list: bool) -> bytes:
 
 
 def parse_op_body(body: bytes | memoryview) -> list[int]:
-    """Half offsets in an op record's body, either form; parts that are no numbers are left out."""
+    """Half offsets of an op record's body, either form; parts that are no numbers are left out."""
     return [number for part in bytes(body).split(b",") if (number := _number(part.strip(), -1)) >= 0]
 
 
 def read_op(record: memoryview) -> tuple[int, list[int]]:
-    """Queue offset of an op record and the half offsets that it says are decided; none for a record of another kind.
+    """Queue offset of an op record and the half offsets that it decides; none for a record of another kind.
 
     Raises:
         RecordError: It is no record.

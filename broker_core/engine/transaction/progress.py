@@ -1,7 +1,7 @@
-"""How far half and op queue are done with, told only when all that it rests on is on disk.
+"""The progress of half and op queue, reported only when the log is on disk that far.
 
-Progress passes a half message because a copy of it, its real message or its op record is in the log. Were the progress file on
-disk before those, a power cut would leave a half message behind that nobody looks at any more.
+Progress passes a half message because a copy of it, its real message or its op record is in the log. If the progress file
+reached the disk before those, a power cut would leave a half message that nobody reads again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class DurableProgress:
         self._staged: tuple[TransactionProgress, int] | None = None
 
     def stage(self, ledger: TransactionLedger, log_end: int) -> None:
-        """Note the progress of this moment, unless an earlier one is not told yet."""
+        """Record the current progress, unless an earlier one is still held back."""
         if self._staged is None:
             self._staged = (TransactionProgress(ledger.half_progress, ledger.op_progress), log_end)
 
     def take(self, flushed: int) -> TransactionProgress | None:
-        """The noted progress, once, as soon as the log is on disk that far."""
+        """The recorded progress, once, as soon as the log is on disk that far."""
         if self._staged is None or self._staged[1] > flushed:
             return None
         progress, self._staged = self._staged[0], None

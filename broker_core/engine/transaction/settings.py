@@ -1,4 +1,4 @@
-"""What the work on transactions depends on (Source: docs/spec/broker.md §4.1)."""
+"""Settings of transactions (Source: docs/spec/broker.md §4.1)."""
 
 from __future__ import annotations
 

@@ -102,3 +102,10 @@ class StoredMessage:
     body: bytes
     properties: dict[str, str]
     properties_bytes: bytes
+
+    def copy_for(self, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
+        """The message for another queue and with other properties; it names no prepared transaction."""
+        return MessageToStore(
+            topic, queue_id, self.flag, self.sys_flag, self.born_timestamp_ms, self.born_host, self.store_host,
+            self.reconsume_times, 0, self.body, properties,
+        )  # fmt: skip

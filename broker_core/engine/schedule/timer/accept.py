@@ -1,4 +1,4 @@
-"""Whether a message with a time of its own is taken, and for when (Source: docs/spec/broker.md §3.6, steps 1 to 5)."""
+"""Whether a timer message is accepted, and its slot (Source: docs/spec/broker.md §3.6, steps 1 to 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class TimerFault(Enum):
-    """Why a timer message is refused, as the put statuses of 5.x name it."""
+    """Why a timer message is refused, by the put statuses of 5.x."""
 
     NOT_ENABLED = "WHEEL_TIMER_NOT_ENABLE"
     ILLEGAL = "WHEEL_TIMER_MSG_ILLEGAL"
@@ -25,7 +25,7 @@ class TimerFault(Enum):
 
 
 class TimerRefusal(NamedTuple):
-    """A refusal, with what to tell the client."""
+    """A refusal, with the text for the client."""
 
     fault: TimerFault
     text: str
@@ -56,14 +56,14 @@ def slot_for(
     congestion: Callable[[int], int],
     choose: Callable[[int], int],
 ) -> int | TimerRefusal | None:
-    """``TIMER_OUT_MS`` of a message; None when it is due already and stored as any other.
+    """``TIMER_OUT_MS`` of a message; None when it is due already and stored like any other.
 
     Args:
-        properties: Of the message; one of `ASKING` is among them.
+        properties: Of the message, including one of `ASKING`.
         limits: Settings.
         now_ms: Time.
         congestion: Messages in the slot of a time.
-        choose: Picks a number below its argument, for the refusals between once and twice the congestion limit.
+        choose: Returns a random number below its argument, for refusals between once and twice the congestion limit.
     """
     name = next(name for name in ASKING if name in properties)
     text = properties[name]
@@ -100,7 +100,7 @@ def slot_for(
 
 
 def room_refusal(properties: Mapping[str, str]) -> TimerRefusal | None:
-    """Why a message has no room for the properties that a timer adds; None where it has."""
+    """The refusal of a message without room for the properties that a timer adds; None if there is room."""
     length = sum(len(key.encode()) + len(value.encode()) + 2 for key, value in properties.items())
     if length + _RESERVED_BYTES <= PROPERTIES_BYTES_MAX:
         return None
@@ -125,5 +125,5 @@ def _due_ms(name: str, text: str, now_ms: int) -> int | None:
 def _is_congested(waiting: int, limit: int, choose: Callable[[int], int]) -> bool:
     if waiting <= limit:
         return False
-    # 5.x refuses the rarer the fuller the slot is; meant is the opposite (Source: docs/spec/broker.md §3.6 step 5).
+    # 5.x refuses less often the fuller the slot is; the opposite is meant (Source: docs/spec/broker.md §3.6 step 5).
     return waiting >= 2 * limit or choose(1_000) < 1_000 * (waiting - limit) // limit

@@ -1,22 +1,21 @@
-"""Pending timers, to look at and to act on. On the broker's loop, in bounded steps; records are read by whoever asks.
+"""Pending timers for a person, and actions on them. On the broker's loop, in bounded steps; `describe` runs on any thread.
 
     deliver   a copy goes into the real topic, then a cancel into the wheel: a crash in between delivers twice
     cancel    a cancel, as a client would send it
     move      a copy with another time goes into the wheel, then a cancel for the old one
 
-Each action is recorded in the journal before it is carried out.
+The journal records each action before it is carried out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessCounts
-from broker_core.engine.schedule.timer.far_ahead import DAY_MS
-from broker_core.engine.schedule.timer.layout import TimerUnit, java_hash
+from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
     ASKING,
     DELETE_KEY,
@@ -30,9 +29,11 @@ from broker_core.engine.schedule.timer.messages import (
     rolled,
     summary,
 )
-from broker_core.engine.schedule.timer.timer_store import Int64s, WheelSource
-from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.work import DAY_MS, TimerWork
+from broker_core.engine.store.record_heads import Int64s
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
+from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.set_aside import why_never
 from broker_core.errors import CodecError, StoreError, UsageError
 from broker_core.protocol.message.model import HostAddress, MessageToStore
@@ -47,6 +48,7 @@ from broker_core.protocol.message.properties import (
     find_property_bytes,
     property_marker,
 )
+from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 MINUTES, HOURS = 60, 48
@@ -54,15 +56,9 @@ DAYS_MAX = 3_660
 PAGE_MAX = 1_000
 ACTIONS_MAX = 1_000
 UNITS_LOOKED_AT_MAX = 20_000
-"""Units of one slot, or of one page, that are looked at in one step: 20 ms."""
+"""Units of one slot, or of one page, read in one step: 20 ms."""
 CANCEL_TAG = "_RECALL_TAG_"
 ACTIONS = ("deliver", "cancel", "move")
-
-
-class TimerJournal(Protocol):
-    """Where actions are recorded before they are carried out."""
-
-    async def record(self, action: str, subject: str, **details: int | str | list[int]) -> None: ...
 
 
 class TimerPlace(NamedTuple):
@@ -73,7 +69,7 @@ class TimerPlace(NamedTuple):
 
 
 class PendingTimer(NamedTuple):
-    """A pending timer: where it is, and where its message is."""
+    """A pending timer: its place, and the unit that points to its message."""
 
     place: TimerPlace
     unit: TimerUnit
@@ -81,18 +77,14 @@ class PendingTimer(NamedTuple):
 
 
 class TimerPage(NamedTuple):
-    """Pending timers by time; within a second the last sent first.
-
-    Attributes:
-        next: Where the next page begins; None at the end.
-    """
+    """Pending timers by time, within a second the last sent first; ``next`` is None at the end."""
 
     timers: list[PendingTimer]
     next: TimerPlace | None
 
 
 class TimerOutlook(NamedTuple):
-    """How many messages are due when.
+    """Numbers of messages by due time.
 
     Attributes:
         minutes: Of the next 60 minutes, from now on.
@@ -109,7 +101,7 @@ class TimerOutlook(NamedTuple):
 
 
 class TimersNow(NamedTuple):
-    """Figures of this moment; times in ms, -1 for none; counts since the start; lateness of the last minute, NaN for none."""
+    """Current figures; times in ms, -1 for none; counts since the start; lateness of the last minute, NaN for none."""
 
     pending: int
     next_due_ms: int
@@ -124,32 +116,22 @@ class TimersNow(NamedTuple):
 
 
 class TimerActions(NamedTuple):
-    """What became of an action: how many messages it changed, and which it could not."""
+    """The number of messages that an action changed, and the places that it could not change."""
 
     done: int
     gone: list[TimerPlace]
 
 
 class TimerConsole:
-    """Looks at the timers of one broker, and acts on them.
-
-    Args:
-        work: The timers.
-        source: The message store.
-        put: Stores a message.
-        journal: Records actions.
-        clock: Time in ms since the epoch.
-        delay_max_ms: How far ahead a timer may be moved.
-        store_host: Named in messages made here.
-    """
+    """Reads the timers of one broker, and acts on them; moves none further ahead than ``delay_max_ms``."""
 
     def __init__(
         self,
         work: TimerWork,
-        source: WheelSource,
+        source: StoreSource,
         *,
         put: Callable[[MessageToStore], PutResult],
-        journal: TimerJournal,
+        journal: ActionJournal,
         clock: Callable[[], int],
         delay_max_ms: int,
         store_host: HostAddress,
@@ -170,7 +152,7 @@ class TimerConsole:
     # ---- figures ----
 
     def figures(self) -> TimersNow:
-        """Figures of this moment; cheap."""
+        """Current figures; cheap."""
         now_ms, store, done = self._clock(), self._work.store, self._work.figures
         due_ms = store.next_due_ms
         late = self._work.lateness.figures(now_ms // 1_000)
@@ -188,11 +170,11 @@ class TimerConsole:
         )
 
     def lateness(self) -> LatenessCounts:
-        """How late the deliveries of the last hour were."""
+        """Lateness of the deliveries of the last hour."""
         return self._work.late_hour.counts(self._clock() // 1_000)
 
     def outlook(self) -> TimerOutlook:
-        """Messages by minute, hour and day ahead. What is overdue counts as of now."""
+        """Messages by minute, hour and day ahead. Overdue ones count as of now."""
         now_ms = self._clock()
         pending = self._work.store.wheel.pending()
         due_ms = np.maximum(pending.time_ms + self.precision_ms, now_ms)
@@ -218,7 +200,7 @@ class TimerConsole:
         """Pending timers from a place on.
 
         Args:
-            start: As a page has named it; None for the first. One with position -1 begins with the slot of that time.
+            start: From a page's ``next``; None for the first. Position -1 begins with the slot of that time.
             count: At most 1,000.
             topic: Only those for this topic; empty for all.
 
@@ -228,7 +210,7 @@ class TimerConsole:
         if not 1 <= count <= PAGE_MAX:
             raise UsageError(f"a page has 1 to {PAGE_MAX} timers, not {count}")
         store = self._work.store
-        wanted = java_hash(topic) if topic else None
+        wanted = java_string_hash(topic) if topic else None
         slot_ms = store.wheel.next_time(store.read_ms if start is None else start.slot_ms)
         below = start.position if start is not None and start.slot_ms == slot_ms and start.position >= 0 else None
         found: list[PendingTimer] = []
@@ -248,7 +230,7 @@ class TimerConsole:
         return TimerPage(found, None)
 
     def describe(self, timers: Sequence[PendingTimer]) -> list[TimerSummary | None]:
-        """What the messages are; None for one that cannot be read. On any thread."""
+        """Summaries of the messages; None for an unreadable one. On any thread."""
         found: list[TimerSummary | None] = []
         for timer in timers:
             record = self._source.record(timer.unit.physical_offset, timer.unit.record_bytes)
@@ -282,12 +264,12 @@ class TimerConsole:
 
         Args:
             action: One of `ACTIONS`.
-            places: Which, at most 1,000; those that no longer wait, are due within a second, or have no unique key are left.
+            places: At most 1,000; those that are no longer pending, due within a second, or without a unique key are skipped.
             due_ms: New time, for a move.
 
         Raises:
-            UsageError: There is no such action, there are too many places, or the time cannot be kept.
-            StoreError: The journal or the store cannot be written; what was done until then stays done.
+            UsageError: There is no such action, there are too many places, or the time is out of range.
+            StoreError: The journal or the store cannot be written; earlier changes of the call stay.
         """
         if action not in ACTIONS:
             raise UsageError(f"there is no action “{action}” for timers; there are {', '.join(ACTIONS)}")
@@ -337,7 +319,7 @@ class TimerConsole:
         return True
 
     def _unit(self, place: TimerPlace) -> TimerUnit | None:
-        """The unit at a place, if it still waits there."""
+        """The unit at a place, if it is still pending there."""
         slot = self._work.store.wheel.slot(place.slot_ms)
         if slot is None or not slot.first <= place.position <= slot.last:
             return None
@@ -374,7 +356,6 @@ def _out_ms(properties: bytes) -> int:
 
 
 def _moved(message: MessageToStore, due_ms: int) -> MessageToStore:
-    """A message of the wheel topic that asks for another time."""
     kept = {name: value for name, value in decode_properties(message.properties).items() if name not in ASKING}
     asked = kept | {DELIVER_MS: str(due_ms)}
     encoded = encode_fitting(asked)

@@ -1,7 +1,7 @@
-"""Reads what the wheel needs of many messages at once: this is what bounds how many timers a second can be taken.
+"""Reads the wheel's columns of many messages at once; this bounds how many timers a second can be accepted.
 
-Messages that lie near each other in the commit log are copied in one piece and searched there as columns, whatever their sizes
-and the order of their properties: 0.5 µs a message instead of 8. A message that is out of the ordinary is read by itself.
+Messages near each other in the commit log are copied in one piece and searched there as columns, whatever their sizes and the
+order of their properties: 0.5 µs a message instead of 8. An unusual message is read by itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.messages import (
     DELETE_MARKER,
@@ -19,17 +18,17 @@ from broker_core.engine.schedule.timer.messages import (
     properties_of,
     topic_hash,
 )
-from broker_core.engine.schedule.timer.timer_store import Bools, Columns, Int64s, QueueUnits, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import Columns, QueueUnits
+from broker_core.engine.store.record_heads import Bools, Bytes, Int64s
 from broker_core.protocol.message.record import BODY_LENGTH_POSITION_V4, MAGIC_V1, SMALLEST_RECORD, SYS_FLAG_POSITION
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
 
-Bytes = npt.NDArray[np.uint8]
-
 NOT_A_TIMER = -1
-"""Time of a message that is no timer message, or is not there."""
+"""Time of a message that is no timer message, or is missing."""
 
 _COPY_FACTOR = 4
-"""Bytes copied at most, as a multiple of those of the records."""
+"""Largest copy, as a multiple of the records' bytes."""
 _COPY_BYTES_MIN = 64 * 1024
 _ALIKE_MIN = 8
 """Fewer messages are as fast one by one."""
@@ -37,29 +36,24 @@ _TOPICS_MAX = 32
 """Different topics in one piece that are hashed for all of their messages at once."""
 
 _DIGITS = 13
-"""Of a time in ms, until the year 2286."""
+"""Digits of a time in ms, until the year 2286."""
 _POWERS = 10 ** np.arange(_DIGITS - 1, -1, -1, dtype=np.int64)
 _NAME_END, _ITEM_END = 1, 2
 _WORD = 8
 
 
 class Intake(NamedTuple):
-    """Messages of the wheel topic; one item a message.
-
-    Attributes:
-        out_ms: Time that the sender's broker aligned it to; `NOT_A_TIMER` where there is none.
-        columns: The rest of what the wheel needs.
-    """
+    """Messages of the wheel topic; ``out_ms`` is the time aligned by the sender's broker, `NOT_A_TIMER` if there is none."""
 
     out_ms: Int64s
     columns: Columns
 
     def part(self, rows: Int64s) -> Intake:
-        """Some of them."""
+        """Some of the rows."""
         return Intake(self.out_ms[rows], self.columns.part(rows))
 
 
-def take(source: WheelSource, units: QueueUnits) -> Intake:
+def take(source: StoreSource, units: QueueUnits) -> Intake:
     """The messages of some units of the wheel topic's queue."""
     count = len(units.physical_offset)
     out_ms = np.full(count, NOT_A_TIMER, np.int64)
@@ -74,8 +68,8 @@ def take(source: WheelSource, units: QueueUnits) -> Intake:
     return taken
 
 
-def _take_columns(source: WheelSource, taken: Intake) -> Bools:
-    """Fill in the ordinary messages; returns which those are."""
+def _take_columns(source: StoreSource, taken: Intake) -> Bools:
+    """Fill in the ordinary messages; returns a mask of these."""
     physical, sizes = taken.columns.physical_offset, taken.columns.record_bytes
     start, end = int(physical[0]), int(physical[-1] + sizes[-1])
     wanted = int(sizes.sum())
@@ -89,12 +83,7 @@ def _take_columns(source: WheelSource, taken: Intake) -> Bools:
 
 
 class _Piece:
-    """A copied part of the commit log.
-
-    Args:
-        data: Its bytes.
-        starts, sizes: Of the records, which do not overlap and ascend.
-    """
+    """A copied part of the commit log, with the places of its records, which ascend and do not overlap."""
 
     def __init__(self, data: bytes, starts: Int64s, sizes: Int64s) -> None:
         self._data = data
@@ -104,7 +93,7 @@ class _Piece:
         self._is_ordinary, self._properties = self._heads(sizes)
 
     def _heads(self, sizes: Int64s) -> tuple[Bools, Int64s]:
-        """Which records are laid out as usual, with two IPv4 hosts, and where their properties begin."""
+        """A mask of the records with the usual layout and two IPv4 hosts, and where their properties begin."""
         numbers = np.ndarray((len(self._data) - 3,), ">i4", self._data, strides=(1,))
         starts = self._starts
         body_bytes = numbers[starts + BODY_LENGTH_POSITION_V4].astype(np.int64)
@@ -115,7 +104,7 @@ class _Piece:
         return good, topic + 3 + self._bytes[np.where(good, topic, 0)]
 
     def fill(self, taken: Intake) -> Bools:
-        """Fill in what is ordinary; returns which those are."""
+        """Fill in the ordinary records; returns a mask of these."""
         ends_of_names = np.flatnonzero(self._bytes == _NAME_END)
         out, has_out = self._places(ends_of_names, OUT_MARKER)
         topic, has_topic = self._places(ends_of_names, TOPIC_MARKER)
@@ -132,7 +121,7 @@ class _Piece:
         return done
 
     def _marked(self, ends_of_names: Int64s, marker: bytes) -> Int64s:
-        """Where a marker occurs: the places of its last byte."""
+        """Places of the last byte of a marker."""
         found = ends_of_names[ends_of_names >= len(marker)]
         words = np.ndarray((len(self._data) - _WORD + 1,), "<u8", self._data, strides=(1,))
         length = len(marker)
@@ -150,14 +139,14 @@ class _Piece:
         return rows[inside], found[inside] + 1
 
     def _places(self, ends_of_names: Int64s, marker: bytes) -> tuple[Int64s, Bools]:
-        """Where the value of an item starts in each record, and which records have it exactly once."""
+        """Where the value of an item starts in each record, and a mask of the records that have it exactly once."""
         rows, values = self._owners(self._marked(ends_of_names, marker), marker)
         places = np.zeros(len(self._starts), np.int64)
         places[rows] = values
         return places, np.bincount(rows, minlength=len(places)) == 1
 
     def _times(self, values: Int64s, ends: Int64s) -> tuple[Int64s, Bools]:
-        """Numbers of thirteen digits, and which are such."""
+        """Numbers of thirteen digits, and a mask of these."""
         fits = values + _DIGITS <= ends
         places = np.where(fits, values, 0)[:, None] + np.arange(_DIGITS)
         digits = self._bytes[places] - ord("0")  # other characters wrap around and are no digits either
@@ -172,7 +161,7 @@ class _Piece:
         return np.minimum(separators[np.searchsorted(separators, values)], ends)
 
     def _hashes(self, values: Int64s, ends: Int64s) -> tuple[Int64s, Bools]:
-        """Hashes of topics, and which were made: the others are of too many topics, or empty."""
+        """Hashes of topics, and a mask of those made; the others are empty, or of too many topics."""
         hashes = np.zeros(len(values), np.int64)
         left = np.flatnonzero(ends > values)
         done = np.zeros(len(values), np.bool_)

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 SLOTS_TTL = 7 * 86_400
-"""Slots ahead that a unit may be put into."""
+"""Slots ahead that can hold a unit."""
 SLOTS_TOTAL = 2 * SLOTS_TTL
 BLANK_SLOTS = 60
 
@@ -43,7 +43,7 @@ assert FILLER.size == 16
 WHEEL_BYTES = SLOTS_TOTAL * SLOT.size
 CHECKPOINT_FILE_BYTES = 4096
 PROGRESS_POSITION = 2048
-"""Where Orbit keeps the progress of a slot, far behind the fields of RocketMQ, which keeps the bytes there."""
+"""Place of Orbit's progress of a slot, far behind the fields of RocketMQ, which keeps the bytes there."""
 
 MAGIC_DEFAULT = 1
 MAGIC_ROLL = 2
@@ -63,13 +63,7 @@ assert UNIT_TYPE.itemsize == UNIT.size
 
 
 class Slot(NamedTuple):
-    """One slot of the wheel.
-
-    Attributes:
-        time_ms: Its time, a multiple of the precision.
-        first, last: Positions in the timer log.
-        messages: Messages less cancels.
-    """
+    """One slot of the wheel: its time, two positions in the timer log, and its messages less cancels."""
 
     time_ms: int
     first: int
@@ -78,7 +72,7 @@ class Slot(NamedTuple):
 
 
 class TimerUnit(NamedTuple):
-    """One unit of the timer log, without the fields that are always the same."""
+    """One unit of the timer log, without the constant fields."""
 
     previous: int
     magic: int
@@ -90,22 +84,22 @@ class TimerUnit(NamedTuple):
 
     @property
     def slot_ms(self) -> int:
-        """Time of the slot that it is in."""
+        """Time of its slot."""
         return self.write_ms + self.delay_ms
 
     @property
     def was_late(self) -> bool:
-        """It was due before it came into the wheel."""
+        """Whether it was due before it entered the wheel."""
         return self.delay_ms < 0
 
     @property
     def is_roll(self) -> bool:
-        """It is to be put into the wheel again, not delivered."""
+        """Whether it enters the wheel again instead of being delivered."""
         return bool(self.magic & MAGIC_ROLL)
 
     @property
     def is_delete(self) -> bool:
-        """It cancels another message of its slot."""
+        """Whether it cancels another message of its slot."""
         return bool(self.magic & MAGIC_DELETE)
 
     def pack(self) -> bytes:
@@ -126,9 +120,9 @@ class SlotProgress(NamedTuple):
 
     Attributes:
         slot_ms: Time of the slot; 0 when no slot was begun.
-        position: Units of the slot up to this position of the timer log are done with. Cancels are not: they count for
+        position: Units of the slot up to this position of the timer log are done. Cancels are not: they count for
             the rest of the slot.
-        physical_offset: Of the unit at that position. Another one there means that the timer log was made again.
+        physical_offset: Of the unit at that position. A different one there means that the timer log was rebuilt.
     """
 
     slot_ms: int = 0
@@ -141,13 +135,13 @@ NO_PROGRESS = SlotProgress()
 
 @dataclass(frozen=True, slots=True)
 class TimerCheckpoint:
-    """How far the timer files have come. A broker without a master keeps both queue offsets equal.
+    """Progress of the timer files. A broker without a master keeps both queue offsets equal.
 
     Attributes:
-        read_ms: Slots before this time are done with.
-        flush_position: The timer log is on the disk up to here.
-        queue_offset: Messages of the wheel topic before this one are in the timer log, or done with.
-        progress: Of the slot that is being delivered, or was last.
+        read_ms: Slots before this time are done.
+        flush_position: The timer log is on disk up to here.
+        queue_offset: Messages of the wheel topic before this one are in the timer log, or done.
+        progress: Of the current or last slot.
     """
 
     read_ms: int = 0
@@ -160,12 +154,12 @@ class TimerCheckpoint:
     progress: SlotProgress = NO_PROGRESS
 
     def encode(self) -> bytes:
-        """The file."""
+        """The bytes of the file."""
         own = self.pack().ljust(PROGRESS_POSITION, b"\0") + PROGRESS.pack(*self.progress)
         return own.ljust(CHECKPOINT_FILE_BYTES, b"\0")
 
     def pack(self) -> bytes:
-        """The fields alone, as slaves are sent them."""
+        """The fields alone, as sent to slaves."""
         return CHECKPOINT.pack(
             self.read_ms, self.flush_position, self.queue_offset, self.master_queue_offset, self.state_version,
             self.timestamp_ms, self.counter,
@@ -173,15 +167,7 @@ class TimerCheckpoint:
 
 
 def decode_checkpoint(data: bytes) -> TimerCheckpoint:
-    """Checkpoint of a file's bytes; too few know nothing, early 5.x versions wrote four fields."""
+    """Checkpoint of a file's bytes; all zero if there are too few. Early 5.x versions wrote four fields."""
     data = data.ljust(CHECKPOINT_FILE_BYTES, b"\0") if len(data) >= 32 else bytes(CHECKPOINT_FILE_BYTES)
     progress = SlotProgress(*PROGRESS.unpack_from(data, PROGRESS_POSITION))
     return replace(TimerCheckpoint(*CHECKPOINT.unpack_from(data)), progress=progress)
-
-
-def java_hash(text: str) -> int:
-    """``String.hashCode`` of a topic name, which has no characters beyond 16 bits."""
-    value = 0
-    for character in text:
-        value = (value * 31 + ord(character)) & 0xFFFFFFFF
-    return value - (1 << 32) if value & 0x80000000 else value

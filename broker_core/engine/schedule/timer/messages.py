@@ -1,4 +1,4 @@
-"""Timer messages: what the wheel needs to know of a record, and what is delivered or put again.
+"""Timer messages: the facts of a record for the wheel, and the messages made for delivery or for another turn in the wheel.
 
 Source: docs/spec/broker.md §3.6; properties of delivered messages as a 5.3 broker stores them.
 """
@@ -9,12 +9,13 @@ import re
 import struct
 from typing import NamedTuple
 
-from broker_core.engine.schedule.timer.layout import java_hash
+from broker_core.engine.schedule.delayed_message import message_of
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.model import HostAddress, MessageToStore
+from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import find_property_bytes, property_marker
 from broker_core.protocol.message.record import HEAD_BYTES, MAGIC_V1, MAGIC_V2, RecordParts, check_record, decode_record
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
+from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 DELAY_SECONDS = "TIMER_DELAY_SEC"
@@ -30,10 +31,10 @@ ASKING = (DELAY_SECONDS, DELAY_MS, DELIVER_MS)
 """Properties that make a message a timer message, the strongest first."""
 
 NEVER_ENQUEUED = (1 << 63) - 1
-"""``TIMER_ENQUEUE_MS`` of a message that was due before it came into the wheel."""
+"""``TIMER_ENQUEUE_MS`` of a message that was due before it entered the wheel."""
 
 ADDED_BYTES = len(f"{ENQUEUE_MS}=,{DEQUEUE_MS}=,{ROLL_TIMES}=,") + 3 * len(str(NEVER_ENQUEUED))
-"""Room that a message needs in its properties for what is added later."""
+"""Room for the properties that are added later."""
 
 OUT_MARKER = property_marker(OUT_MS)
 TOPIC_MARKER = property_marker(props.REAL_TOPIC)
@@ -46,20 +47,14 @@ _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
 _SYS_FLAG_POSITION = 36
 DIGITS_MAX = 18
-"""Of a time that the wheel takes: 64 bits hold it, and what is added to it."""
+"""Digits of a time that the wheel accepts: 64 bits hold it and its additions."""
 
 _hashes: dict[bytes, int] = {}
 _HASHES_MAX = 10_000
 
 
 class TimerFacts(NamedTuple):
-    """What the wheel needs of a message.
-
-    Attributes:
-        out_ms: Time that its sender's broker aligned it to; it is due one precision later.
-        topic_hash: Of the topic it is for.
-        is_delete: It cancels another message.
-    """
+    """The facts of a message for the wheel: it is due one precision after ``out_ms``; ``topic_hash`` is of its real topic."""
 
     out_ms: int
     topic_hash: int
@@ -94,12 +89,12 @@ def facts_of(properties: bytes) -> TimerFacts | None:
 
 
 def topic_hash(topic: bytes) -> int:
-    """Java's hash of a topic name."""
+    """Java's hash of a topic name, cached."""
     found = _hashes.get(topic)
     if found is None:
         if len(_hashes) >= _HASHES_MAX:
             _hashes.clear()
-        found = _hashes[topic] = java_hash(topic.decode("utf-8", "replace"))
+        found = _hashes[topic] = java_string_hash(topic.decode("utf-8", "replace"))
     return found
 
 
@@ -109,7 +104,7 @@ def cancel_key(record: memoryview) -> bytes | None:
 
 
 def cancels(keys: set[bytes], properties: bytes) -> bool:
-    """Whether one of these cancels is for a message with these properties."""
+    """Whether one of these cancels names a message with these properties."""
     unique = find_property_bytes(properties, _UNIQUE)
     if unique is None:
         return False
@@ -117,12 +112,13 @@ def cancels(keys: set[bytes], properties: bytes) -> bool:
 
 
 def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToStore:
-    """The message that is put into the real topic; without the two times of the wheel where they have no room.
+    """The message for the real topic; without the two times of the wheel if they have no room.
 
     Raises:
         CodecError: The record is damaged, or has no real topic.
     """
-    parts, properties = _split(record)
+    parts = check_record(record, 0, len(record), check_crc=False)
+    properties = parts.properties
     queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
     topic = find_property_bytes(properties, TOPIC_MARKER) or b""
     text = _with_room(_without(properties, _STAMPS, b"QUEUE_MS\x01"), (ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
@@ -130,52 +126,36 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
 
 
 def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> MessageToStore:
-    """The message that is put into the wheel topic once more; without times and count of the wheel where they have no room.
+    """The message for another turn in the wheel; without times and count of the wheel if they have no room.
 
     Raises:
         CodecError: The record is damaged.
     """
-    parts, properties = _split(record)
-    times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
+    parts = check_record(record, 0, len(record), check_crc=False)
+    properties = parts.properties
     text = _with_room(
         _without(properties, _STAMPS_OUT_AND_ROLLS, OUT_MARKER) + _items((OUT_MS, out_ms)),
         (ENQUEUE_MS, enqueue_ms),
-        (ROLL_TIMES, int(times) + 1 if times.isdigit() else 1),
+        (ROLL_TIMES, roll_times(properties) + 1),
         (DEQUEUE_MS, now_ms),
     )
     return _message(parts, record, WHEEL_TIMER_TOPIC, 0, text)
 
 
 def roll_times(properties: bytes) -> int:
-    """How often a message was put into the wheel again."""
+    """How often a message entered the wheel again."""
     times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
     return int(times) if times.isdigit() else 0
 
 
-def _split(record: memoryview) -> tuple[RecordParts, bytes]:
-    parts = check_record(record, 0, len(record), check_crc=False)
-    return parts, parts.properties
-
-
 def _message(parts: RecordParts, record: memoryview, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
-    head = parts.head
-    return MessageToStore(
-        topic,
-        queue_id,
-        head.flag,
-        head.sys_flag,
-        head.born_timestamp_ms,
-        HostAddress.from_packed(head.born_host),
-        HostAddress.from_packed(head.store_host),
-        head.reconsume_times,
-        head.prepared_transaction_offset,
-        bytes(record[parts.body_position : parts.body_position + head.body_bytes]),
-        properties.removeprefix(b"\x02"),
-    )
+    message = message_of(parts, record, topic, queue_id, properties.removeprefix(b"\x02"))
+    message.prepared_transaction_offset = parts.head.prepared_transaction_offset
+    return message
 
 
 def _without(properties: bytes, names: re.Pattern[bytes], marker: bytes) -> bytes:
-    """Properties less those of some names; looks closer only where a marker occurs."""
+    """Properties without those of some names; searches only if a marker occurs."""
     properties = properties.removesuffix(b"\x02")
     return names.sub(b"", properties) if marker in properties else properties
 
@@ -185,18 +165,13 @@ def _items(*items: tuple[str, int]) -> bytes:
 
 
 def _with_room(properties: bytes, *items: tuple[str, int]) -> bytes:
-    """Properties with further ones, which are left out where a record does not hold them."""
+    """Properties with further ones, which are left out if a record cannot hold them."""
     text = properties + _items(*items)
     return text if len(text) <= props.PROPERTIES_BYTES_MAX else properties
 
 
 class TimerSummary(NamedTuple):
-    """A pending timer message, for a person.
-
-    Attributes:
-        topic, queue_id: Where it will go.
-        due_ms: When, at the earliest.
-    """
+    """A pending timer message, for a person: target of the delivery, and earliest time of it (``due_ms``)."""
 
     topic: str
     queue_id: int
@@ -212,14 +187,14 @@ class TimerSummary(NamedTuple):
 
 
 def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
-    """What a list of pending timers shows of a record.
+    """The summary of a record for a list of pending timers.
 
     Raises:
         CodecError: The record is damaged.
     """
     message = decode_record(record)
     found = message.properties
-    queue, out, times = found.get(props.REAL_QUEUE_ID, ""), found.get(OUT_MS, ""), found.get(ROLL_TIMES, "")
+    queue, out = found.get(props.REAL_QUEUE_ID, ""), found.get(OUT_MS, "")
     return TimerSummary(
         topic=found.get(props.REAL_TOPIC, ""),
         queue_id=int(queue) if queue.isdigit() else -1,
@@ -230,6 +205,6 @@ def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
         stored_ms=message.store_timestamp_ms,
         physical_offset=message.physical_offset,
         body_bytes=len(message.body),
-        roll_times=int(times) if times.isdigit() else 0,
+        roll_times=roll_times(message.properties_bytes),
         is_delete=DELETE_KEY in found,
     )

@@ -1,7 +1,7 @@
-"""With which precision the waiting messages were aligned, so that none comes early after the setting was changed.
+"""The precisions that pending messages were aligned with, so that none is early after the setting was changed.
 
-``TIMER_OUT_MS`` is the asked-for time rounded down to the precision of that moment: the message is due one such precision
-later. `timerPrecision.json` remembers from which queue offset on which precision holds; a store without it only ever had one.
+``TIMER_OUT_MS`` is the requested time rounded down to the precision of that moment: the message is due one such precision
+later. `timerPrecision.json` holds the first queue offset of each precision; a store without it only ever had one.
 """
 
 from __future__ import annotations
@@ -11,23 +11,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.store.config_file import ConfigRule, whole_number
+from broker_core.engine.store.record_heads import Int64s
 from broker_core.errors import CodecError
 
 PRECISION_FILE = "timerPrecision.json"
 PRECISION_RULE = ConfigRule("timers that were stored with another precision may be delivered early")
 _CHANGES_MAX = 100
 
-Int64s = npt.NDArray[np.int64]
-
 
 def changes_of(content: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """First queue offset and precision of each change that a precision file holds.
+    """First queue offset and precision of each change in a precision file.
 
     Raises:
-        CodecError: It holds something else.
+        CodecError: The content is no list of changes.
     """
     try:
         rows = [(row["fromOffset"], row["precisionMs"]) for row in content["changes"]]
@@ -54,9 +52,9 @@ class PrecisionHistory:
         """The history of a store.
 
         Args:
-            content: Of the file; empty where there is none.
+            content: Of the file; empty if there is none.
             current_ms: The setting.
-            found_ms: Precision that the timer files were written with, where they tell.
+            found_ms: Precision of the timer files, if known.
         """
         return cls(current_ms, (changes_of(content) if content else []) or [(0, found_ms or current_ms)])
 
@@ -66,7 +64,7 @@ class PrecisionHistory:
         return self.changes[-1][1]
 
     def begin(self, queue_offset: int) -> bool:
-        """Have the current precision hold from an offset on; returns whether that is a change."""
+        """Use the current precision from an offset on; returns whether that is a change."""
         if self.last_ms == self.current_ms:
             return False
         self.changes = [change for change in self.changes if change[0] < queue_offset]
@@ -89,7 +87,7 @@ class PrecisionHistory:
         return np.array([self.slot_ms(out, offset) for out, offset in pairs], np.int64)
 
     def after_change(self, slot_ms: int, made_with_ms: int) -> int:
-        """Slot of what was in a slot of another precision."""
+        """Slot for a unit of another precision's slot."""
         if made_with_ms == self.current_ms:
             return slot_ms - slot_ms % self.current_ms
         due = slot_ms + made_with_ms

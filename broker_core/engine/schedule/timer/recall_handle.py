@@ -1,4 +1,4 @@
-"""The handle that a producer gets for a timer message and gives back to cancel it.
+"""The handle of a timer message, which a producer receives and sends to cancel it.
 
     base64 (URL-safe) of: v1 <topic> <broker name> <time> <unique key>, single spaces
 
@@ -22,11 +22,7 @@ _PARTS = 5
 
 
 class RecallHandle(NamedTuple):
-    """What a handle says.
-
-    Attributes:
-        deliver_ms: Time of the message.
-    """
+    """The content of a handle; ``deliver_ms`` is the time of the message."""
 
     topic: str
     broker_name: str
@@ -41,7 +37,7 @@ def encode_handle(topic: str, broker_name: str, out_ms: int, unique_key: str) ->
 
 
 def recall_fields(properties: bytes, broker_name: str) -> dict[str, str]:
-    """What the answer to a send says beside the rest, for the properties of a message that was put into the wheel topic."""
+    """More fields for the answer to a send, from the properties of a message put into the wheel topic."""
     topic, out, unique_key = (find_property(properties, name) for name in (REAL_TOPIC, OUT_MS, UNIQUE_KEY))
     if topic is None or out is None or unique_key is None or topic.startswith(RETRY_PREFIX) or not out.isdigit():
         return {}
@@ -49,7 +45,7 @@ def recall_fields(properties: bytes, broker_name: str) -> dict[str, str]:
 
 
 def decode_handle(text: str) -> RecallHandle | None:
-    """A handle's content; None when it is none."""
+    """A handle's content; None for an invalid one."""
     try:
         data = base64.b64decode(text.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):

@@ -1,15 +1,15 @@
-"""Opening the timer store: the timer log is what counts, the wheel is made from it, the rest comes from the wheel topic.
+"""Opens the timer store: pending units come from the timer log, the wheel is made from these, the rest from the wheel topic.
 
-    1. The log is read up to the first thing that is no unit, and cut there.
-    2. Waiting are the units whose slot is not before the checkpoint's read time and whose record the commit log holds. Of a
-       slot that a stop interrupted these are the units behind its progress, and its cancels.
-    3. Where their chains are not what a wheel of this precision needs (another precision, units twice, a slot that is a whole
-       turn of the wheel away), they are written anew behind a new file's start, and the old files go.
-    4. Messages that the log lacks are taken from the wheel topic: from the message behind the last unit on. If the log has lost
-       units that the checkpoint promises, what was delivered before the read time is not taken again.
+1. The log is read up to the first bytes that are no unit, and cut there.
+2. Pending are the units whose slot is not before the checkpoint's read time and whose record the commit log holds. Of a slot
+   that a stop interrupted these are the units after its progress, and its cancels.
+3. If their chains do not fit a wheel of this precision (another precision, repeated units, a slot that is a whole turn of the
+   wheel away), they are rewritten after a new file's start, and the old files are deleted.
+4. Messages that the log lacks are read from the wheel topic, from the message after the last unit on. If the log has lost
+   units that the checkpoint promises, messages delivered before the read time are not read again.
 
-Source: docs/spec/store.md §14.1 (recovery). Where a 5.x broker loses messages (a damaged log, a stop of more than a week),
-this does not.
+Source: docs/spec/store.md §14.1 (recovery). This loses no messages where a 5.x broker does (a damaged log, a stop of more than
+a week).
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ from broker_core.engine.schedule.timer.layout import (
     decode_checkpoint,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.engine.schedule.timer.timer_log import TimerLog
-from broker_core.engine.schedule.timer.timer_store import TimerPaths, TimerStore, WheelSource
+from broker_core.engine.schedule.timer.timer_store import TimerPaths, TimerStore
 from broker_core.engine.schedule.timer.wheel import TimerWheel
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.record_heads import Bools, Int64s
 from broker_core.protocol.message.record import QUEUE_OFFSET_POSITION
 
 logger = logging.getLogger(__name__)
@@ -52,8 +54,6 @@ logger = logging.getLogger(__name__)
 _READ_BYTES = 64 * 1024
 _DELAY_MAX_MS = (1 << 31) - 1
 _WRITE_BYTES = 4 * 1024 * 1024
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,14 @@ class TimerSettings:
 
 
 class OpenedTimers(NamedTuple):
-    """A timer store that was opened.
-
-    Attributes:
-        precision_changed: Whether the precision history must be written.
-    """
+    """A timer store that was opened; ``precision_changed``: the precision history must be written."""
 
     store: TimerStore
     precision_changed: bool
 
 
 class _Waiting(NamedTuple):
-    """Columns of the waiting units, by position."""
+    """Columns of the pending units, by position."""
 
     position: Int64s
     slot_ms: Int64s
@@ -94,14 +90,14 @@ class _Waiting(NamedTuple):
     record_bytes: Int64s
     topic_hash: Int64s
 
-    def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> _Waiting:
+    def take(self, rows: Int64s | Bools) -> _Waiting:
         return _Waiting(*(column[rows] for column in self))
 
 
 def open_timer_store(
-    paths: TimerPaths, settings: TimerSettings, source: WheelSource, history: PrecisionHistory, *, now_ms: int, disk: Disk
+    paths: TimerPaths, settings: TimerSettings, source: StoreSource, history: PrecisionHistory, *, now_ms: int, disk: Disk
 ) -> OpenedTimers:
-    """Open the timer files of a store, and recover; missing ones are made with the first flush.
+    """Open and recover the timer files of a store; missing ones are made with the first flush.
 
     Raises:
         OSError: The files cannot be read or written.
@@ -146,7 +142,7 @@ def open_timer_store(
 
 
 def found_precision(paths: TimerPaths, log: TimerLog) -> int | None:
-    """Precision that the timer files were written with, from slots that point to a unit; None when they do not tell."""
+    """Precision of the timer files, from slots that point to a unit; None if there are none."""
     if not paths.wheel.is_file() or paths.wheel.stat().st_size != WHEEL_BYTES:
         return None
     for slots in _slot_runs(paths.wheel):
@@ -182,8 +178,8 @@ def read_found_precision(paths: TimerPaths, settings: TimerSettings, disk: Disk)
     return found_precision(paths, log)
 
 
-def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, TimerUnit | None]:
-    """The waiting units, and the last unit of all."""
+def _scan(log: TimerLog, source: StoreSource, read_ms: int) -> tuple[_Waiting, TimerUnit | None]:
+    """The pending units, and the last unit of all."""
     parts: list[_Waiting] = []
     last_position = NO_POSITION
     log_min, log_end = source.log_min, source.log_end
@@ -208,8 +204,8 @@ def _scan(log: TimerLog, source: WheelSource, read_ms: int) -> tuple[_Waiting, T
     return waiting, log.unit(last_position) if last_position != NO_POSITION else None
 
 
-def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: WheelSource, last: TimerUnit | None) -> int:
-    """Queue offset of the first message that the log does not have."""
+def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: StoreSource, last: TimerUnit | None) -> int:
+    """Queue offset of the first message that the log lacks."""
     behind_last = 0
     if last is not None:
         record = source.record(last.physical_offset, last.record_bytes)
@@ -228,7 +224,7 @@ def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: WheelSo
 
 
 def _at_precision(waiting: _Waiting, made_with_ms: int, history: PrecisionHistory) -> _Waiting:
-    """The units in slots of the current precision; the argument itself when they are."""
+    """The units in slots of the current precision; the argument itself if they are."""
     if made_with_ms == history.current_ms and not (waiting.slot_ms % history.current_ms).any():
         return waiting
     slots = [history.after_change(slot, made_with_ms) for slot in waiting.slot_ms.tolist()]
@@ -236,7 +232,7 @@ def _at_precision(waiting: _Waiting, made_with_ms: int, history: PrecisionHistor
 
 
 def _in_reach(waiting: _Waiting, start_ms: int, precision_ms: int) -> _Waiting:
-    """The units in slots that a wheel reaches from now on, backwards and forwards; the argument itself when they are."""
+    """The units in slots that a wheel reaches from now on, backwards and forwards; the argument itself if they are."""
     low, high = start_ms - SLOTS_TTL * precision_ms, start_ms + (SLOTS_TTL - BLANK_SLOTS) * precision_ms
     too_late = waiting.slot_ms > start_ms + SLOTS_TTL * precision_ms
     if not too_late.any() and not (waiting.slot_ms < low).any():
@@ -254,20 +250,20 @@ def _without_repeats(waiting: _Waiting) -> _Waiting:
 
 
 def _is_progress_of(log: TimerLog, progress: SlotProgress) -> bool:
-    """Whether the unit that the progress of a slot ends at is where it was."""
+    """Whether the last unit of a slot's progress is still at its position."""
     unit = log.unit(progress.position)
     return unit is not None and (unit.slot_ms, unit.physical_offset) == (progress.slot_ms, progress.physical_offset)
 
 
 def _behind(waiting: _Waiting, progress: SlotProgress) -> _Waiting:
-    """The units that the progress of a slot leaves; the argument itself when it leaves all."""
+    """The units after the progress of a slot; the argument itself if none is removed."""
     is_cancel = waiting.magic & (MAGIC_DELETE | MAGIC_ROLL) == MAGIC_DELETE
     done = (waiting.slot_ms == progress.slot_ms) & (waiting.position <= progress.position) & ~is_cancel
     return waiting.take(~done) if done.any() else waiting
 
 
 def _chains_hold(waiting: _Waiting, log_start: int, progress: SlotProgress) -> bool:
-    """Whether each unit leads to the one before it in its slot, or to nothing that waits."""
+    """Whether each unit leads to the one before it in its slot, or to nothing pending."""
     order = np.lexsort((waiting.position, waiting.slot_ms))
     position, slot, previous = waiting.position[order], waiting.slot_ms[order], waiting.previous[order]
     expected = np.full(len(order), NO_POSITION, np.int64)
@@ -280,8 +276,8 @@ def _chains_hold(waiting: _Waiting, log_start: int, progress: SlotProgress) -> b
 def _written_anew(log: TimerLog, waiting: _Waiting, before_ms: Int64s, low_ms: int) -> _Waiting:
     """Write the units with new chains into new files, then delete the old ones.
 
-    A crash in between leaves units twice, which the next start finds. Units keep their order, so that files outlive their
-    records in order; those that are long overdue come first, by the time they were due.
+    A crash in between leaves units twice, which the next start detects. Units keep their order, so that files outlive their
+    records in order; those that are long overdue come first, by due time.
     """
     overdue = np.where(waiting.slot_ms <= low_ms, before_ms, np.iinfo(np.int64).max)
     waiting = waiting.take(np.lexsort((waiting.position, overdue)))
@@ -311,7 +307,7 @@ def _by_topic(waiting: _Waiting) -> dict[int, int]:
 
 
 def _changes(waiting: _Waiting) -> Int64s:
-    """What each unit adds to the messages of its slot."""
+    """Change of each unit to the message count of its slot."""
     return np.where(waiting.magic & MAGIC_DELETE, -1, 1).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""The timers of one broker on its event loop: `TimerWork` is called when the next slot is due or a message arrives.
+"""The timers of one broker on its event loop: runs `TimerWork` when the next slot is due or a message arrives.
 
     start → timer store opened and recovered (on a thread) → turns on the loop; wheel, log and checkpoint written each second
     stop  → the slot that is being delivered, for a moment → wheel, log and checkpoint written
@@ -30,14 +30,14 @@ from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 ARRIVAL_WAIT_MS = 5
-"""How long messages that arrive are gathered before they enter the wheel."""
+"""How long arriving messages are gathered before they enter the wheel."""
 WAIT_MAX_MS = 60_000
-"""Longest sleep, after which the clock is looked at again: it may have been set forward."""
+"""Longest sleep, after which the clock is read again: it may have been set forward."""
 FAULT_WAIT_MS = 1_000
 STOP_SLOT_SECONDS = 2
-"""How long a stop delivers the slot that is begun: RocketMQ, which may open the store next, knows no progress in a slot."""
+"""How long a stop delivers the current slot: RocketMQ, which may open the store next, has no progress within a slot."""
 CLEAN_EVERY = 30
-"""Flushes between two looks for timer log files that are no longer needed."""
+"""Flushes between two searches for timer log files that are no longer needed."""
 
 logger = logging.getLogger(__name__)
 
@@ -45,22 +45,11 @@ logger = logging.getLogger(__name__)
 class TimerService:
     """Opens the timer store, delivers, writes behind.
 
-    Args:
-        root: The store's directory.
-        settings: Of the timer store.
-        store: The message store, open.
-        put: Stores a message.
-        delivered_to: Told of each delivery: topic and bytes.
-        set_aside: Takes messages that cannot be delivered.
-        precisions: Content of the precision file; called once.
-        precisions_changed: Told when that file must be written.
-        written: Told when the timer files were written.
-        clock: Time in ms since the epoch.
-        flush_interval_ms: Between two writes.
-        disk: The operating system.
+    ``delivered_to`` is called with topic and bytes of each delivery, ``precisions`` once for the content of the precision file,
+    ``precisions_changed`` when that file must be written, ``written`` when the timer files were written.
 
     Attributes:
-        work: What is done; None until the timer store is open.
+        work: The timers; None until the timer store is open.
         fault: Why it could not be opened; empty if it could.
     """
 
@@ -111,7 +100,7 @@ class TimerService:
         self._task = asyncio.create_task(self._run(source, self._precisions()), name="timers")
 
     async def stop(self) -> None:
-        """End, with everything on disk."""
+        """Stop, with everything on disk."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -122,7 +111,7 @@ class TimerService:
             await self._flush(self.work)
 
     async def _finish_slot(self, work: TimerWork) -> None:
-        """Deliver the rest of a slot; what the time or the store does not allow is left to the next start."""
+        """Deliver the rest of a slot; if time or store do not permit it, the next start does."""
         loop = asyncio.get_running_loop()
         end = loop.time() + STOP_SLOT_SECONDS
         try:
@@ -136,7 +125,7 @@ class TimerService:
     async def _run(self, source: StoreSource, precisions: Mapping[str, Any]) -> None:
         opening = asyncio.ensure_future(asyncio.to_thread(self._open, source, precisions))
         try:
-            # Shielded: what a thread has begun to open is not left half open.
+            # Shielded: a cancelled start must not leave a store half open.
             work, changed = await asyncio.shield(opening)
         except asyncio.CancelledError:
             await asyncio.gather(opening, return_exceptions=True)
@@ -177,7 +166,7 @@ class TimerService:
             self._wait(ARRIVAL_WAIT_MS)
 
     def turn_soon(self) -> None:
-        """Have a turn as soon as the loop gets to it."""
+        """Run a turn in the loop's next iteration."""
         if self._soon is None:
             self._soon = asyncio.get_running_loop().call_soon(self._turn)
 

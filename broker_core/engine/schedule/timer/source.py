@@ -1,4 +1,4 @@
-"""The message store as the timers see it."""
+"""The message store for the timers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 
 class StoreSource:
-    """`WheelSource` over a message store.
-
-    Args:
-        store: Open.
+    """The wheel topic and the commit log of an open message store.
 
     Attributes:
-        log_end: Physical offset behind the last record when this was made: no unit of the timer log can name one behind it.
+        log_end: Physical offset after the last record at construction; no unit of the timer log can name a later one.
     """
 
     def __init__(self, store: MessageStore) -> None:
@@ -42,16 +39,16 @@ class StoreSource:
         """The same as columns."""
         units = np.frombuffer(self._store.unit_bytes(WHEEL_TIMER_TOPIC, 0, offset, count), UNIT_TYPE)
         if (units["record_bytes"] <= 0).any():
-            # A hole: the list of units mends it.
+            # A hole: `queue_units` repairs it.
             found = np.array(self.queue_units(offset, count), np.int64).reshape(-1, 2)
             return QueueUnits(found[:, 0], found[:, 1])
         return QueueUnits(units["physical_offset"].astype(np.int64), units["record_bytes"].astype(np.int64))
 
     def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of the log, None where they are not, or not in one file."""
+        """Bytes of the commit log, None if they are missing or span two files."""
         return self._store.bytes_at(physical_offset, size)
 
     def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
-        """A whole record, None where it is not."""
+        """A whole record, None if it is missing."""
         record = self._store.record_at(physical_offset)
         return record if record is not None and len(record) == record_bytes else None

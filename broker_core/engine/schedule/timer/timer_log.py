@@ -1,7 +1,7 @@
 """The timer log: appended in memory, written behind, read one unit at a time.
 
-What was not written when the process ends is lost here and made again from the wheel topic (`recovery`), so an append
-never waits for the disk. One thread appends and reads; `write` may run on another.
+Units not yet written are lost with the process and rebuilt from the wheel topic (`recovery`), so an append never waits for the
+disk. One thread appends and reads; `write` may run on another.
 """
 
 from __future__ import annotations
@@ -35,42 +35,33 @@ Units = npt.NDArray[np.void]
 
 
 class PendingBytes(NamedTuple):
-    """Bytes to be written: where they start, and what they are."""
+    """Bytes to write, and their position."""
 
     position: int
     data: bytes
 
 
 class TimerUnitRun(NamedTuple):
-    """Consecutive units of one file.
-
-    Attributes:
-        position: Of the first.
-        units: `UNIT_TYPE` rows.
-    """
+    """Consecutive units of one file: `UNIT_TYPE` rows, and the position of the first."""
 
     position: int
     units: Units
 
 
 class TimerLog:
-    """The files in one directory.
-
-    Args:
-        directory: ``timerlog`` of a store; made with the first write.
-        file_bytes: Size of new files; existing ones keep theirs.
-        disk: The operating system.
+    """The files in ``timerlog`` of a store, made with the first write. Existing files keep their size.
 
     Attributes:
-        end: Position behind the last unit.
+        end: Position after the last unit.
         start: Position of the first byte that is kept.
+        written: Position up to which the files are complete.
     """
 
     def __init__(self, directory: Path, file_bytes: int, disk: Disk) -> None:
         self._directory = directory
         self._disk = disk
         self.file_bytes = self._size_on_disk(file_bytes)
-        self.start = self.end = self._written = 0
+        self.start = self.end = self.written = 0
         self._tail = bytearray()
         self._blocks: dict[int, bytes] = {}
 
@@ -92,15 +83,10 @@ class TimerLog:
         """Bytes that only memory holds."""
         return len(self._tail)
 
-    @property
-    def written(self) -> int:
-        """Position up to which files hold everything."""
-        return self._written
-
     # ---- appending and writing ----
 
     def next_position(self) -> int:
-        """Where the next unit goes; ends the file where it has no more room for one."""
+        """Position of the next unit; ends the file if it has no room for one."""
         rest = self.file_bytes - self.end % self.file_bytes
         if UNIT.size + FILLER.size > rest:
             self._tail += FILLER.pack(rest, 0, BLANK_MAGIC).ljust(rest, b"\0")
@@ -123,14 +109,14 @@ class TimerLog:
         self.end += len(units)
 
     def unwritten(self) -> PendingBytes:
-        """What `write` is to write."""
-        return PendingBytes(self._written, bytes(self._tail))
+        """The bytes for `write`."""
+        return PendingBytes(self.written, bytes(self._tail))
 
     def write(self, pending: PendingBytes) -> None:
-        """Write and sync; on whatever thread, one at a time.
+        """Write and sync; on any thread, one at a time.
 
         Raises:
-            OSError: It failed; nothing is lost, the same bytes are written again.
+            OSError: It failed; the same bytes are written again.
         """
         if not pending.data:
             return
@@ -152,18 +138,18 @@ class TimerLog:
             self._disk.sync_directory(self._directory.parent)
 
     def was_written(self, pending: PendingBytes) -> None:
-        """Take note that `write` succeeded."""
+        """Record that `write` succeeded."""
         del self._tail[: len(pending.data)]
-        self._written = pending.position + len(pending.data)
+        self.written = pending.position + len(pending.data)
 
     # ---- reading ----
 
     def unit(self, position: int) -> TimerUnit | None:
-        """One unit; None where there is none any more."""
+        """One unit; None if it is not kept any more."""
         if not self.start <= position < self.end:
             return None
-        if position >= self._written:
-            return unpack_unit(self._tail, position - self._written)
+        if position >= self.written:
+            return unpack_unit(self._tail, position - self.written)
         base = position - position % self.file_bytes
         inside = position - base
         index = inside // _BLOCK_BYTES
@@ -176,7 +162,7 @@ class TimerLog:
         block = self._blocks.get(key)
         if block is not None:
             return block
-        size = min(_BLOCK_BYTES, max(0, self._written - key))
+        size = min(_BLOCK_BYTES, max(0, self.written - key))
         try:
             block = self._disk.read_at(self._directory / offset_name(base), size, index * _BLOCK_BYTES)
         except FileNotFoundError:
@@ -191,7 +177,7 @@ class TimerLog:
     # ---- opening and cutting ----
 
     def runs(self) -> Iterator[TimerUnitRun]:
-        """All units in the files, up to the first thing that is none; sets `start` and `end`."""
+        """All units in the files, up to the first bytes that are none; sets `start` and `end`."""
         files = offset_files(self._directory)
         self.start = self.end = files[0][1] if files else 0
         for path, base in files:
@@ -208,10 +194,10 @@ class TimerLog:
             if len(filler) < FILLER.size or FILLER.unpack(filler)[2] != BLANK_MAGIC:
                 break
             self.end = base + self.file_bytes
-        self._written = self.end
+        self.written = self.end
 
     def cut(self) -> None:
-        """Remove everything behind `end` from the files."""
+        """Remove everything after `end` from the files."""
         for path, base in offset_files(self._directory):
             if base >= self.end and base > self.start:
                 path.unlink()
@@ -219,7 +205,7 @@ class TimerLog:
                 self._disk.clear_behind(path, self.end - base)
 
     def skip_to_new_file(self) -> int:
-        """Go on in a new file, to write the log anew; returns where it starts."""
+        """Continue in a new file, to rewrite the log; returns its start."""
         if self.end % self.file_bytes:
             rest = self.file_bytes - self.end % self.file_bytes
             self._tail += FILLER.pack(rest, 0, BLANK_MAGIC)[:rest].ljust(rest, b"\0")
@@ -227,10 +213,10 @@ class TimerLog:
         return self.end
 
     def remove_before(self, position: int) -> int:
-        """Delete files that hold nothing at or behind a position, never the one written last; returns how many."""
+        """Delete files that end before a position, never the one written last; returns how many."""
         removed = 0
         for path, base in offset_files(self._directory):
-            if base + self.file_bytes > min(position, self._written):
+            if base + self.file_bytes > min(position, self.written):
                 break
             path.unlink()
             removed += 1

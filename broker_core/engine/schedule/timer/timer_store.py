@@ -1,21 +1,20 @@
-"""The timer store: which message of the wheel topic is due when. Wheel, log and checkpoint as one; no event loop, no network.
+"""The timer store: the due time of each message of the wheel topic, in wheel, log and checkpoint. No event loop, no network.
 
     add     unit to the timer log (in memory) → slot of the wheel (in memory)
-    behind  timer log → wheel → checkpoint, each synced before the next (`TimerFlush.write`, on a thread)
+    behind  timer log → wheel → checkpoint, each synced before the next (`TimerStore.write`, on a thread)
     open    timer log scanned → wheel made from it → the queue offset to go on from (`recovery`)
 
-A kill loses what was not yet written; it is made again from the wheel topic, whose messages are in the commit log.
-All methods are for one thread but for `TimerFlush.write`, `TimerWheel.pending` and `read_unit`.
+A kill loses unwritten units, which are rebuilt from the messages of the wheel topic in the commit log.
+All methods belong to one thread except `TimerStore.write` and `TimerWheel.pending`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
@@ -33,16 +32,13 @@ from broker_core.engine.schedule.timer.layout import (
 from broker_core.engine.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.engine.schedule.timer.wheel import DirtyPages, TimerWheel
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.record_heads import Bools, Int64s
 
 NOT_WHOLE = 1 << 62
-"""Flush position of a checkpoint while a lost timer log is being made again: no log is that long."""
+"""Flush position of a checkpoint while a lost timer log is being rebuilt: no log is that long."""
 
 UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
-"""With more than this not yet on disk, no further message enters the wheel."""
-
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+"""With more unwritten bytes, no further message enters the wheel."""
 
 
 class TimerPaths:
@@ -61,51 +57,19 @@ class QueueUnits(NamedTuple):
     record_bytes: Int64s
 
 
-class WheelSource(Protocol):
-    """What the timer store needs of the message store."""
-
-    @property
-    def log_min(self) -> int:
-        """Physical offset of the first byte that is kept."""
-
-    @property
-    def log_end(self) -> int:
-        """Physical offset behind the last record."""
-
-    def queue_bounds(self) -> tuple[int, int]:
-        """Min and max offset of the wheel topic's queue."""
-
-    def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
-        """Physical offset and size of messages of the wheel topic."""
-
-    def queue_columns(self, offset: int, count: int) -> QueueUnits:
-        """The same as columns."""
-
-    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of the commit log, None where they are not, or not in one file."""
-
-    def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
-        """A whole record, None where it is not."""
-
-
 class TimerPlaces(NamedTuple):
-    """Where the wheel keeps messages; one item a message.
-
-    Attributes:
-        slot_ms: Its slot.
-        is_roll: It is to be put into the wheel again then, because it is due later than the wheel reaches.
-    """
+    """The slots of messages; ``is_roll``: it enters the wheel again there, because it is due later than the wheel reaches."""
 
     slot_ms: Int64s
     is_roll: Bools
 
     def part(self, part: slice) -> TimerPlaces:
-        """Some of them."""
+        """Some of the rows."""
         return TimerPlaces(self.slot_ms[part], self.is_roll[part])
 
 
 class Columns(NamedTuple):
-    """Messages that come into the wheel; one item a message."""
+    """Messages that enter the wheel; one item a message."""
 
     topic_hash: Int64s
     is_delete: Bools
@@ -113,12 +77,12 @@ class Columns(NamedTuple):
     record_bytes: Int64s
 
     def part(self, part: slice | Int64s) -> Columns:
-        """Some of them."""
+        """Some of the rows."""
         return Columns(self.topic_hash[part], self.is_delete[part], self.physical_offset[part], self.record_bytes[part])
 
 
 class TimerFlush(NamedTuple):
-    """One round of writing: what is to be written, in order."""
+    """The content of one write, in order."""
 
     log_bytes: PendingBytes
     pages: DirtyPages
@@ -133,16 +97,19 @@ class TimerStore:
         wheel: Filled.
         log: At its end.
         roll_slots: Slots ahead from which on messages are rolled (``timerRollWindowSlot``).
-        read_ms: Slots before this time are done with.
-        queue_offset: First message of the wheel topic that is not in here.
-        checkpoint: As it was read.
-        progress: Of a slot that was being delivered.
-        redo_until: Messages of the wheel topic before this offset were in here once, but the log has lost some of them.
+        read_ms: Slots before this time are done.
+        queue_offset: First message of the wheel topic that is not stored here.
+        checkpoint: As read.
+        progress: Of an interrupted slot.
+        redo_until: Messages of the wheel topic before this offset were stored here, but the log has lost some of them.
+        waiting_by_topic: Hash of the real topic → pending messages.
         disk: The operating system.
 
     Attributes:
         waiting: Messages in the wheel, less cancels.
-        waiting_by_topic: The same by the hash of the topic they are for.
+        waiting_by_topic: The same by the hash of the real topic.
+        checkpoint: As last written.
+        next_slot_ms: The next slot with units.
     """
 
     def __init__(
@@ -171,11 +138,11 @@ class TimerStore:
         self.queue_offset = queue_offset
         self.waiting = sum(waiting_by_topic.values())
         self.waiting_by_topic = waiting_by_topic
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._progress = progress
         self.redo_until = redo_until
         self.redo_read_ms = checkpoint.read_ms
-        self._next_ms: int | None = wheel.next_time(read_ms)
+        self.next_slot_ms: int | None = wheel.next_time(read_ms)
 
     # ---- putting in ----
 
@@ -184,7 +151,7 @@ class TimerStore:
         return time_ms - time_ms % self.precision_ms
 
     def places(self, slots_ms: Int64s, now_ms: int) -> TimerPlaces:
-        """Where messages go; those that are due already into their slots too, as far as the wheel reaches back.
+        """Slots of messages; due ones get their own slots too, as far as the wheel reaches back.
 
         Source: docs/spec/store.md §14.1 (roll).
         """
@@ -201,7 +168,7 @@ class TimerStore:
     def room_for(self, places: TimerPlaces) -> int:
         """How many of the messages can be added now, from the first on.
 
-        A slot may not be free of what waits a whole turn longer, and the disk may not keep up.
+        A slot may still hold units of a whole turn later, and the disk may be slow.
         """
         if self.log.unwritten_bytes >= UNWRITTEN_BYTES_MAX and not self.is_redoing:
             return 0
@@ -209,7 +176,7 @@ class TimerStore:
         return int(taken.argmax()) if taken.any() else len(taken)
 
     def add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
-        """Put messages into their slots, in their order; `room_for` has said that there is room."""
+        """Add messages to their slots, in order; no more than `room_for` permits."""
         done = 0
         while done < len(columns.topic_hash):
             count = min(self.log.room(), len(columns.topic_hash) - done)
@@ -219,7 +186,7 @@ class TimerStore:
         self.waiting += int(len(columns.is_delete) - 2 * columns.is_delete.sum())
         self.read_ms = min(self.read_ms, int(places.slot_ms.min()))  # smaller after the clock was set back
         first = int(places.slot_ms.min())
-        self._next_ms = first if self._next_ms is None else min(self._next_ms, first)
+        self.next_slot_ms = first if self.next_slot_ms is None else min(self.next_slot_ms, first)
 
     def _add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
         """The same for messages whose units fit into one file of the log."""
@@ -258,7 +225,7 @@ class TimerStore:
 
     @property
     def is_redoing(self) -> bool:
-        """Whether a lost timer log is being made again; nothing is delivered until it is."""
+        """Whether a lost timer log is being rebuilt; nothing is delivered meanwhile."""
         return self.queue_offset < self.redo_until
 
     def congestion(self, slot_ms: int) -> int:
@@ -270,13 +237,8 @@ class TimerStore:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the next slot is due, at its end, so that nothing in it is early; None while nothing waits."""
-        return None if self._next_ms is None else self._next_ms + self.precision_ms
-
-    @property
-    def next_slot_ms(self) -> int | None:
-        """The next slot with something in it."""
-        return self._next_ms
+        """When the next slot is due, at its end, so that none of its messages is early; None without pending messages."""
+        return None if self.next_slot_ms is None else self.next_slot_ms + self.precision_ms
 
     def units(self, slot_ms: int) -> Iterator[tuple[int, TimerUnit]]:
         """Units of a slot with their positions, the newest first."""
@@ -284,42 +246,35 @@ class TimerStore:
         return iter(()) if slot is None else chain(self.log, slot)
 
     def left(self, slot_ms: int, position: int, unit: TimerUnit) -> None:
-        """Take note that a unit of a slot was dealt with, and all that came into the slot before."""
+        """Record that a unit of a slot is done, and all earlier ones of the slot."""
         self._progress = SlotProgress(slot_ms, position, unit.physical_offset)
         self._count(unit.topic_hash, 1 if unit.is_delete else -1)
 
     def slot_done(self, slot_ms: int) -> None:
-        """Everything in a slot was dealt with."""
+        """Record that a whole slot is done."""
         self.wheel.clear(slot_ms)
         self.read_ms = max(self.read_ms, slot_ms + self.precision_ms)
-        self._next_ms = self.wheel.next_time(self.read_ms)
+        self.next_slot_ms = self.wheel.next_time(self.read_ms)
 
     def pass_time(self, now_ms: int) -> None:
-        """Note that no slot before now has anything left."""
+        """Record that no slot before now has pending units."""
         if self.is_redoing:
             return
         write_ms = self.aligned(now_ms)
-        if self._next_ms is None or self._next_ms > write_ms:
-            self.read_ms = max(self.read_ms, write_ms)
-        else:
-            self.read_ms = max(self.read_ms, self._next_ms)
+        first = write_ms if self.next_slot_ms is None else min(self.next_slot_ms, write_ms)
+        self.read_ms = max(self.read_ms, first)
 
     # ---- writing behind ----
 
     @property
     def writes(self) -> int:
-        """How often the files were written, over all starts."""
-        return self._checkpoint.counter
-
-    @property
-    def checkpoint(self) -> TimerCheckpoint:
-        """As it was last written."""
-        return self._checkpoint
+        """Number of writes, over all starts."""
+        return self.checkpoint.counter
 
     def flush(self, now_ms: int) -> TimerFlush | None:
-        """What is to be written now; None when nothing has changed."""
+        """The content of the next write; None when nothing has changed."""
         pending, pages = self.log.unwritten(), self.wheel.dirty()
-        before = self._checkpoint
+        before = self.checkpoint
         if not pending.data and not pages.numbers and not pages.is_whole and self._says(before):
             return None
         read_ms, position, offset = self.read_ms, pending.position + len(pending.data), self.queue_offset
@@ -331,7 +286,7 @@ class TimerStore:
         return TimerFlush(pending, pages, checkpoint)
 
     def write(self, flush: TimerFlush) -> None:
-        """Write and sync; on whatever thread, one at a time.
+        """Write and sync; on any thread, one at a time.
 
         Raises:
             OSError: It failed.
@@ -342,13 +297,13 @@ class TimerStore:
         self._disk.replace_file(self._paths.checkpoint, flush.checkpoint.encode())
 
     def written(self, flush: TimerFlush) -> None:
-        """Take note that `write` succeeded."""
+        """Record that `write` succeeded."""
         self.log.was_written(flush.log_bytes)
         self.wheel.was_written()
-        self._checkpoint = flush.checkpoint
+        self.checkpoint = flush.checkpoint
 
     def not_written(self, flush: TimerFlush) -> None:
-        """Take note that `write` failed; the same is written again with the next flush."""
+        """Record that `write` failed; the next flush writes the same again."""
         self.wheel.not_written(flush.pages)
 
     def clean(self, log_min: int) -> int:

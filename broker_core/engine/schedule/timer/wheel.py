@@ -1,8 +1,7 @@
 """The timer wheel: one slot per tick of the precision, kept in memory, its changed pages written behind.
 
-It is only an index into the timer log: it is made anew from the log at every start, so a damaged file, one of another
-precision or one from before a crash does no harm. The file is kept for brokers that trust it, and replaced as a whole after a
-start.
+It is only an index into the timer log and is rebuilt from that at every start, so a damaged file, one of another precision or
+one from before a crash does no harm. The file is kept for brokers that trust it, and replaced as a whole after a start.
 """
 
 from __future__ import annotations
@@ -12,20 +11,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.layout import NO_POSITION, SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEEL_BYTES, Slot
 from broker_core.engine.store.disk import Disk
+from broker_core.engine.store.record_heads import Bools, Int64s
 
 PAGE_BYTES = 4096
 _BLOCK_SLOTS = 1_024
 _BLOCKS = -(-SLOTS_TOTAL // _BLOCK_SLOTS)
 
-Int64s = npt.NDArray[np.int64]
-
 
 class DirtyPages(NamedTuple):
-    """Pages to be written: their numbers, ascending, and their bytes; and whether all others are zero."""
+    """Pages to write, ascending by number; ``is_whole``: all others are zero."""
 
     numbers: list[int]
     data: list[bytes]
@@ -41,13 +38,7 @@ class SlotColumns(NamedTuple):
 
 
 class PendingSlots(NamedTuple):
-    """Slots with units, by time.
-
-    Attributes:
-        time_ms: Start of the slot.
-        messages: Messages less cancels.
-        rolls: Those of them that are only on the way to a later slot.
-    """
+    """Slots with units, by time: messages less cancels, and those of them that only wait for a later slot (``rolls``)."""
 
     time_ms: Int64s
     messages: Int64s
@@ -55,13 +46,7 @@ class PendingSlots(NamedTuple):
 
 
 class TimerWheel:
-    """Slots in memory.
-
-    Args:
-        path: ``timerwheel`` of a store.
-        precision_ms: Width of a slot.
-        disk: The operating system.
-    """
+    """Slots in memory, each ``precision_ms`` wide."""
 
     def __init__(self, path: Path, precision_ms: int, disk: Disk) -> None:
         self._path = path
@@ -71,18 +56,18 @@ class TimerWheel:
         self._slots = np.frombuffer(self._memory, SLOT_TYPE)
         self._rolls = np.zeros(SLOTS_TOTAL, np.int32)
         self._taken = np.zeros(_BLOCKS, np.int64)
-        """Slots with units, by block: a search passes over the empty ones."""
+        """Slots with units, by block: a search skips the empty ones."""
         self._dirty: set[int] = set()
         self._is_written = False
 
     def slot(self, time_ms: int) -> Slot | None:
-        """The slot of a time; None while nothing is in it."""
+        """The slot of a time; None if it is empty."""
         tick = time_ms // self.precision_ms
         found, first, last, messages, _magic = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)
         return Slot(tick * self.precision_ms, first, last, messages) if found == tick else None
 
     def slots(self, times_ms: Int64s) -> SlotColumns:
-        """The slots of times; without units, the positions are -1."""
+        """The slots of times; positions are -1 without units."""
         ticks = times_ms // self.precision_ms
         found = self._slots[ticks % SLOTS_TOTAL]
         is_empty = found["time"] != ticks
@@ -91,14 +76,14 @@ class TimerWheel:
         messages[is_empty] = 0
         return SlotColumns(first, last, messages)
 
-    def are_taken(self, times_ms: Int64s) -> npt.NDArray[np.bool_]:
+    def are_taken(self, times_ms: Int64s) -> Bools:
         """Whether the slots of times still hold units of other times, a whole turn of the wheel away."""
         ticks = times_ms // self.precision_ms
         found = self._slots["time"][ticks % SLOTS_TOTAL]
         return np.asarray((found != 0) & (found != ticks))
 
     def put(self, times_ms: Int64s, first: Int64s, last: Int64s, messages: Int64s, rolls: Int64s) -> None:
-        """Set slots, each of them once; ``rolls`` more of its messages are only on the way to a later slot."""
+        """Set slots, each of them once; adds ``rolls`` to the messages that only wait for a later slot."""
         ticks = times_ms // self.precision_ms
         rows = ticks % SLOTS_TOTAL
         new = rows[self._slots["time"][rows] == 0]
@@ -146,7 +131,6 @@ class TimerWheel:
         return PendingSlots(times[order] * self.precision_ms, messages, self._rolls[rows].astype(np.int64))
 
     def _rows(self) -> Int64s:
-        """Numbers of the slots with units."""
         found = []
         for block in np.flatnonzero(self._taken).tolist():
             start = block * _BLOCK_SLOTS
@@ -156,7 +140,7 @@ class TimerWheel:
     # ---- the file ----
 
     def dirty(self) -> DirtyPages:
-        """Pages changed since the last call, copied; all with units until a `write` has succeeded."""
+        """Copies of the pages changed since the last call; all with units until a `write` has succeeded."""
         if not self._is_written:
             self._dirty.update(np.unique(self._rows() * SLOT.size // PAGE_BYTES).tolist())
         numbers = sorted(self._dirty)
@@ -165,15 +149,15 @@ class TimerWheel:
         return DirtyPages(numbers, pages, not self._is_written)
 
     def was_written(self) -> None:
-        """Take note that `write` succeeded."""
+        """Record that `write` succeeded."""
         self._is_written = True
 
     def not_written(self, pages: DirtyPages) -> None:
-        """Take note that `write` failed."""
+        """Record that `write` failed."""
         self._dirty.update(pages.numbers)
 
     def write(self, pages: DirtyPages) -> None:
-        """Write and sync; on whatever thread, one at a time.
+        """Write and sync; on any thread, one at a time.
 
         Raises:
             OSError: It failed.

@@ -1,24 +1,23 @@
-"""What the timers do, one bounded turn at a time; no event loop, no clock of its own.
+"""The work of the timers, one bounded turn at a time; no event loop, no clock of its own.
 
     enqueue   messages of the wheel topic → timer store, those that are due already too
     dequeue   the next due slot: cancels are collected, then its messages delivered in the order in which they came
 
-A slot is begun only when everything that was in the wheel topic by then is in the store, so that a cancel that was accepted
-in time counts. A put that fails is tried again, for ever, with growing pauses; a message that the store never takes is set
-aside.
+A slot is begun only when all messages that the wheel topic held by then are in the store, so that a cancel accepted in time
+counts. A failed put is retried for ever, with growing pauses; a message that the store never takes is set aside.
 """
 
 from __future__ import annotations
 
 import logging
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessHour, LatenessWindow
-from broker_core.engine.schedule.timer.far_ahead import FarAhead
 from broker_core.engine.schedule.timer.intake import NOT_A_TIMER, Intake, take
 from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
@@ -28,35 +27,44 @@ from broker_core.engine.schedule.timer.messages import (
     delivered,
     facts_of,
     properties_of,
+    roll_times,
     rolled,
+    timer_facts,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
-from broker_core.engine.schedule.timer.redo import Redo
-from broker_core.engine.schedule.timer.timer_store import Int64s, TimerStore, WheelSource
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerStore
+from broker_core.engine.store.record_heads import Int64s
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import CodecError
 from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property_bytes, property_marker
 
 UNITS_A_TURN = 256
-"""Messages that one turn takes out of the wheel; it takes 3 to 5 ms then."""
+"""Messages delivered by one turn, which takes 3 to 5 ms then."""
 INTAKE_A_TURN = 1_024
-"""Messages that one turn puts into the wheel, likewise; more at once cost less each."""
+"""Messages that one turn adds to the wheel, likewise; more at once cost less each."""
 RETRY_MS = 500
 RETRY_MAX_MS = 10_000
+DAY_MS = 86_400_000
+
+_REDO_UNITS = 1_000
+_TOPIC = property_marker(REAL_TOPIC)
+_UNIQUE = property_marker(UNIQUE_KEY)
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class TimerFigures:
-    """What was done since the start.
+    """Counters since the start.
 
     Attributes:
         delivered: Messages put into their real topics.
         cancelled: Messages that were not, because a cancel named them.
         rolled: Messages put into the wheel again.
-        lost: Messages whose record is gone or damaged, and those that the store calls illegal.
+        lost: Messages whose record is gone or damaged, and those that the store never takes.
         refusal: Why the last put failed; empty when it did not.
     """
 
@@ -65,6 +73,33 @@ class TimerFigures:
     rolled: int = 0
     lost: int = 0
     refusal: str = ""
+
+
+class FarAhead:
+    """Numbers of messages due later than the wheel reaches, by day (UTC, days since the epoch).
+
+    The wheel keeps them in the slot at which they are rolled, not in that of their time.
+    """
+
+    def __init__(self) -> None:
+        self.days: Counter[int] = Counter()
+
+    def add(self, out_ms: int, messages: int) -> None:
+        """Add to the count of a day; ``messages`` may be negative."""
+        day = out_ms // DAY_MS
+        self.days[day] += messages
+        if not self.days[day]:
+            del self.days[day]
+
+    def load(self, store: TimerStore, source: StoreSource) -> None:
+        """Count the messages of a store that was just opened; reads each of them."""
+        pending = store.wheel.pending()
+        for slot_ms in pending.time_ms[pending.rolls != 0].tolist():
+            for _position, unit in store.units(slot_ms):
+                record = source.record(unit.physical_offset, unit.record_bytes) if unit.is_roll else None
+                facts = None if record is None else timer_facts(record)
+                if facts is not None:
+                    self.add(facts.out_ms, -1 if facts.is_delete else 1)
 
 
 @dataclass(slots=True)
@@ -80,21 +115,12 @@ class _Due:
 
 
 class TimerWork:
-    """Enqueues and delivers.
-
-    Args:
-        store: The timer store as it was opened.
-        source: The message store.
-        history: Precisions.
-        put: Stores a message.
-        delivered_to: Told of each delivery: topic and bytes.
-        set_aside: Takes messages that cannot be delivered.
-    """
+    """Enqueues and delivers; ``delivered_to`` is called with topic and bytes of each delivery."""
 
     def __init__(
         self,
         store: TimerStore,
-        source: WheelSource,
+        source: StoreSource,
         history: PrecisionHistory,
         *,
         put: Callable[[MessageToStore], PutResult],
@@ -111,7 +137,7 @@ class TimerWork:
         self._put = put
         self._tell = delivered_to
         self._set_aside = set_aside or SetAside()
-        self._redo = Redo(store, source)
+        self._redo = _Redo(store, source)
         self._due: _Due | None = None
         self._goal = 0
         self._retry_ms = 0
@@ -120,7 +146,7 @@ class TimerWork:
 
     @property
     def is_in_slot(self) -> bool:
-        """Whether a slot is on its way out."""
+        """Whether a slot is being delivered."""
         return self._due is not None
 
     # ---- one turn ----
@@ -129,7 +155,7 @@ class TimerWork:
         """Work for a few milliseconds at most.
 
         Returns:
-            When to call again, in ms from now: 0 when there is more to do. None: when a message arrives.
+            Ms until the next call: 0 when there is more to do; None: when a message arrives.
         """
         if 0 < self._retry_at_ms - now_ms <= RETRY_MAX_MS:
             return self._retry_at_ms - now_ms
@@ -146,7 +172,7 @@ class TimerWork:
         return None if next_ms is None else max(0, next_ms - now_ms)
 
     def _is_ready(self, now_ms: int) -> bool:
-        """Whether a slot is on its way out, or is due and everything that came before is in the wheel."""
+        """Whether a slot is being delivered, or is due and all earlier messages are in the wheel."""
         if self._due is not None:
             return True
         next_ms, slot_ms = self.store.next_due_ms, self.store.next_slot_ms
@@ -166,7 +192,6 @@ class TimerWork:
     # ---- into the wheel ----
 
     def _enqueue(self, now_ms: int) -> None:
-        """Take messages of the wheel topic in."""
         low, high = self._source.queue_bounds()
         store = self.store
         if store.queue_offset < low:
@@ -191,7 +216,7 @@ class TimerWork:
             store.queue_offset += count
 
     def _wanted(self, taken: Intake, slots_ms: Int64s, offsets: Int64s) -> Int64s:
-        """Which messages come into the wheel: those that are timer messages, and not done with."""
+        """Rows of the messages that enter the wheel: timer messages that are not done."""
         is_timer = taken.out_ms != NOT_A_TIMER
         for queue_offset in offsets[~is_timer].tolist():
             logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
@@ -204,7 +229,7 @@ class TimerWork:
         return wanted[[not self._redo.is_done(*fact) for fact in facts]]
 
     def _put_in(self, taken: Intake, slots_ms: Int64s, offsets: Int64s, now_ms: int) -> bool:
-        """Put messages into the wheel; returns False when some of them must be tried again later."""
+        """Put messages into the wheel; returns False when some of them must be retried."""
         if not len(offsets):
             return True
         store = self.store
@@ -240,7 +265,7 @@ class TimerWork:
             self._finish(due)
 
     def _gather(self, due: _Due) -> None:
-        """Read a part of the chain, cancels at once."""
+        """Read a part of the chain; cancels at once."""
         for count, (position, unit) in enumerate(due.units, 1):
             due.positions.append(position)
             if unit.is_delete and not unit.is_roll:
@@ -253,7 +278,7 @@ class TimerWork:
         due.is_gathered = True
 
     def _finish(self, due: _Due) -> None:
-        """Done with a slot, unless more came into it meanwhile: messages that were late, or a clock that was set back."""
+        """Finish a slot, unless units were added meanwhile: late messages, or a clock that was set back."""
         slot = self.store.wheel.slot(due.slot_ms)
         newest = due.newest if slot is None else slot.last
         if newest == due.newest:
@@ -264,7 +289,7 @@ class TimerWork:
         self._due = _Due(due.slot_ms, added, newest, cancel_keys=due.cancel_keys)
 
     def _hand_out(self, due: _Due, unit: TimerUnit, now_ms: int) -> bool:
-        """Deal with one unit; returns False when it must be tried again."""
+        """Process one unit; returns False when it must be retried."""
         if unit.is_delete and not unit.is_roll:
             return True
         record = self._source.record(unit.physical_offset, unit.record_bytes)
@@ -332,3 +357,45 @@ class TimerWork:
         self.figures.refusal = why
         self._retry_ms = min(RETRY_MAX_MS, self._retry_ms * 2 or RETRY_MS)
         self._retry_at_ms = now_ms + self._retry_ms
+
+
+class _Redo:
+    """Detects done messages when the wheel topic is read again, because the timer log lost units; else reads nothing.
+
+    Done are messages whose slot was before the read time, and those with a later copy in the wheel topic (rolled).
+    """
+
+    def __init__(self, store: TimerStore, source: StoreSource) -> None:
+        self._source = source
+        self._until = store.redo_until
+        self._read_ms = store.redo_read_ms
+        self._rolled: set[int] = set()
+        """Hashes of topic, unique key and number of rolls."""
+        if self._until:
+            self._read(store.queue_offset)
+
+    def is_done(self, queue_offset: int, slot_ms: int, physical_offset: int, record_bytes: int) -> bool:
+        """Whether a message of the wheel topic was done before the timer log lost it."""
+        if queue_offset >= self._until:
+            return False
+        if slot_ms < self._read_ms:
+            return True
+        properties = self._properties(physical_offset, record_bytes)
+        return _identity(properties, roll_times(properties) + 1) in self._rolled
+
+    def _read(self, queue_offset: int) -> None:
+        while units := self._source.queue_units(queue_offset, _REDO_UNITS):
+            for physical, size in units:
+                properties = self._properties(physical, size)
+                times = roll_times(properties)
+                if times:
+                    self._rolled.add(_identity(properties, times))
+            queue_offset += len(units)
+
+    def _properties(self, physical_offset: int, record_bytes: int) -> bytes:
+        record = self._source.record(physical_offset, record_bytes)
+        return b"" if record is None else properties_of(record)
+
+
+def _identity(properties: bytes, times: int) -> int:
+    return hash((find_property_bytes(properties, _TOPIC), find_property_bytes(properties, _UNIQUE), times))
