@@ -99,8 +99,8 @@ class ConfigFiles:
         self._snapshots[name] = snapshot
 
     def mark(self, name: str) -> None:
-        """Have a file written soon; not one that was refused, because a person has to decide about it."""
-        if name not in self._refused:
+        """Have a file written soon, if it is served; not one that was refused, because a person has to decide about it."""
+        if name in self._snapshots and name not in self._refused:
             self._marked.add(name)
             self._wake.set()
 
