@@ -33,7 +33,7 @@ from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.nameserver.server import NameServer
 from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NAME_SERVER_RULE, NameServerSettings
 from broker_core.engine.processors.atomic_processor import AtomicProcessor
-from broker_core.engine.processors.atomic_service import OFFSETS_ENTRY, AtomicService
+from broker_core.engine.processors.atomic_service import AtomicService, ContainedDecisions
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.live_settings import SETTINGS_FILE, SETTINGS_RULE
@@ -163,7 +163,7 @@ class EmbeddedBroker:
         self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
         self._written_offset_changes = 0
-        self._atomic_offsets: Mapping[str, Any] = {}
+        self._contained_decisions = ContainedDecisions()
         self._unavailable = "the broker is starting"
 
     def _make_servers(self, limits: RemotingLimits | None) -> None:
@@ -322,7 +322,7 @@ class EmbeddedBroker:
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
-        await service.read_back(self._atomic_offsets)
+        await service.read_back(self._contained_decisions)
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
@@ -351,12 +351,12 @@ class EmbeddedBroker:
         left_out: list[str] = []
 
         def take(content: Mapping[str, Any]) -> None:
+            contained = ContainedDecisions.of_offsets(content)
             left_out[:] = self.offsets.load(content)
+            self._contained_decisions = contained
 
         content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
-        entry = content.get(OFFSETS_ENTRY)
-        self._atomic_offsets = entry if isinstance(entry, Mapping) else {}
         if left_out:
             self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
         groups = [name for name in self.groups.all() if not names.is_system_group(name)]
