@@ -302,7 +302,14 @@ class EmbeddedBroker:
         settings = dispatcher.settings
         self._files.serve(SETTINGS_FILE, settings.to_json)
         settings.add_listener(self._reconfigured)
-        self._files.load(SETTINGS_FILE, settings.load, SETTINGS_RULE)
+        left_out: list[str] = []
+
+        def take(content: Mapping[str, Any]) -> None:
+            left_out[:] = settings.load(content)
+
+        self._files.load(SETTINGS_FILE, take, SETTINGS_RULE)
+        if left_out:
+            self._files.report(f"config/{SETTINGS_FILE} holds values that cannot be used: {_some(left_out)}")
 
     def _make_link(self, config: BrokerConfig, dispatcher: Dispatcher) -> RegistrationLink:
         host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
