@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QInputDialog, QLabel, QMessageBox, QWidget
 
 from gui.widgets.popups import opened
-from gui.words.plain_text import title_text
+from gui.words.plain_text import label_text, title_text
 from gui.words.text import tr
 
 
@@ -16,7 +16,7 @@ def ask_text(parent: QWidget, title: str, text: str, proposed: str, take: Callab
     """Ask for a line of text and pass it to ``take``."""
     dialog = QInputDialog(parent)
     dialog.setWindowTitle(title_text(title))
-    dialog.setLabelText(text)
+    dialog.setLabelText(label_text(text))
     dialog.setTextValue(proposed)
     dialog.textValueSelected.connect(take)
     _open(dialog)
@@ -32,8 +32,8 @@ def ask_loss(parent: QWidget, text: str, detail: str, verb: str, go: Callable[[]
     """Ask before a loss; the button ``verb`` calls ``go``, and Enter cancels."""
     box = QMessageBox(parent)
     box.setIcon(QMessageBox.Icon.Warning)
-    box.setText(text)
-    box.setInformativeText(detail)
+    box.setText(label_text(text))
+    box.setInformativeText(label_text(detail))
     box.addButton(verb, QMessageBox.ButtonRole.DestructiveRole).clicked.connect(go)
     box.setDefaultButton(box.addButton(tr("Cancel"), QMessageBox.ButtonRole.RejectRole))
     _open(box)

@@ -144,6 +144,7 @@ _TEXTS = KnownTexts(
     "config/{file} cannot be used, nor its backup ({why}): {what}. It is kept as {kept}",
     "config/{file} cannot be used, nor its backup ({why}): {what}",
     "config/{file} holds negative offsets, which are none: {offsets}",
+    "config/{file} holds values that cannot be used: {why}",
     "config/{file} is missing or empty: these groups begin like new ones: {groups}",
     "config/{file} is missing or empty: these topics are known by their queues: {topics}",
     "topics are known by their consume queues alone: with permission to read and write, without attributes",

@@ -17,6 +17,8 @@ TIP_CHARACTERS_MAX = 2_000
 """Qt lays out a whole tool tip in one turn of the loop, and makes it as large as the text."""
 LABEL_LINES_MAX = 200
 LABEL_CHARACTERS_MAX = 4_000
+LINE_CHARACTERS_MAX = 300
+"""Of a title, a button, a tab or an entry of a menu: Qt makes each as wide as its text."""
 FILE_NAME_CHARACTERS_MAX = 127
 """The length limit of topic names."""
 _JOINER = "\u2060"
@@ -45,18 +47,24 @@ def notice_text(text: str) -> str:
 
 
 def title_text(text: str) -> str:
-    """The text for the title of a window: Qt replaces ``[*]`` there, and shows ``[*][*]`` as ``[*]``."""
-    return text.replace("[*]", "[*][*]")
+    """The text for the title of a window, bounded: Qt replaces ``[*]`` there, and shows ``[*][*]`` as ``[*]``."""
+    return _line(text).replace("[*]", "[*][*]")
 
 
 def button_text(text: str) -> str:
-    """The text for a button, a tab or a menu entry: Qt makes the letter after a single ``&`` a shortcut."""
-    return text.replace("&", "&&")
+    """The bounded text for a button, a tab or a menu entry: Qt makes the letter after a single ``&`` a shortcut."""
+    return _line(text).replace("&", "&&")
 
 
 def file_name(text: str) -> str:
     """The text as the beginning of a file name: without separators, leading dots and HTML."""
     return _NO_FILE_NAME.sub("_", text[:FILE_NAME_CHARACTERS_MAX]).lstrip(".")
+
+
+def _line(text: str) -> str:
+    """The text in one line without control characters; an entry of a menu shows what follows a tab as its shortcut."""
+    shown = text[:LINE_CHARACTERS_MAX].replace("\t", " ").replace("\n", " ")
+    return _UNSEEN.sub("\ufffd", shown) + ("…" if len(text) > LINE_CHARACTERS_MAX else "")
 
 
 def _bounded(text: str) -> str:

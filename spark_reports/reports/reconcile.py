@@ -38,16 +38,17 @@ def listed_keys(path: Path, column: str) -> pa.Table:
     try:
         read, parse = _dialect(path)
         rows = pa_csv.read_csv(path, read_options=read, parse_options=parse)
-        column = column or rows.column_names[0]
-        if column not in rows.column_names:
-            raise UsageError(f"{path} has no column {column}. Columns: {', '.join(rows.column_names)}", column=column)
-        typed = {column: pa.string()}  # as text, whatever it looks like: 007 is not 7
-        options = pa_csv.ConvertOptions(include_columns=[column], column_types=typed)
+        written = {unguarded(name): name for name in rows.column_names}
+        column = column or next(iter(written))
+        if column not in written:
+            raise UsageError(f"{path} has no column {column}. Columns: {', '.join(written)}", column=column)
+        typed = {written[column]: pa.string()}  # as text, whatever it looks like: 007 is not 7
+        options = pa_csv.ConvertOptions(include_columns=[written[column]], column_types=typed)
         rows = pa_csv.read_csv(path, read_options=read, parse_options=parse, convert_options=options)
     except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path} cannot be read as CSV in UTF-8: {error}", path=str(path)) from error
-    cells = pa.array([None if cell is None else unguarded(cell) for cell in rows[column].to_pylist()], pa.string())
-    keys = pc.utf8_trim_whitespace(cells)
+    cells = pc.utf8_trim_whitespace(rows[written[column]]).to_pylist()
+    keys = pa.array([None if cell is None else unguarded(cell) for cell in cells], pa.string())
     listed = pa.table({"key": keys, "list_row": pa.array(range(1, len(keys) + 1), pa.int64())})
     listed = listed.filter(pc.not_equal(pc.fill_null(listed["key"], ""), ""))
     if not listed.num_rows:

@@ -222,6 +222,15 @@ def test_questions_are_plain_text(qtbot, bait):
     assert bait.opened() == 0
 
 
+def test_questions_are_bounded(qtbot):
+    parent, text = QWidget(), "\u202e" + "x" * 100_000
+    qtbot.addWidget(parent)
+    for dialog in (ask_loss(parent, text, text, "Delete", lambda: None), ask_text(parent, "", text, "", lambda _text: None)):
+        shown = [one.text() for one in dialog.findChildren(QLabel)]
+        assert max(map(len, shown)) == LABEL_CHARACTERS_MAX + 1
+        assert "\u202e" not in "".join(shown)
+
+
 @pytest.mark.parametrize("text", ["x\n" * 100_000, "word " * 200_000, "a\u202eb\0c\nd"])
 def test_labels_show_a_bounded_text_and_know_all_of_it(qtbot, text):
     wrapped, elided, plain = label(text, wrap=True), ElidedLabel(text), label(text)

@@ -33,7 +33,7 @@ from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.nameserver.server import NameServer
 from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NAME_SERVER_RULE, NameServerSettings
 from broker_core.engine.processors.atomic_processor import AtomicProcessor
-from broker_core.engine.processors.atomic_service import OFFSETS_ENTRY, AtomicService
+from broker_core.engine.processors.atomic_service import AtomicService, ContainedDecisions
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.live_settings import SETTINGS_FILE, SETTINGS_RULE
@@ -236,7 +236,7 @@ class EmbeddedBroker:
         return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
 
     async def _serve(self) -> None:
-        atomic_offsets = self._load_tables()
+        contained = self._load_tables()
         loop = asyncio.get_running_loop()
         store_host = await _host_address(self.config.advertised_host, self._server.port)
         if self.config.store.flush_disk_type == "SYNC_FLUSH":
@@ -248,7 +248,7 @@ class EmbeddedBroker:
         self._load_settings(self._dispatcher)
         self._services = broker_services(state, self._dispatcher, self._files, self.journal, self._durable)
         if self.config.atomic_transactions:
-            self._atomic = await self._serve_atomic(state, self._dispatcher, atomic_offsets)
+            self._atomic = await self._serve_atomic(state, self._dispatcher, contained)
             self._services = (self._atomic, *self._services)
         elif self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0):
             logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
@@ -299,7 +299,14 @@ class EmbeddedBroker:
         settings = dispatcher.settings
         self._files.serve(SETTINGS_FILE, settings.to_json)
         settings.add_listener(self._reconfigured)
-        self._files.load(SETTINGS_FILE, settings.load, SETTINGS_RULE)
+        left_out: list[str] = []
+
+        def take(content: Mapping[str, Any]) -> None:
+            left_out[:] = settings.load(content)
+
+        self._files.load(SETTINGS_FILE, take, SETTINGS_RULE)
+        if left_out:
+            self._files.report(f"config/{SETTINGS_FILE} holds values that cannot be used: {_some(left_out)}")
 
     def _make_link(self, config: BrokerConfig, dispatcher: Dispatcher) -> RegistrationLink:
         host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
@@ -314,12 +321,12 @@ class EmbeddedBroker:
             filter_servers=dispatcher.filter_servers.addresses,
         )
 
-    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher, offsets: Mapping[str, Any]) -> AtomicService:
+    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher, contained: ContainedDecisions) -> AtomicService:
         durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
-        await service.read_back(offsets)
+        await service.read_back(contained)
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
         dispatcher.extend(processor.table())
         return service
@@ -331,26 +338,30 @@ class EmbeddedBroker:
             if old.permission != config.permission:
                 self.topics.renew()
 
-    def _load_tables(self) -> Mapping[str, Any]:
-        """Load topics, groups and offsets; returns the offsets of atomic transactions."""
+    def _load_tables(self) -> ContainedDecisions:
+        """Load topics, groups and offsets; returns the decisions of atomic transactions that the offsets contain."""
         rule = ATOMIC_TOPICS_RULE if self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0) else TOPICS_RULE
         topics = self._load(TOPICS_FILE, self.topics.load, rule, self.topics.snapshot)
         self._load(GROUPS_FILE, self.groups.load, GROUPS_RULE, self.groups.snapshot)
-        atomic_offsets = self._load_offsets()
+        contained = self._load_offsets()
         self._restore_topics(is_lost=not topics)
         self._files.mark(TOPICS_FILE)
         self._files.mark(GROUPS_FILE)
-        return atomic_offsets
+        return contained
 
     def _load(self, name: str, load: Take, rule: ConfigRule, snapshot: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         self._files.serve(name, snapshot)
         return self._files.load(name, load, rule)
 
-    def _load_offsets(self) -> Mapping[str, Any]:
+    def _load_offsets(self) -> ContainedDecisions:
         left_out: list[str] = []
+        contained = ContainedDecisions()
 
         def take(content: Mapping[str, Any]) -> None:
+            nonlocal contained
+            found = ContainedDecisions.of_offsets(content)
             left_out[:] = self.offsets.load(content)
+            contained = found
 
         content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
@@ -360,8 +371,7 @@ class EmbeddedBroker:
         if not content and groups and self.store.commit_log_max_offset:
             text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
             self._files.report(text)
-        atomic_offsets = content.get(OFFSETS_ENTRY)
-        return atomic_offsets if isinstance(atomic_offsets, Mapping) else {}
+        return contained
 
     def _restore_topics(self, *, is_lost: bool) -> None:
         """Add topics that have queues but no config: a crash came between their first message and the write of the table."""

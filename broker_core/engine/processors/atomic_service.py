@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from broker_core.engine.atomic.snapshot import SnapshotFiles, encode_snapshot
 from broker_core.engine.atomic.state import AppliedOffsets
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.pull_processor import PullProcessor
+from broker_core.engine.store.config_file import object_in, whole_number
 from broker_core.engine.store.results import PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.state import BrokerState
-from broker_core.errors import StoreError, UsageError
+from broker_core.errors import CodecError, StoreError, UsageError
 from broker_core.protocol.atomic import STATE_TOPIC, AtomicPhase, AtomicRefusedError, OffsetKey, QueueKey, Refusal
 from broker_core.protocol.message.model import MessageToStore
 
@@ -31,6 +33,35 @@ ATTRIBUTE, ATTRIBUTE_VALUE = "orbit.txn", "kafka"
 
 OFFSETS_ENTRY = "orbitAtomic"
 """Entry of ``consumerOffset.json``: the log position up to which it contains decisions, and the positions set beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainedDecisions:
+    """The entry of atomic transactions in ``consumerOffset.json``.
+
+    Attributes:
+        applied_to: Decisions before this place in the log are contained in the positions.
+        set_beside: Positions that were set without a transaction, and the end of the log then.
+    """
+
+    applied_to: int = 0
+    set_beside: Mapping[OffsetKey, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_offsets(cls, content: Mapping[str, Any]) -> ContainedDecisions:
+        """Read the content of ``consumerOffset.json``; a file without the entry contains no decision.
+
+        Raises:
+            CodecError: The entry is damaged.
+        """
+        if OFFSETS_ENTRY not in content:
+            return cls()
+        entry = object_in(content, OFFSETS_ENTRY)
+        beside = entry.get("setBeside")
+        if not isinstance(beside, list):
+            raise CodecError("it has no list “setBeside”")
+        return cls(whole_number(entry.get("appliedTo"), "appliedTo"), dict(map(_position_beside, beside)))
+
 
 TICK_SECONDS = 1.0
 SNAPSHOT_BYTES = 64 * 1024 * 1024
@@ -73,33 +104,29 @@ class AtomicService:
 
     # ---- start and stop ----
 
-    async def read_back(self, offsets_entry: Mapping[str, Any]) -> None:
+    async def read_back(self, contained: ContainedDecisions) -> None:
         """Bring the state to the end of the log, in a thread; from then on readers see decided messages only.
 
-        ``offsets_entry`` is the one that was written to ``consumerOffset.json``.
+        ``contained`` are the decisions in ``consumerOffset.json``.
         """
         replayed = await asyncio.to_thread(replay, self._store, self._files)
-        self._adopt(replayed, offsets_entry)
-        if _number(offsets_entry.get("appliedTo")) > self._store.commit_log_max_offset:
+        self._adopt(replayed, contained)
+        if contained.applied_to > self._store.commit_log_max_offset:
             # The log has lost its end; later decisions at the same positions would seem to be contained in the file.
             await self._write_positions()
 
-    def _adopt(self, replayed: Replayed, offsets_entry: Mapping[str, Any]) -> None:
+    def _adopt(self, replayed: Replayed, contained: ContainedDecisions) -> None:
         state = replayed.state
         self._snapshot_at = replayed.snapshot_offset
         self.coordinator = Coordinator(
             state, self._log, clock=self._state.clock, is_atomic=self.is_atomic, decided=self._decided
         )
         self.coordinator.begin()
-        contained_to = _number(offsets_entry.get("appliedTo"))
-        beside = offsets_entry.get("setBeside")
-        for item in beside if isinstance(beside, list) else ():
-            if isinstance(item, list) and len(item) == 4:
-                key = OffsetKey(str(item[0]), str(item[1]), _number(item[2]))
-                self._set_beside[key] = _number(item[3])
-                state.override_offset(key, _number(item[3]))
+        for key, end in contained.set_beside.items():
+            self._set_beside[key] = end
+            state.override_offset(key, end)
         for physical, applied in replayed.applied:
-            if physical >= contained_to:
+            if physical >= contained.applied_to:
                 self._apply(applied)
         offsets = self._state.offsets
         offsets.committed = self._set_without_transaction
@@ -258,5 +285,8 @@ class _Log:
         self._durable.wait(end, reported)
 
 
-def _number(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+def _position_beside(item: object) -> tuple[OffsetKey, int]:
+    match item:
+        case [str(group), str(topic), queue_id, end]:
+            return OffsetKey(group, topic, whole_number(queue_id, "a queue id")), whole_number(end, "a place in the log")
+    raise CodecError(f"setBeside should hold positions, not {str(item)[:100]}")

@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 SETTINGS_FILE = "broker.properties"
 SETTINGS_RULE = ConfigRule("settings that were changed while a broker ran have their defaults")
+_FAULT_CHARACTERS_MAX = 300
 
 BLACK_LIST = frozenset({"brokerConfigPath", "rocketmqHome", "configBlackList", "kvConfigPath", "configStorePath"})
 """Keys that a real broker names in its black list; they get its remark."""
@@ -81,9 +82,10 @@ class LiveSettings:
         """Content of ``broker.properties``: the settings that were changed."""
         return dict(self._kept)
 
-    def load(self, values: Mapping[str, Any]) -> None:
-        """Take over ``broker.properties``; an invalid entry is logged and left out."""
+    def load(self, values: Mapping[str, Any]) -> list[str]:
+        """Take over ``broker.properties``; returns the faults of invalid values, which are left out."""
         config, default = self._state.config, BrokerConfig()
+        left_out: list[str] = []
         for key, value in values.items():
             text = str(value)
             if key not in live_settings():
@@ -96,11 +98,12 @@ class LiveSettings:
             try:
                 config = _checked(config, {key: text})
             except UsageError as error:
-                logger.warning("%s: %s; the entry is ignored", SETTINGS_FILE, error)
+                left_out.append(error.message[:_FAULT_CHARACTERS_MAX])
                 continue
             self._kept[key] = text
         if config != self._state.config:
             self._apply(config)
+        return left_out
 
 
 def _checked(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConfig:

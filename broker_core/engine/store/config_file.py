@@ -35,12 +35,20 @@ def parse_config(text: str) -> dict[str, Any]:
     """Object of a configuration file's text, bare integer keys included; all keys are text.
 
     Raises:
-        ValueError: The text is no JSON object.
+        ValueError: The text is no JSON object, or an object in it has a member twice.
     """
-    value = json.loads(_STRING_OR_BARE_KEY.sub(_quote_key, text))
+    value = json.loads(_STRING_OR_BARE_KEY.sub(_quote_key, text), object_pairs_hook=_object_of)
     if not isinstance(value, dict):
         raise ValueError(f"a configuration file holds an object, not {type(value).__name__}")  # noqa: TRY004  one kind for the caller
     return value
+
+
+def _object_of(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        name = next(name for number, (name, _value) in enumerate(members) if name in dict(members[:number]))
+        raise ValueError(f"“{name}” is there twice")
+    return found
 
 
 def _quote_key(match: re.Match[str]) -> str:
@@ -231,7 +239,7 @@ class ConfigFile:
         """
         text = format_properties(content) if _is_properties(self.path.name) else format_config(content)
         try:
-            self._kept.write(text.encode())
+            self._kept.write(text.encode(errors="backslashreplace"))  # a lone surrogate as JSON escapes it
         except OSError as error:
             raise self._not_written(error) from error
 

@@ -97,8 +97,8 @@ class ConfigFiles:
         self._snapshots[name] = snapshot
 
     def mark(self, name: str) -> None:
-        """Have a file written soon, unless it was refused: a person has to decide about that one."""
-        if name not in self._refused:
+        """Have a file written soon, if it is served and was not refused: a person has to decide about a refused one."""
+        if name in self._snapshots and name not in self._refused:
             self._marked.add(name)
             self._wake.set()
 

@@ -109,10 +109,10 @@ class ConsumerOffsets:
         RocketMQ stores whatever a client commits; its clients treat a negative offset as none.
 
         Raises:
-            CodecError: A queue id or an offset is not a number; nothing is loaded.
+            CodecError: A key names no topic and group, or a queue id or an offset is invalid; nothing is loaded.
         """
         offsets = object_in(value, "offsetTable")
-        table = {key: _positions(key, object_in(offsets, key)) for key in offsets if SEPARATOR in key}
+        table = {key: _positions(key, object_in(offsets, key)) for key in offsets}
         version = DataVersion.from_json(value["dataVersion"]) if "dataVersion" in value else None
         self._table = {key: {queue: at for queue, at in queues.items() if at >= 0} for key, queues in table.items()}
         if version is None:
@@ -128,7 +128,9 @@ class ConsumerOffsets:
 
 
 def _positions(key: str, queues: Mapping[str, Any]) -> dict[int, int]:
+    if SEPARATOR not in key:
+        raise CodecError(f"{key!r} should be a topic and a group with {SEPARATOR} between them")
     found = {whole_number(queue, f"a queue of {key}"): whole_number(at, f"an offset of {key}") for queue, at in queues.items()}
-    if any(queue < 0 for queue in found):
-        raise CodecError(f"a queue id of {key} is negative")
+    if wrong := [queue for queue in found if not 0 <= queue < 2**31]:
+        raise CodecError(f"{wrong[0]} of {key} is no queue id")
     return found

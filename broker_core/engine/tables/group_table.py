@@ -11,6 +11,7 @@ from typing import Any
 
 from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in, whole_number
+from broker_core.engine.tables.topic_table import QUEUES_MAX
 from broker_core.errors import CodecError
 from broker_core.protocol import names
 
@@ -81,10 +82,7 @@ FORBIDDEN_READ = 4
 def _as_type_of(default: object, value: object, name: str) -> Any:  # noqa: ANN401  bool or int, as the default
     if isinstance(default, bool):
         return str(value).lower() == "true"
-    try:
-        return int(str(value))
-    except ValueError as error:
-        raise CodecError(f"{name} of a consumer group should be a whole number, not {value!r}") from error
+    return whole_number(value, f"{name} of a consumer group")
 
 
 class GroupTable:
@@ -190,11 +188,14 @@ class GroupTable:
         """Load ``subscriptionGroup.json``; entries replace the built-in ones.
 
         Raises:
-            CodecError: A field has a value of another type; nothing is loaded.
+            CodecError: A field has an invalid value; nothing is loaded.
         """
         version = DataVersion.from_json(value.get("dataVersion"))
         groups = object_in(value, "subscriptionGroupTable")
         table = {name: replace(GroupConfig.from_json(object_in(groups, name)), name=name) for name in groups}
+        for group in table.values():
+            if group.retry_queues > QUEUES_MAX:
+                raise CodecError(f"group {group.name} has {group.retry_queues} queues to retry")
         forbidden = object_in(value, "forbiddenTable") if "forbiddenTable" in value else {}
         bits_of = {
             group: {topic: whole_number(bits, "forbiddenTable") for topic, bits in object_in(forbidden, group).items()}

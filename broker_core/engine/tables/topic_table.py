@@ -27,6 +27,8 @@ READ_WRITE = PERM_READ | PERM_WRITE
 SCHEDULE_QUEUES = 18
 CLUSTER_TOPIC_QUEUES = 16
 BENCHMARK_QUEUES = 1024
+QUEUES_MAX = 65_536
+"""A larger number of queues of one topic is damage: the figures of a queue take memory, also of one without a message."""
 
 
 class TopicTable:
@@ -169,7 +171,7 @@ class TopicTable:
         if not isinstance(item, Mapping):
             raise CodecError(f"topic {name} is no object")
         topic = replace(TopicConfig.from_json(item), name=name)
-        if topic.read_queues < 0 or topic.write_queues < 0:
+        if not (0 <= topic.read_queues <= QUEUES_MAX and 0 <= topic.write_queues <= QUEUES_MAX):
             raise CodecError(f"topic {name} has {topic.read_queues} queues to read and {topic.write_queues} to write")
         if name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:
             # Left by a start with auto-creation on; as a template it would switch that on again.

@@ -88,7 +88,9 @@ def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[StoreFind
     """Check stored offsets against the queues; offsets of missing queues belong to deleted topics."""
     for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
         for key, offsets in _table(configs, name).items():
-            topic = key.partition("@")[0]
+            topic, is_pair, _group = key.partition("@")
+            if not is_pair:
+                yield StoreFinding(f"config/{name}", 0, f"{key!r} should be a topic and a group with @ between them")
             for queue_id, offset in offsets.items() if isinstance(offsets, dict) else ():
                 yield from _check_offset(readers, (topic, queue_id), offset, f"config/{name}", key)
     for level, offset in _table(configs, "delayOffset.json").items():

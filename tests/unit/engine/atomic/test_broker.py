@@ -15,8 +15,9 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.atomic.snapshot import SnapshotFiles
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.processors import atomic_service
-from broker_core.engine.processors.atomic_service import OFFSETS_ENTRY
-from broker_core.errors import RemoteError, UsageError
+from broker_core.engine.processors.atomic_service import OFFSETS_ENTRY, ContainedDecisions
+from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.protocol.atomic import OffsetKey
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand
@@ -469,6 +470,22 @@ def test_a_log_that_lost_its_end_makes_the_file_of_positions_say_so(tmp_path):
             assert json.loads(path.read_text())[OFFSETS_ENTRY]["appliedTo"] == broker.store.commit_log_max_offset
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [[], {}, {"appliedTo": "x", "setBeside": []}, {"appliedTo": 5}, {"appliedTo": 5, "setBeside": [["CG", "orders", 0]]},
+     {"appliedTo": 5, "setBeside": [["CG", "orders", 0, None]]}, {"appliedTo": 5, "setBeside": [[1, "orders", 0, 9]]}],
+)  # fmt: skip
+def test_a_damaged_entry_of_the_positions_is_damage(entry):
+    with pytest.raises(CodecError):
+        ContainedDecisions.of_offsets({OFFSETS_ENTRY: entry})
+
+
+def test_positions_contain_the_decisions_that_the_entry_names():
+    entry = {"appliedTo": 5, "setBeside": [["CG", "orders", 0, 9]]}
+    assert ContainedDecisions.of_offsets({OFFSETS_ENTRY: entry}) == ContainedDecisions(5, {OffsetKey("CG", "orders", 0): 9})
+    assert ContainedDecisions.of_offsets({}) == ContainedDecisions()
 
 
 def test_it_is_off_by_default_and_then_not_to_be_seen(tmp_path):

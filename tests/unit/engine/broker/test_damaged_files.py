@@ -110,6 +110,8 @@ JSON_SHAPES: dict[str, Callable[[bytes], bytes]] = {
     "an old tail": lambda good: good + b"\n" + good[-8:],
     "an empty object": lambda _good: b"{}",
     "another object": lambda _good: b'{"version":1}',
+    "members twice": lambda good: good[:-1] + b"," + good[1:],
+    "members of members twice": lambda good: good.replace(b"{", b'{"x":0,"x":0,'),
     "null inside": lambda good: json.dumps(dict.fromkeys(json.loads(good))).encode(),
     "a list inside": lambda good: json.dumps({key: ["x"] for key in json.loads(good)}).encode(),
     "text inside": lambda good: json.dumps(dict.fromkeys(json.loads(good), "x")).encode(),
@@ -278,9 +280,12 @@ def test_a_file_that_was_refused_is_not_written(tmp_path, name):
     ("name", "content"),
     [
         (TOPICS_FILE, {"topicConfigTable": {"T": {"readQueueNums": -1}}}),
+        (TOPICS_FILE, {"topicConfigTable": {"T": {"readQueueNums": 1 << 31}}}),
         (TOPICS_FILE, {"topicConfigTable": {"T": {"perm": "x"}}}),
         (TOPICS_FILE, {"topicConfigTable": {"T": {"perm": float("inf")}}}),
         (GROUPS_FILE, {"subscriptionGroupTable": {"g": {"retryMaxTimes": []}}}),
+        (GROUPS_FILE, {"subscriptionGroupTable": {"g": {"retryMaxTimes": 1 << 70}}}),
+        (GROUPS_FILE, {"subscriptionGroupTable": {"g": {"retryQueueNums": 1 << 31}}}),
         (GROUPS_FILE, {"subscriptionGroupTable": {}, "forbiddenTable": {"g": {"T": "x"}}}),
         (OFFSETS_FILE, {"offsetTable": {"T@g": {"0": "x"}}}),
         (OFFSETS_FILE, {"offsetTable": {"T@g": {"0": 1.5}}}),
@@ -288,7 +293,11 @@ def test_a_file_that_was_refused_is_not_written(tmp_path, name):
         (OFFSETS_FILE, {"offsetTable": {"T@g": {"0": True}}}),
         (OFFSETS_FILE, {"offsetTable": {"T@g": {"0": 1 << 63}}}),
         (OFFSETS_FILE, {"offsetTable": {"T@g": {"-1": 1}}}),
+        (OFFSETS_FILE, {"offsetTable": {"T@g": {str(1 << 31): 1}}}),
         (OFFSETS_FILE, {"offsetTable": {"T@g": [1, 2]}}),
+        (OFFSETS_FILE, {"offsetTable": {"offsetTable": {"T@g": {"0": 1}}}}),
+        (OFFSETS_FILE, {"offsetTable": {"T@g": {"0": 1}, "0": {"T@g": 1}}}),
+        (OFFSETS_FILE, {"offsetTable": {"T@g": {"0": 1}, "T": {"0": 1}}}),
         (PROGRESS_FILE, {"offsetTable": {"x": 1}}),
         (PROGRESS_FILE, {"offsetTable": {"1": None}}),
         (ORDER_FILE, {"table": {"T@g": {"0": {"popTime": float("nan"), "i": 1, "o": [1]}}}}),
@@ -313,7 +322,7 @@ def test_a_member_that_cannot_be_is_damage_and_nothing_before_it_is_taken_over(t
 
 def test_what_rocketmq_reads_is_no_damage(tmp_path):
     offsets, progress = ConsumerOffsets(), DelayProgress()
-    (tmp_path / OFFSETS_FILE).write_text('{"offsetTable":{"T@g":{0:"7",1:-1},"U":{0:1}},"groupTopicMap":{}}')
+    (tmp_path / OFFSETS_FILE).write_text('{"offsetTable":{"T@g":{0:"7",1:-1}},"groupTopicMap":{}}')
     (tmp_path / PROGRESS_FILE).write_text('{"offsetTable":{3:"12"}}')
     files = ConfigFiles(tmp_path)
     files.load(OFFSETS_FILE, offsets.load, OFFSETS_RULE)

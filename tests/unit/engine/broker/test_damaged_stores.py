@@ -160,6 +160,14 @@ def test_negative_offsets_are_none_and_reported(root):
     assert (offset, event) == (-1, "config/consumerOffset.json holds negative offsets, which are none: T@CG 0: -1")
 
 
+@pytest.mark.parametrize("value", ["four", "9" * 5_000, ""])
+def test_a_value_that_cannot_be_is_reported(root, value):
+    (root / "config" / "broker.properties").write_text(f"brokerPermission={value}\n")
+    (event,) = found_of(root)[2]
+    assert event.startswith("config/broker.properties holds values that cannot be used: brokerPermission")
+    assert len(event) < 400
+
+
 @pytest.mark.parametrize("data", [b"", bytes(4096), b"[]", b'{"topicConfigTable":{"T":', None])
 def test_topics_come_back_from_their_queues_and_are_reported(root, data):
     damage(root, "topics.json", data or b"")

@@ -31,6 +31,15 @@ def test_what_is_written_is_read_again(content):
     assert parse_config(format_config(content)) == content
 
 
+def test_a_lone_surrogate_is_written_as_it_was_read(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(r'{"\ud800@g":"a\udfffb","值":"😀"}', encoding="utf-8")
+    content = ConfigFile(path).look().value
+    assert content == {"\ud800@g": "a\udfffb", "值": "😀"}
+    ConfigFile(path).save(content)
+    assert ConfigFile(path).look().value == content
+
+
 def test_files_have_rocketmqs_look():
     content = {"dataVersion": {"timestamp": 2, "counter": 1}, "a": "值"}
     assert format_config(content) == '{\n\t"a":"值",\n\t"dataVersion":{\n\t\t"counter":1,\n\t\t"timestamp":2\n\t}\n}'

@@ -195,6 +195,8 @@ def test_a_topic_that_was_deleted_and_made_again_is_sound(bench):
             "queue 1 has offset 900; the queue ends at 133",
         ),
         ("config/consumerOffset.json", b'{"offsetTable":{"Orders@g":{0:"x"}}}', "which is no number"),
+        ("config/consumerOffset.json", b'{"offsetTable":{"Orders":{0:7}}}', "a topic and a group with @ between them"),
+        ("config/topics.json", b'{"topicConfigTable":{},"topicConfigTable":{}}', "is there twice"),
     ],
 )
 def test_a_side_file_that_disagrees_is_named(bench, name, data, expected):

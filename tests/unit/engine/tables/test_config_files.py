@@ -27,6 +27,16 @@ def test_a_marked_file_is_written_and_read_again(tmp_path):
     asyncio.run(scenario())
 
 
+def test_a_file_that_nobody_serves_is_not_written(tmp_path, caplog):
+    async def scenario():
+        files = ConfigFiles(tmp_path)
+        files.mark("a.json")
+        await files.stop()
+
+    asyncio.run(scenario())
+    assert (list(tmp_path.iterdir()), caplog.messages) == ([], [])
+
+
 def test_many_changes_become_few_writes_and_the_last_is_in_the_file(tmp_path, monkeypatch):
     writes = []
     save = ConfigFile.save

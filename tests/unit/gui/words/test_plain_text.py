@@ -8,6 +8,7 @@ from PySide6.QtGui import Qt
 from gui.words.plain_text import (
     LABEL_CHARACTERS_MAX,
     LABEL_LINES_MAX,
+    LINE_CHARACTERS_MAX,
     TIP_CHARACTERS_MAX,
     TIP_LINE_LENGTH_MAX,
     TIP_LINES_MAX,
@@ -92,3 +93,9 @@ def test_a_name_from_outside_names_a_file_of_the_chosen_folder(text, name):
 def test_marks_of_titles_and_shortcuts_of_buttons_are_doubled():
     assert title_text("a[*]b") == "a[*][*]b"
     assert button_text("a & b") == "a && b"
+
+
+@pytest.mark.parametrize("made", [title_text, button_text])
+def test_titles_and_buttons_are_one_bounded_line_without_control_characters(made):
+    assert made("a\tb\nc\0d\u202ee") == "a b c\ufffdd\ufffde"
+    assert made("x" * 1_000_000) == "x" * LINE_CHARACTERS_MAX + "…"
