@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from gui.views.tail.settings import load_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +50,7 @@ from gui.views.consumers.reset_dialog import _whole as offset_of
 from gui.views.dead_letters.edit_side import laid_out
 from gui.views.messages.hit_fields import _kept
 from gui.views.reports.columns import cell_text
+from gui.views.tail.view import load_rules
 from gui.words.amounts import told_text
 from gui.words.broker_words import broker_text
 from gui.words.text import TimeZoneChoice
