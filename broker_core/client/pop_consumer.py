@@ -44,7 +44,6 @@ class PoppedMessage(ReceivedMessage):
         super().__init__(stored, queue)
         self._topic = topic
         self.handle = handle
-        self.attempts = stored.reconsume_times
 
     @property
     def topic(self) -> str:

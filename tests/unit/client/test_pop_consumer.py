@@ -69,7 +69,7 @@ def test_a_message_given_back_comes_again_and_can_be_acked(tmp_path):
             await consumer.change_invisible(message, 600_000)
             await consumer.change_invisible(message, 0)
             (again,) = await receive(consumer, 1)
-            assert (again.body, again.topic, again.attempts) == (b"one", "orders", 1)
+            assert (again.body, again.topic, again.reconsume_times) == (b"one", "orders", 1)
             await consumer.ack(again)
             with pytest.raises(RemoteError) as refused:
                 await consumer.change_invisible(again, 1_000)
