@@ -22,7 +22,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ReceiptHandle, parse_handle, real_topic
+from broker_core.protocol.message.receipt_handle import ReceiptHandle, flag_of, parse_handle, real_topic
 from broker_core.protocol.message.record import decode_records
 from broker_core.protocol.names import check_group, check_topic
 
@@ -44,7 +44,6 @@ class PoppedMessage(ReceivedMessage):
         super().__init__(stored, queue)
         self._topic = topic
         self.handle = handle
-        self.attempts = stored.reconsume_times
 
     @property
     def topic(self) -> str:
@@ -115,7 +114,7 @@ class PopConsumer(OpenedClient):
             return []
         if response.code != ResponseCode.SUCCESS:
             raise answer_error(address, command.code, response)
-        return _messages(response, topic, broker)
+        return _messages(response, self.group, topic, broker)
 
     async def ack(self, message: PoppedMessage) -> None:
         """Acknowledge a message, so that it is not delivered again."""
@@ -167,8 +166,8 @@ class PopConsumer(OpenedClient):
         return name, address
 
 
-def _messages(response: RemotingCommand, topic: str, broker: str) -> list[PoppedMessage]:
-    """Messages of an answer with their handles: repeated ones carry theirs, others follow from the lists."""
+def _messages(response: RemotingCommand, group: str, topic: str, broker: str) -> list[PoppedMessage]:
+    """Messages of an answer with their handles: repeated ones with room for it carry theirs, others follow from the lists."""
     fields = response.ext_fields
     starts = _starts(fields.get("startOffsetInfo", ""))
     found: list[PoppedMessage] = []
@@ -177,12 +176,13 @@ def _messages(response: RemotingCommand, topic: str, broker: str) -> list[Popped
         if text is not None:
             handle = parse_handle(text)
         else:
+            flag = flag_of(group, stored.topic)
             handle = ReceiptHandle(
-                start_offset=starts.get(stored.queue_id, stored.queue_offset),
+                start_offset=starts.get((flag, stored.queue_id), stored.queue_offset),
                 pop_time_ms=_number(fields, "popTime"),
                 invisible_ms=_number(fields, "invisibleTime"),
                 revive_queue=_number(fields, "reviveQid"),
-                flag=FLAG_NORMAL,
+                flag=flag,
                 broker_name=broker,
                 queue_id=stored.queue_id,
                 offset=stored.queue_offset,
@@ -191,8 +191,8 @@ def _messages(response: RemotingCommand, topic: str, broker: str) -> list[Popped
     return found
 
 
-def _starts(text: str) -> dict[int, int]:
-    """Queue id → first offset of the pop, for the queues of the topic itself."""
+def _starts(text: str) -> dict[tuple[str, int], int]:
+    """First offset of the pop in each queue, by the flag of its topic and its id."""
     starts = {}
     for item in filter(None, text.split(";")):
         words = item.split(" ")
@@ -200,8 +200,7 @@ def _starts(text: str) -> dict[int, int]:
             flag, queue_id, offset = words[0], int(words[1]), int(words[2])
         except (IndexError, ValueError) as error:
             raise CodecError(f"the broker answers a pop with startOffsetInfo “{text[:200]}”, which cannot be read") from error
-        if flag == FLAG_NORMAL:
-            starts[queue_id] = offset
+        starts[flag, queue_id] = offset
     return starts
 
 

@@ -8,10 +8,12 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
+from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.producer import Producer
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
+from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.transport.client import connect
 from tests.support.broker_process import running_broker
 from tests.support.java_tools import ADMIN_TOOL, JavaProgram
@@ -106,6 +108,34 @@ def test_what_a_killed_client_had_comes_to_another_and_survives_a_killed_broker(
     with running_broker(store, **ports) as broker:
         lines = java.run("PopClient", broker.name_server, "kept", "CG-KEEP", "*", 8, "ack")
     assert {key for key, _ in got(lines)} == {f"key-{number}" for number in range(8)}
+
+
+def test_it_acks_repeated_messages_that_have_no_room_for_a_handle(java, tmp_path):
+    async def pop_in_vain(name_server):
+        async with Producer(name_server) as producer, PopConsumer(name_server, "CG-LONG") as consumer:
+            for number, free in enumerate((20_000, 120, 20_000)):
+                properties = {"long": "v" * (PROPERTIES_BYTES_MAX - free)}
+                await producer.send(Message("long", b"body", tags="TagA", keys=(f"key-{number}",), properties=properties))
+            found = []
+            while len(found) < 3:
+                found += await consumer.receive("long", invisible_ms=1_000)
+
+    async def next_repeated(name_server):
+        """A message that is due after all that the client took."""
+        async with Producer(name_server) as producer, PopConsumer(name_server, "CG-LONG") as consumer:
+            await producer.send(Message("long", b"end"))
+            for invisible_ms in (6_000, 60_000):
+                found = []
+                while not found:
+                    found = await consumer.receive("long", invisible_ms=invisible_ms)
+            return [(bytes(message.body), message.reconsume_times) for message in found]
+
+    with running_broker(tmp_path / "store") as broker:
+        asyncio.run(pop_in_vain(broker.name_server))
+        pop_by_default(broker, "long", "CG-LONG")
+        lines = java.run("PopClient", broker.name_server, "long", "CG-LONG", "*", 3, "ack")
+        assert sorted(got(lines)) == [(f"key-{number}", 1) for number in range(3)]
+        assert asyncio.run(next_repeated(broker.name_server)) == [(b"end", 1)]
 
 
 def test_what_it_fails_to_consume_comes_again_and_then_becomes_a_dead_letter(java, tmp_path):

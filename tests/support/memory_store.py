@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from broker_core.engine.store.results import Arrival, GetResult, GetStatus, PutResult, PutStatus
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record, encode_record
 from broker_core.protocol.queue_unit import QueueUnit
@@ -33,6 +34,7 @@ class MemoryStore:
         self.write_refusal = ""
         self.end = 0
         self.flushed = 0
+        self.delay_levels = DelayLevels("1s")
         self.puts_left = -1
         self.crash_before = False
 

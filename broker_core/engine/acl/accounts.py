@@ -160,8 +160,6 @@ def _parsed(data: bytes) -> AccessRules:
 
 def rules_of(content: object) -> AccessRules:
     """The rules of a parsed file. Raises `UsageError` for a value of the wrong kind."""
-    if content is None:
-        return AccessRules()
     if not isinstance(content, Mapping):
         raise UsageError("it should hold globalWhiteRemoteAddresses and accounts")
     white = content.get("globalWhiteRemoteAddresses") or []

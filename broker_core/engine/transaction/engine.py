@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.results import NEVER_STORED, Arrival, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import GIVEN_UP, STAYS, SetAside, why_never
-from broker_core.engine.transaction.fate import FateStore, read_fate
+from broker_core.engine.transaction.fate import FateStore, read_fate, read_real
 from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
@@ -186,6 +186,8 @@ class TransactionEngine:
         self._owed_bytes = 0
         self.is_loaded = False
         """Whether all records of the queues are processed."""
+        self._found_end = 0
+        """End of the half queue when the queues were read."""
         self.unread = 0
         """Records of half and op queue that `loading` has not read yet."""
 
@@ -216,6 +218,7 @@ class TransactionEngine:
         self.ledger.half_end = max(self.ledger.half_end, read[HALF_TOPIC])
         self.ledger.op_end = max(self.ledger.op_end, read[OP_TOPIC])
         self.ledger.loaded()
+        self._found_end = self.ledger.half_end
         self.is_loaded = True
 
     def _take_slice(self, topic: str, offset: int, take: Callable[[memoryview], None]) -> int:
@@ -300,6 +303,11 @@ class TransactionEngine:
             origin: Of the transaction; -1 if the message does not name it.
         """
         pending, outcome = self.ledger.find(origin), self.ledger.outcome(origin)
+        if pending is not None and pending.real_offset < 0 and origin < self._found_end:
+            # It may have been committed before a kill that came before the op record.
+            real = read_real(self._store, message)
+            if real is not None:
+                pending.real_offset, pending.real_end = real.physical_offset, real.physical_offset + real.store_size
         if pending is not None or outcome in (TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK):
             return pending, outcome
         outcome, origins = read_fate(self._store, message)

@@ -7,7 +7,7 @@
 
 At most `RECORDS_MAX` records of op queue and discard topic are read, from the place of the half on, so that the answer costs
 milliseconds. If more op records follow, the transaction counts as decided, because the progress of the half queue has passed a
-half that the ledger does not hold.
+half that the ledger does not hold. A copy in the discard topic names the first half, so that it counts all the same.
 
 Source: docs/spec/broker.md §4.4 to §4.7.
 """
@@ -15,16 +15,19 @@ Source: docs/spec/broker.md §4.4 to §4.7.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from broker_core.engine.schedule.timer.messages import ASKING
 from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.ledger import TransactionOutcome
 from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, read_op
 from broker_core.errors import RecordError, StoreError
+from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
 from broker_core.protocol.names import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -51,6 +54,9 @@ class FateStore(Protocol):
 
     def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]: ...
 
+    @property
+    def delay_levels(self) -> DelayLevels: ...
+
     def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
 
     def min_offset(self, topic: str, queue_id: int, /) -> int: ...
@@ -63,6 +69,11 @@ class Fate(NamedTuple):
 
     outcome: TransactionOutcome | None
     origins: tuple[int, ...]
+
+
+def read_real(store: FateStore, half: StoredMessage) -> StoredMessage | None:
+    """The message that was stored when the transaction of a half message was committed; None where there is none."""
+    return _Search(store, half).real()
 
 
 def read_fate(store: FateStore, asked: StoredMessage) -> Fate:
@@ -82,17 +93,15 @@ class _Search:
 
     def outcome(self) -> TransactionOutcome | None:
         """How the transaction ended."""
-        is_committed = self._is_committed()
-        if is_committed:
+        if self.real() is not None:
             return TransactionOutcome.COMMITTED
-        discarded = self._discarded()
-        if discarded is not None:
-            # Giving up writes the first op record.
-            again = sum(1 for _number in self._ops_after(discarded)) > 1
-            return TransactionOutcome.ROLLED_BACK if again else TransactionOutcome.GIVEN_UP
+        is_known = self._is_complete
+        given_up = self._discarded()
+        if given_up is not None:
+            return given_up
         if not self._is_named_by_an_op():
             return None
-        return TransactionOutcome.DECIDED if is_committed is None else TransactionOutcome.ROLLED_BACK
+        return TransactionOutcome.ROLLED_BACK if is_known else TransactionOutcome.DECIDED
 
     # ---- halves ----
 
@@ -119,34 +128,64 @@ class _Search:
 
     # ---- what was done to them ----
 
-    def _is_committed(self) -> bool | None:
-        """Whether a message was stored for one of the halves; None without an index entry and with too long a queue."""
+    def real(self) -> StoredMessage | None:
+        """The message that was stored for one of the halves."""
         places = {half.physical_offset for half in self.halves}
-        for topic in (self._asked.properties.get(props.REAL_TOPIC, ""), *DELAY_TOPICS):
-            if any(message.prepared_transaction_offset in places for message in self._keyed(topic)):
-                return True
-        if self._keyed(self._asked.topic):
-            return False
-        queue_id = self._asked.properties.get(props.REAL_QUEUE_ID, "")
-        topic = self._asked.properties.get(props.REAL_TOPIC, "")
-        if not topic or not queue_id.isdecimal():
-            return None
-        stored = decoded(self._after(self._asked, topic, int(queue_id)))
-        return any(message.prepared_transaction_offset in places for message in stored) or (
-            False if self._is_complete else None
+        self._is_complete = True
+        return next(
+            (
+                message
+                for message in self._candidates()
+                # What no transaction stored names 0, which is a place too.
+                if message.prepared_transaction_offset in places
+                and transaction_type(message.sys_flag) is TransactionType.COMMIT
+            ),
+            None,
         )
 
-    def _discarded(self) -> StoredMessage | None:
-        """The copy in the discard topic that gave the transaction up, if it was not resumed since."""
+    def _candidates(self) -> Iterator[StoredMessage]:
+        """What may be the committed message: what has its key, and without an index all that came later to its queues."""
+        for topic in (self._asked.properties.get(props.REAL_TOPIC, ""), *DELAY_TOPICS):
+            yield from self._keyed(topic)
+        if self._keyed(self._asked.topic):
+            return
+        is_complete = True
+        for topic, queue_id in self._real_queues():
+            yield from decoded(self._after(self._asked, topic, queue_id))
+            is_complete = is_complete and self._is_complete
+        self._is_complete = is_complete
+
+    def _real_queues(self) -> Iterator[tuple[str, int]]:
+        """Queues in which the committed message may lie."""
+        found = self._asked.properties
+        topic, queue_id, level = found.get(props.REAL_TOPIC), _number(found, props.REAL_QUEUE_ID), _number(found, props.DELAY)
+        if topic and queue_id >= 0:
+            yield topic, queue_id
+        if level > 0:
+            yield SCHEDULE_TOPIC, min(level, self._store.delay_levels.count) - 1
+        if any(name in found for name in ASKING):
+            yield WHEEL_TIMER_TOPIC, 0
+
+    def _discarded(self) -> TransactionOutcome | None:
+        """Whether the transaction was given up and has not been resumed since, and whether it was rolled back then."""
+        copy = self._given_up()
+        if copy is None:
+            return None
+        # The first op record is that of giving up, for a half that may be beyond those that were read.
+        is_first_known = not self.halves or any(_is_same(copy, half) for half in self.halves)
+        ops = sum(1 for _offset in self._ops_after(copy))
+        return TransactionOutcome.ROLLED_BACK if ops > is_first_known else TransactionOutcome.GIVEN_UP
+
+    def _given_up(self) -> StoredMessage | None:
+        """The copy in the discard topic with which the transaction was given up."""
         if not self.halves:
             return self._asked
         last = self.halves[-1]
-        found = [
-            copy
-            for copy in decoded(self._after(last, DISCARD_TOPIC))
-            if copy.body == last.body and copy.properties_bytes == last.properties_bytes
-        ]
-        return found[-1] if found else None
+        found = None
+        for copy in decoded(self._after(last, DISCARD_TOPIC)):
+            if _is_same(copy, last) or (PREPARED_QUEUE_OFFSET in copy.properties and self._is_of_this(copy)):
+                found = copy
+        return found
 
     def _is_named_by_an_op(self) -> bool:
         """Whether an op record names one of the halves, or too many follow to read all."""
@@ -195,8 +234,12 @@ class _Search:
             offset = found.next_offset
 
 
+def _is_same(copy: StoredMessage, half: StoredMessage) -> bool:
+    return copy.body == half.body and copy.properties_bytes == half.properties_bytes
+
+
 def decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
-    """Readable records; a partial answer is of more use than none."""
+    """Records that can be read; what others say is of more use than nothing."""
     for record in records:
         try:
             yield decode_record(record)
@@ -206,5 +249,11 @@ def decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
 
 def _origin(half: StoredMessage) -> int:
     """Queue offset of the first half of a transaction."""
-    prepared = half.properties.get(PREPARED_QUEUE_OFFSET, "")
-    return int(prepared) if prepared.isdecimal() and len(prepared) <= 18 else half.queue_offset
+    prepared = _number(half.properties, PREPARED_QUEUE_OFFSET)
+    return prepared if prepared >= 0 else half.queue_offset
+
+
+def _number(found: Mapping[str, str], name: str) -> int:
+    """A property that is a number of 64 bits; -1 where it is none."""
+    text = found.get(name, "")
+    return int(text) if text.isdecimal() and len(text) <= 18 else -1

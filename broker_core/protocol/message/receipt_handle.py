@@ -75,6 +75,13 @@ def pop_retry_topic(group: str, topic: str, *, flag: str = FLAG_RETRY_V1) -> str
     return f"{RETRY_PREFIX}{group}{separator}{topic}"
 
 
+def flag_of(group: str, topic: str) -> str:
+    """The flag of a topic that a group pops."""
+    if not topic.startswith(RETRY_PREFIX):
+        return FLAG_NORMAL
+    return FLAG_RETRY_V2 if topic.startswith(f"{RETRY_PREFIX}{group}+") else FLAG_RETRY_V1
+
+
 def real_topic(group: str, topic: str, flag: str) -> str:
     """The topic that holds a message, from the topic of its send and the flag of its handle."""
     if flag == FLAG_NORMAL or topic.startswith(RETRY_PREFIX):

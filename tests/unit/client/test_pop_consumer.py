@@ -12,14 +12,14 @@ from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from tests.support.broker_bench import SMALL_FILES
 
 
 @asynccontextmanager
-async def popping(root, *, bodies=()):
-    broker = EmbeddedBroker(
-        BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root / "store", **SMALL_FILES))
-    )
+async def popping(root, *, bodies=(), **settings):
+    store = StoreConfig(root=root / "store", **SMALL_FILES)
+    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store, **settings))
     await broker.start()
     try:
         async with Producer(broker.name_server_address) as producer:
@@ -54,6 +54,25 @@ def test_messages_are_received_and_acked(tmp_path):
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("is_v2", [False, True])
+def test_repeated_messages_without_room_for_a_handle_come_with_their_neighbours(tmp_path, is_v2):
+    async def scenario():
+        async with popping(tmp_path, bodies=[b"before"], pop_retry_topic_v2=is_v2) as (consumer, producer):
+            await producer.send(Message("orders", b"long", properties={"long": "v" * (PROPERTIES_BYTES_MAX - 120)}))
+            await producer.send(Message("orders", b"after"))
+            await receive(consumer, 3, invisible_ms=1_000)
+            messages = await receive(consumer, 3)
+            assert {message.body: message.reconsume_times for message in messages} == {b"before": 1, b"long": 1, b"after": 1}
+            for message in messages:
+                await consumer.change_invisible(message, 60_000)
+                await consumer.ack(message)
+                with pytest.raises(RemoteError) as refused:
+                    await consumer.change_invisible(message, 60_000)
+                assert refused.value.context["code"] == ResponseCode.NO_MESSAGE
+
+    asyncio.run(scenario())
+
+
 def test_tags_are_chosen_by_the_broker(tmp_path):
     async def scenario():
         async with popping(tmp_path, bodies=[b"0", b"1", b"2", b"3"]) as (consumer, _):
@@ -69,7 +88,7 @@ def test_a_message_given_back_comes_again_and_can_be_acked(tmp_path):
             await consumer.change_invisible(message, 600_000)
             await consumer.change_invisible(message, 0)
             (again,) = await receive(consumer, 1)
-            assert (again.body, again.topic, again.attempts) == (b"one", "orders", 1)
+            assert (again.body, again.topic, again.reconsume_times) == (b"one", "orders", 1)
             await consumer.ack(again)
             with pytest.raises(RemoteError) as refused:
                 await consumer.change_invisible(again, 1_000)

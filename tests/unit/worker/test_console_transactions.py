@@ -74,7 +74,7 @@ def test_while_it_is_not_known_what_is_undecided_nothing_is_stored(tmp_path, mon
     async def scenario() -> None:
         async with shop(tmp_path) as (broker, queries):
             with monkeypatch.context() as patch:
-                patch.setattr(type(broker.transactions.engine), "is_loaded", False)
+                patch.setattr(broker.transactions.engine, "is_loaded", False)
                 with pytest.raises(RequestRefusedError, match="try again in a moment"):
                     await queries.answer(SendMessage("orders", 0, b"x", {}, 0, "commit"))
             assert broker.store.stored_max_offset(HALF_TOPIC, 0) == 0

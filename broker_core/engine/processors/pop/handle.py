@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, FLAG_RETRY_V1, FLAG_RETRY_V2
-from broker_core.protocol.names import RETRY_PREFIX, REVIVE_LOG_PREFIX
+from broker_core.protocol.names import REVIVE_LOG_PREFIX
 
 
 class QueueOf(NamedTuple):
@@ -27,13 +26,6 @@ class QueueOf(NamedTuple):
 def revive_topic(cluster_name: str) -> str:
     """The topic of checkpoints and acks."""
     return REVIVE_LOG_PREFIX + cluster_name
-
-
-def flag_of(group: str, topic: str) -> str:
-    """The flag of a topic that a group pops."""
-    if not topic.startswith(RETRY_PREFIX):
-        return FLAG_NORMAL
-    return FLAG_RETRY_V2 if topic.startswith(f"{RETRY_PREFIX}{group}+") else FLAG_RETRY_V1
 
 
 def start_offset_item(flag: str, queue_id: int, offset: int) -> str:

@@ -16,7 +16,7 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.frame import Buffer
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore
-from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ORDER_REVIVE_QUEUE, ReceiptHandle
+from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ORDER_REVIVE_QUEUE, ReceiptHandle, flag_of
 from broker_core.protocol.message.record import decode_record, encode_record, read_head
 
 POP_HANDLE = "POP_CK"
@@ -152,7 +152,7 @@ class PopQueueReader:
                 answer.is_behind = True
                 return False
         offsets = [read_head(record, 0).queue_offset for record in records]
-        flag = names.flag_of(queue.group, queue.topic)
+        flag = flag_of(queue.group, queue.topic)
         if request.order:
             self._note_order(request, queue, offsets, answer)
         else:
@@ -174,7 +174,7 @@ class PopQueueReader:
                 queue_id=queue.queue_id,
                 offset=begin,
             )
-            records = [_with_handle(record, request.topic, handle) for record in records]
+            records = _with_handles(records, request.topic, handle)
         size = sum(len(record) for record in records)
         answer.records += records
         answer.bytes_count += size
@@ -196,15 +196,28 @@ class PopQueueReader:
         begin = self._state.offsets.get(queue.group, queue.topic, queue.queue_id)
         record = OrderRecord(answer.pop_time_ms, request.invisible_ms, offsets, request.attempt_id, answer.pop_time_ms)
         self._orders.popped(queue, record, begin)
-        flag = names.flag_of(queue.group, queue.topic)
+        flag = flag_of(queue.group, queue.topic)
         answer.order_counts += names.order_count_items(flag, queue.queue_id, record.counts, len(offsets))
 
 
-def _with_handle(record: Buffer, topic: str, handle: ReceiptHandle) -> bytes:
-    """A retried message under its original topic, with the handle that names where it is stored."""
+def _with_handles(records: list[Buffer], topic: str, handle: ReceiptHandle) -> list[Buffer]:
+    """Repeated messages with their handles; all without, if one has no room: clients then make them of the answer's lists."""
+    repeated: list[Buffer] = []
+    for record in records:
+        again = _with_handle(record, topic, handle)
+        if again is None:
+            return records
+        repeated.append(again)
+    return repeated
+
+
+def _with_handle(record: Buffer, topic: str, handle: ReceiptHandle) -> bytes | None:
+    """A retried message under its original topic, with the handle that names where it is stored; None without room."""
     message = decode_record(record)
     own = replace(handle, offset=message.queue_offset)
-    properties = {FIRST_POP_TIME: str(handle.pop_time_ms), **message.properties, POP_HANDLE: str(own)}
+    encoded = props.encode_fitting({FIRST_POP_TIME: str(handle.pop_time_ms), **message.properties, POP_HANDLE: str(own)})
+    if encoded is None:
+        return None
     again = MessageToStore(
         topic=topic,
         queue_id=message.queue_id,
@@ -216,7 +229,7 @@ def _with_handle(record: Buffer, topic: str, handle: ReceiptHandle) -> bytes:
         reconsume_times=message.reconsume_times,
         prepared_transaction_offset=message.prepared_transaction_offset,
         body=message.body,
-        properties=props.encode_properties(properties),
+        properties=encoded,
     )
     return encode_record(
         again,

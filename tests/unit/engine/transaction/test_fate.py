@@ -6,7 +6,7 @@ import pytest
 
 from broker_core.engine.transaction import fate, ledger
 from broker_core.engine.transaction.history import LifeState, read_history
-from broker_core.engine.transaction.messages import to_copy
+from broker_core.engine.transaction.messages import to_copy, to_real
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.record import decode_record
 from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, Half, asked
@@ -136,13 +136,52 @@ def test_a_decision_beyond_the_records_that_are_read_holds(bench, monkeypatch):
     assert bench.bodies() == []
 
 
-def test_a_delayed_commit_is_found_while_it_waits(bench):
-    half = bench.send(more="DELAY\x013")
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize(("level", "queue_id"), [(3, 2), (99, 17)])
+def test_a_delayed_commit_is_found_while_it_waits(bench, level, queue_id, keyed):
+    half = bench.send(more=f"DELAY\x01{level}", keyed=keyed)
     bench.code(half, COMMIT)
     bench.restart()
     assert [bench.code(half, decision) for decision in (ROLLBACK, COMMIT)] == [R.SYSTEM_ERROR, R.SUCCESS]
-    assert len(bench.messages("SCHEDULE_TOPIC_XXXX", 2)) == 1
-    assert read_history(bench.state.store).lives[0].state is LifeState.COMMITTED
+    assert len(bench.messages("SCHEDULE_TOPIC_XXXX", queue_id)) == 1
+    if keyed:
+        assert read_history(bench.state.store).lives[0].state is LifeState.COMMITTED
+
+
+def test_a_message_without_a_transaction_is_not_that_of_the_half_at_the_start_of_the_log(bench):
+    half = bench.send(keyed=False)
+    assert half.physical_offset == 0
+    bench.code(half, ROLLBACK)
+    bench.bench.put("T", 1, b"plain")
+    bench.restart()
+    assert bench.code(half, COMMIT) == R.SYSTEM_ERROR
+    assert bench.bodies() == [b"plain"]
+
+
+@pytest.mark.parametrize("late", [COMMIT, ROLLBACK])
+def test_what_was_given_up_is_known_beyond_the_records_that_are_read(bench, monkeypatch, late):
+    monkeypatch.setattr(fate, "RECORDS_MAX", 3)
+    half, _peer = bench.send(keyed=False), bench.join()
+    for number in range(5):
+        bench.code(bench.send(b"%d" % number), ROLLBACK)
+    bench.rounds(16)
+    bench.restart()
+    assert bench.code(half, late) == R.SUCCESS
+    bench.restart()
+    assert bench.code(half, COMMIT) == (R.SUCCESS if late == COMMIT else R.SYSTEM_ERROR)
+    assert len(bench.bodies()) == (late == COMMIT)
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("again", [COMMIT, ROLLBACK])
+def test_a_kill_before_the_op_record_delivers_nothing_twice(bench, again, keyed):
+    half = bench.send(keyed=keyed)
+    bench.state.store.put(to_real(decode_record(bench.state.store.record_at(half.physical_offset))))
+    bench.restart(kill=True)
+    assert bench.code(half, again) == (R.SUCCESS if again == COMMIT else R.SYSTEM_ERROR)
+    assert bench.code(half, COMMIT) == R.SUCCESS
+    assert bench.bodies() == [b"hello"]
+    assert len(bench.engine.ledger) == 0
 
 
 @pytest.mark.parametrize("first", [COMMIT, ROLLBACK])

@@ -1,12 +1,12 @@
 import pytest
 
 from broker_core.engine.processors.pop.handle import (
-    flag_of,
     message_offset_item,
     order_count_items,
     revive_topic,
     start_offset_item,
 )
+from broker_core.protocol.message.receipt_handle import flag_of
 
 
 @pytest.mark.parametrize(("topic", "flag"), [("T", "0"), ("%RETRY%g_T", "1"), ("%RETRY%g+T", "2")])
