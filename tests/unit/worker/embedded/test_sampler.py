@@ -4,8 +4,8 @@ from array import array
 
 import pytest
 
-from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import PutStatus
+from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.engine.tables.set_aside import dead_letter_of
 from broker_core.errors import StoreError
 from broker_core.worker.embedded import sampler as sampler_module
@@ -185,13 +185,14 @@ def test_what_was_damaged_at_the_start_is_an_event(engine: Engine):
     assert sampler.events() == []
 
 
-def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine):
     sampler = sampled(engine)
     next_figures(sampler, engine)
-    monkeypatch.setattr(MessageStore, "write_refusal", "the disk is full")
+    gate = engine.store._parts.gate
+    gate.refuse(WriteRefusal.DISK_USE, "the disk is full")
     next_figures(sampler, engine)
     next_figures(sampler, engine)
-    monkeypatch.setattr(MessageStore, "write_refusal", "")
+    gate.withdraw(WriteRefusal.DISK_USE)
     next_figures(sampler, engine)
     assert [(event.kind, event.text) for event in sampler.events()] == [
         ("writes_refused", "the disk is full"),
