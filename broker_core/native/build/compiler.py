@@ -73,7 +73,7 @@ def object_file(target: Processor) -> bytes:
     return made
 
 
-def _linked(target: Processor) -> Any:  # noqa: ANN401  LLVM's module has no type
+def _linked(target: Processor) -> Any:
     """One LLVM module with all entries."""
     whole = None
     for name, compiled in _compiled(instructions.functions(multiplies=target.multiplies)).items():
@@ -110,7 +110,7 @@ def _functions_of(kernel: ModuleType) -> dict[str, python_types.FunctionType]:
     }
 
 
-def _with_arrays(name: str, kinds: tuple[Kind, ...], inner: Any) -> Callable[..., int]:  # noqa: ANN401
+def _with_arrays(name: str, kinds: tuple[Kind, ...], inner: Any) -> Callable[..., int]:
     """A function of pointers and numbers that calls one of arrays and numbers; numba wants its arguments named."""
     arguments = [f"a{number}" for number in range(len(kinds))]
     given = [a if kind is Kind.NUMBER else f"as_array({a})" for a, kind in zip(arguments, kinds, strict=True)]

@@ -33,22 +33,22 @@ _memcpy: Any = cgutils.raw_memcpy
 _pair: Any = types.UniTuple
 
 
-def inlined(function: Callable[..., Any]) -> Any:  # noqa: ANN401  numba's dispatcher has no type
+def inlined(function: Callable[..., Any]) -> Any:
     """A function that other compiled ones call; it is written into them."""
     options = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     return _njit(**options, error_model="numpy", boundscheck=False)(function)
 
 
-def _intrinsic(typed: _Typed) -> Any:  # noqa: ANN401  likewise
+def _intrinsic(typed: _Typed) -> Any:
     return intrinsic(typed)
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:  # noqa: ANN401  numba's own, without types
+def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
     """Address of an item of an array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
 
 
-def load(bits: int, *, is_signed: bool = True, is_swapped: bool = True) -> Any:  # noqa: ANN401
+def load(bits: int, *, is_signed: bool = True, is_swapped: bool = True) -> Any:
     """Reads a number at any place of some bytes; 64 bits that are not signed are an uint64.
 
     Args:
@@ -59,8 +59,8 @@ def load(bits: int, *, is_signed: bool = True, is_swapped: bool = True) -> Any: 
     kind = ir.IntType(bits)
     given = types.uint64 if bits == _I64.width and not is_signed else types.int64
 
-    def typed(_context: Any, data: Any, _at: Any) -> Any:  # noqa: ANN401
-        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def typed(_context: Any, data: Any, _at: Any) -> Any:
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
             found = builder.load(builder.bitcast(place, kind.as_pointer()), align=1)
             if is_swapped and bits > _I8.width:
@@ -74,12 +74,12 @@ def load(bits: int, *, is_signed: bool = True, is_swapped: bool = True) -> Any: 
     return _intrinsic(typed)
 
 
-def store(bits: int) -> Any:  # noqa: ANN401
+def store(bits: int) -> Any:
     """Writes the low bits of a number at any place of some bytes, the highest byte first."""
     kind = ir.IntType(bits)
 
-    def typed(_context: Any, data: Any, _at: Any, _value: Any) -> Any:  # noqa: ANN401
-        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def typed(_context: Any, data: Any, _at: Any, _value: Any) -> Any:
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
             value = arguments[2] if bits == _I64.width else builder.trunc(arguments[2], kind)
             builder.store(builder.bswap(value), builder.bitcast(place, kind.as_pointer()), align=1)
@@ -90,8 +90,8 @@ def store(bits: int) -> Any:  # noqa: ANN401
     return _intrinsic(typed)
 
 
-def _copy_typed(_context: Any, target: Any, _to: Any, source: Any, _at: Any, _count: Any) -> Any:  # noqa: ANN401
-    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+def _copy_typed(_context: Any, target: Any, _to: Any, source: Any, _at: Any, _count: Any) -> Any:
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target_place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
         source_place = _place(context, builder, signature.args[2], arguments[2], arguments[3])
         _memcpy(builder, target_place, source_place, arguments[4], itemsize=1, align=1)
@@ -100,10 +100,10 @@ def _copy_typed(_context: Any, target: Any, _to: Any, source: Any, _at: Any, _co
     return types.void(target, types.int64, source, types.int64, types.int64), written
 
 
-def _array_typed(_context: Any, pointer: Any) -> Any:  # noqa: ANN401
+def _array_typed(_context: Any, pointer: Any) -> Any:
     kind = types.Array(pointer.dtype, 1, "C")
 
-    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = context.make_array(signature.return_type)(context, builder)
         item = ir.Constant(_I64, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         no_bounds = ir.Constant(_I64, 1 << 48)
@@ -113,10 +113,10 @@ def _array_typed(_context: Any, pointer: Any) -> Any:  # noqa: ANN401
     return kind(pointer), written
 
 
-def _equal_typed(_context: Any, data: Any, _at: Any, _byte: Any) -> Any:  # noqa: ANN401
+def _equal_typed(_context: Any, data: Any, _at: Any, _byte: Any) -> Any:
     """64 bytes at once: bit n is whether byte n is the one that is looked for."""
 
-    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
         found = builder.load(builder.bitcast(place, _WIDE.as_pointer()), align=1)
         undefined = ir.Constant(_WIDE, ir.Undefined)
@@ -127,8 +127,8 @@ def _equal_typed(_context: Any, data: Any, _at: Any, _byte: Any) -> Any:  # noqa
     return types.uint64(data, types.int64, types.int64), written
 
 
-def _low_bit_typed(_context: Any, _value: Any) -> Any:  # noqa: ANN401
-    def written(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+def _low_bit_typed(_context: Any, _value: Any) -> Any:
+    def written(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(_I1, 0))
 
     return types.int64(types.uint64), written
@@ -146,7 +146,7 @@ _u64_little = load(64, is_signed=False, is_swapped=False)
 
 
 @inlined
-def same(one, at, other, to, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def same(one, at, other, to, count):  # type: ignore[no-untyped-def]
     """As in `access`."""
     while count >= 8:
         if _i64_little(one, at) != _i64_little(other, to):
@@ -160,7 +160,7 @@ def same(one, at, other, to, count):  # type: ignore[no-untyped-def]  # noqa: AN
 
 
 @inlined
-def mix(seed, data, at, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def mix(seed, data, at, count):  # type: ignore[no-untyped-def]
     """As in `access`."""
     found, factor, shift = types.uint64(seed), types.uint64(_FACTOR), types.uint64(_SHIFT)
     while count >= 8:
@@ -177,7 +177,7 @@ def mix(seed, data, at, count):  # type: ignore[no-untyped-def]  # noqa: ANN001,
 
 
 @inlined
-def find3(data, at, end, limit, word):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def find3(data, at, end, limit, word):  # type: ignore[no-untyped-def]
     """As in `access`; 64 places at a time while that many bytes may be read."""
     first, second, third = word >> 16, word >> 8 & 255, word & 255
     while at + 2 < end and at + _WIDE_BYTES + 2 <= limit:
@@ -211,11 +211,11 @@ def _crc_tables() -> list[int]:
     return [crc for row in rows for crc in row]
 
 
-def _table_typed(_context: Any, _index: Any) -> Any:  # noqa: ANN401
+def _table_typed(_context: Any, _index: Any) -> Any:
     values = _crc_tables()
     kind = ir.ArrayType(_I32, len(values))
 
-    def written(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+    def written(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         table = builder.module.globals.get("orbit_crc_tables")
         if table is None:
             table = ir.GlobalVariable(builder.module, kind, "orbit_crc_tables")
@@ -230,7 +230,7 @@ _table = _intrinsic(_table_typed)
 
 
 @inlined
-def _crc_word(low, high):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _crc_word(low, high):  # type: ignore[no-untyped-def]
     """Register after eight bytes; ``low`` are the first four, with the register before them."""
     return (
         _table(1792 + (low & 255))
@@ -245,7 +245,7 @@ def _crc_word(low, high):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
 
 
 @inlined
-def _crc_step(crc, data, at, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _crc_step(crc, data, at, count):  # type: ignore[no-untyped-def]
     """Register after some bytes."""
     while count >= 8:
         crc = _crc_word(_u32_little(data, at) ^ crc, _u32_little(data, at + 4))
@@ -257,7 +257,7 @@ def _crc_step(crc, data, at, count):  # type: ignore[no-untyped-def]  # noqa: AN
 
 
 @inlined
-def crc_by_tables(data, at, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def crc_by_tables(data, at, count):  # type: ignore[no-untyped-def]
     """`access.body_crc` for any processor."""
     return (_crc_step(_ALL_ONES, data, at, count) ^ _ALL_ONES) & 0x7FFFFFFF
 
@@ -272,8 +272,8 @@ def _power_of_x(exponent: int) -> int:
     return int(f"{value:032b}"[::-1], 2) << 1
 
 
-def _fold_typed(_context: Any, data: Any, _at: Any, _count: Any, _crc: Any) -> Any:  # noqa: ANN401
-    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+def _fold_typed(_context: Any, data: Any, _at: Any, _count: Any, _crc: Any) -> Any:
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
         low, high = _Folding(builder).folded(place, arguments[2], arguments[3])
         return context.make_tuple(builder, signature.return_type, [low, high])
@@ -288,7 +288,7 @@ class _Folding:
         builder: LLVM's, at the place where the loop goes.
     """
 
-    def __init__(self, builder: Any) -> None:  # noqa: ANN401
+    def __init__(self, builder: Any) -> None:
         self._builder = builder
         name = "llvm.x86.pclmulqdq"
         known = builder.module.globals.get(name)
@@ -296,7 +296,7 @@ class _Folding:
         self._far = ir.Constant(_LANE, [_power_of_x(4 * 128 + 32), _power_of_x(4 * 128 - 32)])
         self._near = ir.Constant(_LANE, [_power_of_x(128 + 32), _power_of_x(128 - 32)])
 
-    def folded(self, place: Any, count: Any, crc: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    def folded(self, place: Any, count: Any, crc: Any) -> tuple[Any, Any]:
         """The two halves of the 16 bytes.
 
         Args:
@@ -331,13 +331,13 @@ class _Folding:
         low, high = (builder.extract_element(whole, ir.Constant(_I32, half)) for half in range(2))
         return low, high
 
-    def _block(self, place: Any, offset: Any) -> list[Any]:  # noqa: ANN401
+    def _block(self, place: Any, offset: Any) -> list[Any]:
         builder = self._builder
         start = builder.gep(place, [offset])
         places = [builder.gep(start, [ir.Constant(_I64, 16 * number)]) for number in range(4)]
         return [builder.load(builder.bitcast(one, _LANE.as_pointer()), align=1) for one in places]
 
-    def _fold(self, value: Any, constants: Any) -> Any:  # noqa: ANN401
+    def _fold(self, value: Any, constants: Any) -> Any:
         halves = [self._builder.call(self._multiply, [value, constants, ir.Constant(_I8, which)]) for which in (0x00, 0x11)]
         return self._builder.xor(*halves)
 
@@ -346,7 +346,7 @@ _fold_blocks = _intrinsic(_fold_typed)
 
 
 @inlined
-def crc_by_multiplication(data, at, count):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def crc_by_multiplication(data, at, count):  # type: ignore[no-untyped-def]
     """`access.body_crc` for x86-64 with PCLMULQDQ."""
     crc = _ALL_ONES
     if count >= _FOLDED_BYTES:
