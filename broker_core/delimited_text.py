@@ -5,7 +5,7 @@ The rule is that of docs/csv.md:
 * A cell that a spreadsheet would take for a formula gets an apostrophe in front. Such a cell begins with tab, CR or LF, or its
   first character after blanks, quotes and invisible characters is ``= + - @`` or one of their other forms.
 * A number with a sign, such as ``-5`` or ``+1,200``, stays, because a spreadsheet reads it as that number.
-* A cell that would be taken for one with this apostrophe gets a further one. So the reader finds the cell as it was.
+* A cell that already begins like a guarded one gets a further apostrophe. The reader therefore restores every cell.
 * A file is UTF-8 with a byte order mark, because Excel reads a file without one in the code page of its computer.
 
 Lines of CSV end with CR LF (RFC 4180). Lone surrogates, which UTF-8 does not know, are written as three bytes each.
@@ -45,7 +45,7 @@ def guarded(cell: object) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """A cell as it was before `guarded`; an apostrophe that is no guard stays."""
+    """The cell without the apostrophe that `guarded` added; any other apostrophe stays."""
     return cell[1:] if cell.startswith("'") and _RISKY.match(cell, 1) else cell
 
 

@@ -74,6 +74,17 @@ def _loaded() -> Library | None:
     return None
 
 
+def _sweep(config: StoreConfig) -> None:
+    """Delete the empty marks of processes that were killed; a process that still runs keeps its mark."""
+    empty = [path for path in _marks(config) if path.name.isdecimal() and not path.stat().st_size]
+    if empty:
+        import psutil  # noqa: PLC0415  only after a kill
+
+        for path in empty:
+            if not psutil.pid_exists(int(path.name)):
+                path.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def faults_noted(config: StoreConfig) -> Iterator[None]:
     """Write a fault that ends the process inside the block (SIGSEGV, SIGBUS, SIGILL) to a file of the store directory.
@@ -86,6 +97,7 @@ def faults_noted(config: StoreConfig) -> Iterator[None]:
         if not (paths.commit_log.is_dir() or paths.consume_queue.is_dir()):
             raise FileNotFoundError  # a new store, or a directory that is none
         paths.faults.mkdir(exist_ok=True)
+        _sweep(config)
         file = mark.open("wb")
     except OSError:
         yield

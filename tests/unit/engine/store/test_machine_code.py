@@ -61,6 +61,18 @@ def test_a_process_that_was_killed_says_nothing_about_it(config, number):
     assert machine_code(config) is library()
 
 
+def test_marks_of_killed_processes_are_deleted_and_others_are_kept(config):
+    assert ended_by(config, signal.SIGKILL) == -signal.SIGKILL
+    assert ended_by(config, signal.SIGSEGV) == -signal.SIGSEGV
+    faults = StorePaths(config.root).faults
+    (faults / str(os.getppid())).touch()
+    fault = [path for path in faults.iterdir() if path.stat().st_size]
+    assert ended_by(config, signal.SIGKILL) == -signal.SIGKILL
+    left = {path for path in faults.iterdir() if path.stat().st_size or path.name == str(os.getppid())}
+    assert left == {*fault, faults / str(os.getppid())}
+    assert len(list(faults.iterdir())) == len(left) + 1, "only the newest killed process has an empty mark"
+
+
 def test_an_orderly_end_leaves_no_mark(config):
     was_enabled = faulthandler.is_enabled()
     with faults_noted(config):
