@@ -102,7 +102,7 @@ def payload(change: AlertChange, *, cluster: str) -> bytes:
 
 def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResult:
     """POST JSON once; a failed attempt is a result, too."""
-    from http.client import HTTPException  # noqa: PLC0415  most processes tell nobody, and it brings the whole of mail
+    from http.client import HTTPException
 
     parts = check_url(url)
     began = time.monotonic()
@@ -124,11 +124,9 @@ def post(url: str, body: bytes, *, timeout_s: float = TIMEOUT_S) -> WebhookResul
 
 
 def _connect(parts: SplitResult, timeout_s: float) -> HTTPConnection:
-    from http.client import HTTPConnection, HTTPSConnection  # noqa: PLC0415  as above
+    from http.client import HTTPConnection, HTTPSConnection
 
     host = _host_of(parts)
     if parts.scheme == "https":
-        import ssl  # noqa: PLC0415  as above
-
-        return HTTPSConnection(host, parts.port, timeout=timeout_s, context=ssl.create_default_context())
+        return HTTPSConnection(host, parts.port, timeout=timeout_s)
     return HTTPConnection(host, parts.port, timeout=timeout_s)

@@ -171,7 +171,7 @@ def _give_way() -> None:
 
 
 def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
-    from spark_reports.serve import serve  # noqa: PLC0415  brings Spark
+    from spark_reports.serve import serve
 
     if arguments.low_priority:
         _give_way()
@@ -179,8 +179,8 @@ def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
 
 def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
-    from spark_reports.datasource.estimate import estimate  # noqa: PLC0415  as in _run
-    from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  as in _run
+    from spark_reports.datasource.estimate import estimate
+    from spark_reports.datasource.log_files import directories_of
 
     if bool(arguments.store) == is_cluster(arguments):
         raise UsageError("an estimate needs --store DIR or --ns HOST:PORT (what would be read)")
@@ -195,7 +195,7 @@ def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
                 to_ms=bounds.to_ms,
             )  # fmt: skip
         else:
-            from spark_reports.clusters import estimate_cluster  # noqa: PLC0415  as in _run
+            from spark_reports.clusters import estimate_cluster
 
             spec = catalog.find(arguments.name) if arguments.name else None
             found = estimate_cluster(cluster, spec, bounds, bounds.from_ms)
@@ -204,7 +204,7 @@ def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
 
 def _prepare(arguments: argparse.Namespace) -> int:
-    from spark_reports.warm_up import prepare_classes  # noqa: PLC0415  as in _run
+    from spark_reports.warm_up import prepare_classes
 
     cancellation = Cancellation()
     cancellation.install()

@@ -56,7 +56,7 @@ def _line(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | No
         arguments.ns = access_of_line(line, saved_as=arguments.connection).name_servers
         return line
     if arguments.connection_details:
-        from broker_core.cluster.details import read_line  # noqa: PLC0415  brings the client
+        from broker_core.cluster.details import read_line
 
         return read_line(sys.stdin.fileno()) if handed is None else handed.encode()
     if not arguments.ns or arguments.connection_file is not None:

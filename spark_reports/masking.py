@@ -152,7 +152,7 @@ class ReportMask:
 
     def messages(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """Messages with masked columns ``names``; the rows also have the columns `ORIGINS`."""
-        from spark_reports.datasource.schema import columns  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import columns
 
         if not self:
             return rows.select(*names)

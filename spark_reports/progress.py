@@ -121,7 +121,7 @@ class ReportProgress:
 
 def _first_line(table: ReportTable) -> str:
     """The line of the first table, with as many rows as fit, a hundred at most."""
-    from spark_reports.output.tables import csv_text  # noqa: PLC0415  what is read with it loads while Java starts
+    from spark_reports.output.tables import csv_text
 
     rows = FIRST_ROWS_MAX
     while True:

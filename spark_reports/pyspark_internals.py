@@ -23,7 +23,7 @@ _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """The Arrow schema of Spark's columns, times in UTC: batches of a data source must have exactly these types."""
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415  a second of import
+    from pyspark.sql.pandas.types import to_arrow_schema
 
     found: pa.Schema = to_arrow_schema(schema, timezone="UTC")
     return found
@@ -40,7 +40,7 @@ def forget_gateway() -> None:
     os.environ.pop(_SECRET, None)
     if "pyspark" not in sys.modules:
         return
-    from pyspark import SparkContext  # noqa: PLC0415  loaded, as above
+    from pyspark import SparkContext
 
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None  # noqa: SLF001
     if gateway is not None:

@@ -77,7 +77,7 @@ def _threads(work: Callable[[], None], count: int) -> list[threading.Thread]:
     """Threads at work, in the job group of this one."""
     if count <= 0:
         return []
-    from pyspark import InheritableThread  # noqa: PLC0415  Spark's modules load while Java starts
+    from pyspark import InheritableThread
 
     threads: list[threading.Thread] = [InheritableThread(target=work, name="report-query") for _ in range(count)]
     for thread in threads:

@@ -95,8 +95,8 @@ def _run(
     cancellation: Cancellation,
     session: Session | None,
 ) -> tuple[dict[str, object], str]:
-    from spark_reports.datasource.log_files import directories_of  # noqa: PLC0415  a refused command line should not wait for numpy
-    from spark_reports.run import ReportRun, prepare_messages, run_report  # noqa: PLC0415  as above
+    from spark_reports.datasource.log_files import directories_of
+    from spark_reports.run import ReportRun, prepare_messages, run_report
 
     run = ReportRun(
         spec, tuple(arguments.store), arguments.out or Path(), with_file(arguments, spec), spark_options(arguments),
@@ -125,8 +125,8 @@ def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
     """The requested cluster; None: there is none."""
     if not arguments.ns:
         return None
-    from spark_reports.clusters import ReportCluster  # noqa: PLC0415  as in _run
-    from spark_reports.datasource.cluster_options import cluster_options_of  # noqa: PLC0415  as in _run
+    from spark_reports.clusters import ReportCluster
+    from spark_reports.datasource.cluster_options import cluster_options_of
 
     options = {"name_servers": arguments.ns, "details": arguments.details}
     if arguments.rate_messages is not None:
@@ -141,7 +141,7 @@ def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
 def _mask(arguments: argparse.Namespace) -> ReportMask | None:
     if arguments.mask is None:
         return None
-    from spark_reports.masking import ReportMask  # noqa: PLC0415  imports readers of rules and bodies
+    from spark_reports.masking import ReportMask
 
     return ReportMask(arguments.mask)
 
@@ -189,8 +189,8 @@ def _text_or_none(value: object) -> str | None:
 
 def spark_options(arguments: argparse.Namespace) -> SparkOptions:
     """The options of Spark."""
-    from spark_reports.java import HEAP_BYTES_MIN  # noqa: PLC0415  as in _run
-    from spark_reports.session import SparkOptions  # noqa: PLC0415  as in _run
+    from spark_reports.java import HEAP_BYTES_MIN
+    from spark_reports.session import SparkOptions
 
     heap_bytes = None if arguments.memory_mib is None else arguments.memory_mib << 20
     if heap_bytes is not None and heap_bytes < HEAP_BYTES_MIN:

@@ -53,11 +53,11 @@ class ReportInput:
                 ones; ``all``: the report chooses itself.
             from_ms: Begin here instead of the begin of the parameters.
         """
-        from spark_reports.datasource.schema import columns as schema_of  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import columns as schema_of
 
         start = self.parameters.from_ms if from_ms is None else from_ms
         if self.prepared is not None:
-            from spark_reports.parquet.records import records  # noqa: PLC0415  as above
+            from spark_reports.parquet.records import records
 
             topics = () if topics_of == "all" else self.parameters.topics
             bounds = Bounds(start, self.parameters.to_ms, topics, meant=topics_of == "meant")
@@ -70,8 +70,8 @@ class ReportInput:
         Returns:
             Rows, several for one value of the keys; None: the source is prepared messages, which Spark sums as fast.
         """
-        from spark_reports.datasource.schema import SUMS_BY  # noqa: PLC0415  Spark's modules load while Java starts
-        from spark_reports.datasource.schema import sums as schema_of  # noqa: PLC0415  as above
+        from spark_reports.datasource.schema import SUMS_BY
+        from spark_reports.datasource.schema import sums as schema_of
 
         if self.prepared is not None:
             return None
@@ -88,12 +88,12 @@ class ReportInput:
         return options | _bounds(from_ms=start, to_ms=self.parameters.to_ms)
 
     def _load(self, options: dict[str, str], schema: StructType, driver_rows: DriverRows | None) -> DataFrame:
-        from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT  # noqa: PLC0415  Spark's modules load while Java starts
+        from spark_reports.datasource.schema import CLUSTER_FORMAT, FORMAT
 
         if isinstance(self.plan, ClusterPlan):
             return self.spark.read.format(CLUSTER_FORMAT).options(**options).schema(schema).load()
         if driver_rows is not None:
-            from spark_reports.datasource.source import StoreSourceReader  # noqa: PLC0415  as above
+            from spark_reports.datasource.source import StoreSourceReader
 
             reader = StoreSourceReader(options, schema)
             return driver_rows.frame(self.spark, reader.read_while, reader.partitions(), schema)
@@ -111,9 +111,9 @@ class ReportInput:
 
     def samples(self, table: str, *, step_ms: int | None = None) -> DataFrame:
         """Rows of a table of the monitoring history, in the range of the report, see `spark_reports.samples.tables`."""
-        from spark_reports.driver_rows import STRETCHES_MAX  # noqa: PLC0415  Spark's modules load while Java starts
-        from spark_reports.samples.source import SamplesReader, stretches  # noqa: PLC0415  Spark's modules load while Java starts
-        from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema  # noqa: PLC0415  as above
+        from spark_reports.driver_rows import STRETCHES_MAX
+        from spark_reports.samples.source import SamplesReader, stretches
+        from spark_reports.samples.tables import JOURNAL, SAMPLES_FORMAT, table_schema
 
         for store in self.stores if table != JOURNAL else ():
             require_history(store)

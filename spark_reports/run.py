@@ -160,7 +160,7 @@ def _require_sources(run: ReportRun) -> None:
 def _plan_cluster(run: ReportRun, progress: ReportProgress) -> ClusterPlan | None:
     if run.cluster is None:
         return None
-    from spark_reports.clusters import plan_report  # noqa: PLC0415  brings the client, which stores are read without
+    from spark_reports.clusters import plan_report
 
     progress.begin("plan")
     return plan_report(run.cluster, run.spec, run.parameters, _earliest(run))
@@ -196,7 +196,7 @@ def _gather(
 
 def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportInput, progress: ReportProgress) -> QueryResults:
     """Run the queries; the driver counts its own rows, and Spark is watched if its workers read them."""
-    from spark_reports.driver_rows import open_driver_rows  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.driver_rows import open_driver_rows
 
     plan, is_prepared = reading.plan, reading.prepared is not None
     with open_driver_rows(session, None if is_prepared else plan, progress) as driver_rows:
@@ -219,7 +219,7 @@ def _plan(run: ReportRun) -> ReadPlan:
 
 
 def _continued(spark: SparkSession, run: ReportRun, path: Path, progress: ReportProgress) -> PreparedFolder:
-    from spark_reports.parquet.advance import Addition, advance  # noqa: PLC0415  Spark's modules load while Java starts
+    from spark_reports.parquet.advance import Addition, advance
 
     addition = Addition(run.stores, run.directories, run.bodies)
     return advance(spark, path, addition, lambda tasks: progress.begin(PREPARING[0], total=tasks))
@@ -250,13 +250,13 @@ def gather(
     reading: ReportInput, report: ModuleType, progress: ReportProgress | None = None, *, at_once: int = 1
 ) -> QueryResults:
     """Run the queries of a report, ``at_once`` of them at the same time; ``progress`` receives its first table."""
-    from spark_reports.datasource.source import RocketMQStoreDataSource  # noqa: PLC0415  Spark's modules load while Java starts
-    from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as above
-    from spark_reports.samples.source import OrbitSamplesDataSource  # noqa: PLC0415  as above
+    from spark_reports.datasource.source import RocketMQStoreDataSource
+    from spark_reports.reports.common import QueryResults
+    from spark_reports.samples.source import OrbitSamplesDataSource
 
     reading.spark.dataSource.register(RocketMQStoreDataSource)
     if isinstance(reading.plan, ClusterPlan):
-        from spark_reports.datasource.cluster_source import RocketMQClusterDataSource  # noqa: PLC0415  brings the client
+        from spark_reports.datasource.cluster_source import RocketMQClusterDataSource
 
         reading.spark.dataSource.register(RocketMQClusterDataSource)
     reading.spark.dataSource.register(OrbitSamplesDataSource)
@@ -272,7 +272,7 @@ def gather(
 
 
 def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgress, tables: Mapping[str, pa.Table]) -> None:
-    from spark_reports.reports.common import QueryResults  # noqa: PLC0415  as in gather
+    from spark_reports.reports.common import QueryResults
 
     found = QueryResults(tables, reading.parameters)
     progress.show(report.first(found.masked(reading.mask, report)))
@@ -281,13 +281,13 @@ def _tell_first(reading: ReportInput, report: ModuleType, progress: ReportProgre
 def _write(
     run: ReportRun, gathered: _Gathered, progress: ReportProgress, browser: Path | None, cancellation: Cancellation
 ) -> dict[str, object]:
-    from spark_reports.output import manifest as manifests  # noqa: PLC0415  plotly loads only when there is something to show
-    from spark_reports.output.page import charts_text, render_page  # noqa: PLC0415  as above
-    from spark_reports.output.tables import WORKBOOK, write_table, write_workbook  # noqa: PLC0415  as above
+    from spark_reports.output import manifest as manifests
+    from spark_reports.output.page import charts_text, render_page
+    from spark_reports.output.tables import WORKBOOK, write_table, write_workbook
 
     result, parameters, masked = _masked(run, gathered)
     if run.cluster is not None and not run.spec.needs_samples:
-        from spark_reports.clusters import NOTE  # noqa: PLC0415  as in _plan_cluster
+        from spark_reports.clusters import NOTE
 
         result = replace(result, notes=(*result.notes, NOTE))
     tasks = len(gathered.plan.tasks)
@@ -320,7 +320,7 @@ def _masked(run: ReportRun, gathered: _Gathered) -> tuple[ReportResult, ReportPa
         result: ReportResult = gathered.report.result(found)
         if not run.originals:
             return result, run.parameters, None
-        from spark_reports.masking import NOTHING_MASKED, ORIGINALS  # noqa: PLC0415  imports the rules' modules
+        from spark_reports.masking import NOTHING_MASKED, ORIGINALS
 
         return replace(result, notes=(*result.notes, NOTHING_MASKED)), run.parameters, ORIGINALS
     result = gathered.report.result(found.masked(mask, gathered.report))

@@ -97,8 +97,8 @@ class ReportSession:
             return self._spark
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
-            from pyspark.logger import PySparkLogger  # noqa: PLC0415  as below
-            from pyspark.sql import SparkSession  # noqa: PLC0415  seconds of import, done while Java starts
+            from pyspark.logger import PySparkLogger
+            from pyspark.sql import SparkSession
         # They print what `explain` reports, with pages of Java's stack.
         PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
         logging.getLogger("py4j").setLevel(logging.CRITICAL)

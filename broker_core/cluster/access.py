@@ -39,7 +39,7 @@ ORBIT_ACCESS_KEY, ORBIT_SECRET_KEY, ORBIT_SECURITY_TOKEN; never on the command l
 
 
 def _plain() -> ClientSecurity:
-    from broker_core.client.instance import ClientSecurity  # noqa: PLC0415  see above
+    from broker_core.client.instance import ClientSecurity
 
     return ClientSecurity()
 
@@ -71,13 +71,13 @@ class ClusterAccess:
 
     def admin(self) -> AdminClient:
         """An admin client, not opened yet."""
-        from broker_core.client.admin import AdminClient  # noqa: PLC0415  see above
+        from broker_core.client.admin import AdminClient
 
         return AdminClient(self.name_servers, security=self.security)
 
     def producer(self, group: str) -> Producer:
         """A producer, not opened yet."""
-        from broker_core.client.producer import Producer  # noqa: PLC0415  see above
+        from broker_core.client.producer import Producer
 
         return Producer(self.name_servers, group, security=self.security)
 
@@ -89,7 +89,7 @@ def no_saved(name: str) -> bytes:
 
 def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
     """The access of a line of details; raises `UsageError` when it is none, or has no name servers."""
-    from broker_core.cluster.details import details_of_line, security_of  # noqa: PLC0415  see above
+    from broker_core.cluster.details import details_of_line, security_of
 
     details = details_of_line(line)
     name_servers = details.get("nameServers", "")
@@ -101,7 +101,7 @@ def access_of_line(line: bytes, *, saved_as: str = "") -> ClusterAccess:
 
 def line_of_file(path: Path) -> bytes:
     """The content of a connection's file; raises `UsageError` when it cannot be read, or others may read it too."""
-    from broker_core.cluster.details import LINE_BYTES_MAX  # noqa: PLC0415  see above
+    from broker_core.cluster.details import LINE_BYTES_MAX
 
     try:
         with path.open("rb") as file:
@@ -134,8 +134,8 @@ def access_of_environment(name_servers: str, environment: Mapping[str, str]) -> 
         raise UsageError(f"the environment has no {missing}: set both keys, or none")
     if not access:
         return ClusterAccess(name_servers)
-    from broker_core.client.instance import ClientSecurity  # noqa: PLC0415  see above
-    from broker_core.protocol.signature import Credentials  # noqa: PLC0415
+    from broker_core.client.instance import ClientSecurity
+    from broker_core.protocol.signature import Credentials
 
     credentials = Credentials(access, secret, environment.get(SECURITY_TOKEN) or None)
     return ClusterAccess(name_servers, ClientSecurity(credentials=credentials))
@@ -170,7 +170,7 @@ def given_details(arguments: argparse.Namespace) -> ClusterAccess | None:
     """The access in the input, if arguments request it; call it once, before any other read of the input."""
     if not arguments.connection_details:
         return None
-    from broker_core.cluster.details import read_line  # noqa: PLC0415  see above
+    from broker_core.cluster.details import read_line
 
     return access_of_line(read_line(sys.stdin.fileno()))
 

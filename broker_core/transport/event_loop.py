@@ -15,7 +15,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     """A uvloop loop, or asyncio's own on systems without uvloop."""
     if sys.platform == "win32":
         return asyncio.new_event_loop()
-    import uvloop  # noqa: PLC0415  not there on Windows
+    import uvloop
 
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop

@@ -179,8 +179,8 @@ class Follows:
         return FollowStarted(number, opened.position)
 
     def _prepared(self, query: StartFollow) -> _Open:
-        from broker_core.tools.search.columns import TopicVerdicts  # noqa: PLC0415  see above
-        from broker_core.tools.search.scan import Breather  # noqa: PLC0415
+        from broker_core.tools.search.columns import TopicVerdicts
+        from broker_core.tools.search.scan import Breather
 
         now_ms = self._clock()
         end = self._store.commit_log_max_offset
@@ -208,7 +208,7 @@ class Follows:
     # ---- on the thread -------------------------------------------------------------------------------------------------
 
     def _look(self, opened: _Open) -> FollowBatch:
-        from broker_core.engine.store.inspection.log_reader import LogReader  # noqa: PLC0415  see above
+        from broker_core.engine.store.inspection.log_reader import LogReader
 
         opened.breathe.begin()
         batch = FollowBatch()
@@ -230,7 +230,7 @@ class Follows:
 
     def _take(self, opened: _Open, window: CheckedWindow, batch: FollowBatch) -> None:
         """Add the messages of a window that pass; count those beyond the limit of the batch."""
-        from broker_core.tools.search.columns import WindowFilter  # noqa: PLC0415  see above
+        from broker_core.tools.search.columns import WindowFilter
 
         heads, rows = window.heads, list(range(len(window.heads)))
         sure = [True] * len(rows)
@@ -251,7 +251,7 @@ class Follows:
 
 
 def _add(opened: _Open, record: bytes, batch: FollowBatch, *, is_sure: bool) -> None:
-    from broker_core.tools.search.facts import MessageFacts, matches  # noqa: PLC0415  see above
+    from broker_core.tools.search.facts import MessageFacts, matches
 
     try:
         message = decode_record(record)
@@ -281,7 +281,7 @@ def rules_of(query: StartFollow, now_ms: int) -> tuple[Expression, ...]:
 
 
 def _rule_of(number: int, text: str, now_ms: int) -> Expression:
-    from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  see above
+    from broker_core.tools.search.language import parse_filter
 
     try:
         return parse_filter(text, now_ms=now_ms)
@@ -291,9 +291,9 @@ def _rule_of(number: int, text: str, now_ms: int) -> Expression:
 
 def filter_of(query: StartFollow, now_ms: int) -> Expression | None:
     """Topics and filter as one expression; None for everything."""
-    from broker_core.tools.search.expression import Comparison, EveryCondition, Field, FieldKind, Operator  # noqa: PLC0415  see above
-    from broker_core.tools.search.language import parse_filter  # noqa: PLC0415
-    from broker_core.tools.search.light_topics import told_by_records  # noqa: PLC0415
+    from broker_core.tools.search.expression import Comparison, EveryCondition, Field, FieldKind, Operator
+    from broker_core.tools.search.language import parse_filter
+    from broker_core.tools.search.light_topics import told_by_records
 
     of_topics = Comparison(Field("topic", FieldKind.TEXT), Operator.IN, tuple(query.topics)) if query.topics else None
     given = parse_filter(query.filter, now_ms=now_ms) if query.filter.strip() else None

@@ -45,9 +45,9 @@ def read_imports(paths: Sequence[Path], template: SendMessage) -> list[SendMessa
 
 def _messages(path: Path, template: SendMessage) -> Iterator[SendMessage]:
     # Compression and file formats take time to load; a window that imports nothing does not load them.
-    from broker_core.protocol.message.body import decompress_body  # noqa: PLC0415
-    from broker_core.tools.replay.item import item_of_row  # noqa: PLC0415
-    from broker_core.tools.search.export import FORMATS, read_rows  # noqa: PLC0415
+    from broker_core.protocol.message.body import decompress_body
+    from broker_core.tools.replay.item import item_of_row
+    from broker_core.tools.search.export import FORMATS, read_rows
 
     if path.suffix.lower().removeprefix(".") in FORMATS:
         now_ms = wall_clock_ms()

@@ -85,7 +85,7 @@ def run_worker(options: WorkerOptions) -> int:
     worker = _Worker(options, input_fd=files.input_fd, output_fd=files.output_fd)
     worker.say_hello()
     # The engine is imported after Hello, so that the window knows that the process lives.
-    from broker_core.transport.event_loop import new_event_loop  # noqa: PLC0415
+    from broker_core.transport.event_loop import new_event_loop
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(worker.run())
@@ -130,7 +130,7 @@ class _Worker:
     # ---- the end ----
 
     def _watch_ends(self) -> None:
-        from broker_core.transport.event_loop import on_stop_signals  # noqa: PLC0415  after Hello
+        from broker_core.transport.event_loop import on_stop_signals
 
         assert self._loop is not None
         on_stop_signals(self._loop, self._end_soon)
@@ -163,13 +163,13 @@ class _Worker:
 
     async def _run_engine(self) -> int:
         if self._options.files_only:
-            from broker_core.worker.embedded.stored_engine import StoredEngine  # noqa: PLC0415  after Hello
+            from broker_core.worker.embedded.stored_engine import StoredEngine
 
             engine = StoredEngine(self._options.config)
             return await self._run_on(engine, None, self._options.config, lambda: engine.notice)
-        from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  after Hello
-        from broker_core.engine.store.machine_code import faults_noted  # noqa: PLC0415  after Hello
-        from broker_core.worker.ports import with_free_ports  # noqa: PLC0415  after Hello
+        from broker_core.engine.broker.embedded import EmbeddedBroker
+        from broker_core.engine.store.machine_code import faults_noted
+        from broker_core.worker.ports import with_free_ports
 
         config, notice = self._options.config, ""
         if self._options.any_port:
@@ -185,8 +185,8 @@ class _Worker:
         config: BrokerConfig,
         notice: Callable[[], str],
     ) -> int:
-        from broker_core.worker.embedded.queries import Queries  # noqa: PLC0415  after Hello
-        from broker_core.worker.embedded.sampler import Sampler  # noqa: PLC0415  after Hello
+        from broker_core.worker.embedded.queries import Queries
+        from broker_core.worker.embedded.sampler import Sampler
 
         self._writer.send(Stage("Opening the store"))
         if not await self._unless_ended(engine.start(lambda *progress: self._writer.send(Stage(*progress)))):
@@ -213,7 +213,7 @@ class _Worker:
         return 0
 
     def _history(self, config: BrokerConfig) -> HistoryService | None:
-        from broker_core.worker.history import history_of  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import history_of
 
         open_history = self._options.open_history
         if open_history is None or not config.keep_history or self._options.files_only:
@@ -222,9 +222,9 @@ class _Worker:
 
     async def _run_attached(self, attach: AttachOptions) -> int:
         """As `_run_engine`, for a cluster that runs elsewhere."""
-        from broker_core.worker.attached.cluster import AttachedCluster  # noqa: PLC0415  after Hello
-        from broker_core.worker.attached.queries import ClusterQueries  # noqa: PLC0415  after Hello
-        from broker_core.worker.attached.recording import TAKEN_OVER, open_recording  # noqa: PLC0415  after Hello
+        from broker_core.worker.attached.cluster import AttachedCluster
+        from broker_core.worker.attached.queries import ClusterQueries
+        from broker_core.worker.attached.recording import TAKEN_OVER, open_recording
 
         cluster, loop = AttachedCluster(attach), asyncio.get_running_loop()
 
@@ -287,7 +287,7 @@ class _Worker:
         return await self._unless_ended(cluster.connect_in_time(failed)) and await self._unless_ended(cluster.sampling.greet())
 
     async def _unless_ended(self, beginning: Coroutine[Any, Any, None]) -> bool:
-        from broker_core.transport.event_loop import unless_stopped  # noqa: PLC0415  after Hello
+        from broker_core.transport.event_loop import unless_stopped
 
         assert self._stop_asked is not None
         return await unless_stopped(beginning, self._stop_asked)
@@ -316,7 +316,7 @@ class _Worker:
         told: Callable[[], None] | None = None,
     ) -> None:
         """Send and record figures until the end; ``told`` is called once, after the first."""
-        from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed  # noqa: PLC0415  after Hello
+        from broker_core.worker.history import SAMPLING_SHARE_MAX, FigureFeed
 
         assert self._stop_asked is not None
         feed = FigureFeed(figures, send=self._writer.send, history=history, clock=wall_clock_ms)
@@ -401,7 +401,7 @@ def _own_access(engine: EmbeddedBroker | StoredEngine, config: BrokerConfig) -> 
 
 def _spread_over(store: StoreConfig) -> str:
     """Directories of a commit log, joined by commas, where it lies not only in the store's own one; else empty."""
-    from broker_core.engine.store.log_places import SEPARATOR, log_directories  # noqa: PLC0415  the engine is loaded by now
+    from broker_core.engine.store.log_places import SEPARATOR, log_directories
 
     usual = store.root.absolute() / "commitlog"
     directories = log_directories(store, usual)

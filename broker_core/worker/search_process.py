@@ -154,8 +154,8 @@ def _payloads(given: int) -> Iterator[bytes]:
 
 
 def _begun(order: SearchOrder) -> SearchTurns:
-    from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  the worker's end does without
-    from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415
+    from broker_core.tools.search.language import parse_filter
+    from broker_core.tools.search.scan import StoreSearch
 
     expression = parse_filter(order.filter, now_ms=order.now_ms)
     turns = SearchTurns(StoreSearch(order.root, expression, limit=order.limit, plan=order.plan), body_starts=order.body_starts)

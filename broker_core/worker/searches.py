@@ -70,8 +70,8 @@ class Searches:
         return SearchStarted(number, list(plan.steps), plan.total_messages)
 
     def _prepared(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, Plan]:
-        from broker_core.tools.search.language import parse_filter  # noqa: PLC0415  see above
-        from broker_core.tools.search.scan import Breather, StoreSearch  # noqa: PLC0415
+        from broker_core.tools.search.language import parse_filter
+        from broker_core.tools.search.scan import Breather, StoreSearch
 
         root, limit, now_ms = self._store.config.root, None if query.limit < 0 else query.limit, self._clock()
         expression = parse_filter(query.filter, now_ms=now_ms)
@@ -84,7 +84,7 @@ class Searches:
         plan = search.plan
         if plan.total_messages < BESIDE_FROM_MESSAGES or not (plan.spans or plan.ranges):
             return SearchTurns(search, body_starts=query.body_starts, breathe=breathe), plan
-        from broker_core.worker.search_process import SearchOrder, SearchProcess  # noqa: PLC0415
+        from broker_core.worker.search_process import SearchOrder, SearchProcess
 
         return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts)), plan
 

@@ -107,7 +107,7 @@ def own_group(kept_under: str) -> str:
     """Settings group of one attached cluster; empty for embedded brokers, which share theirs."""
     if not kept_under:
         return ""
-    import hashlib  # noqa: PLC0415  brings OpenSSL, which a window on its own store begins without
+    import hashlib
 
     return f"connections/{hashlib.sha256(kept_under.encode()).hexdigest()[:_PLACE_DIGITS]}/"
 

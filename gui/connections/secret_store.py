@@ -37,8 +37,8 @@ class KeyStore(Protocol):
 
 def system_key_store() -> KeyStore | None:
     """The key store of this session; None where none keeps secrets from other users."""
-    import keyring  # noqa: PLC0415  takes 0.1 s, for who has secrets
-    from keyring.backends import fail, null  # noqa: PLC0415
+    import keyring
+    from keyring.backends import fail, null
 
     try:
         found: Any = keyring.get_keyring()
@@ -109,7 +109,7 @@ class SecretStore:
 
     def _tidy(self, store: KeyStore, name_servers: str) -> None:
         """Delete the outdated entry of the key store; a failure is harmless because the file has priority."""
-        from broker_core.api import SecretError  # noqa: PLC0415  as in `_error`
+        from broker_core.api import SecretError
 
         try:
             self._take_from(store, name_servers)
@@ -182,6 +182,6 @@ class SecretStore:
 
 
 def _error(text: str) -> SecretError:
-    from broker_core.api import SecretError  # noqa: PLC0415  the frame of the window is on screen before what it brings
+    from broker_core.api import SecretError
 
     return SecretError(text)

@@ -24,8 +24,8 @@ def archive_is_missing() -> bool:
     Raises:
         JavaError: Reports cannot run here at all.
     """
-    from spark_reports.class_cache import ClassCache, cache_folder  # noqa: PLC0415  only when a report may be wanted
-    from spark_reports.java import find_java  # noqa: PLC0415  as above
+    from spark_reports.class_cache import ClassCache, cache_folder
+    from spark_reports.java import find_java
 
     return not ClassCache(cache_folder(), find_java()).path.is_file()
 

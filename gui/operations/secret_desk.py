@@ -95,7 +95,7 @@ class SecretDesk(QObject):
         threading.Thread(target=self._run, args=(work, done, failed), name="connection-secrets", daemon=True).start()
 
     def _run(self, work: Callable[[], object], done: Callable[..., None], failed: Told) -> None:
-        from broker_core.api import SecretError  # noqa: PLC0415  the frame is on screen before what it brings
+        from broker_core.api import SecretError
 
         try:
             answer = work()

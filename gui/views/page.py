@@ -180,7 +180,7 @@ class PageView(QWidget):
 
     def explain_part(self, part: QWidget | None, at: QPoint | None = None) -> bool:
         """Explain a part of the page; returns whether it is known. ``at`` None: explain the current cell of the keyboard."""
-        from gui.views.explanation import ExplainedPage, explain  # noqa: PLC0415  its texts are read when somebody asks
+        from gui.views.explanation import ExplainedPage, explain
 
         context, state = self.context, self.context.source.state
         taken_ms = state.taken_ms if state is not None else -1

@@ -167,7 +167,7 @@ class _Reading:
         return Content(BodyKind.TABLE, self._data, text, table=table, encoding=encoding)
 
     def _msgpack(self, *, is_asked: bool) -> Content | None:
-        import msgpack  # noqa: PLC0415  loaded for the first body that needs it
+        import msgpack
 
         try:
             value = msgpack.unpackb(self._data, raw=False, strict_map_key=False, timestamp=3)

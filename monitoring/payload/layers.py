@@ -95,14 +95,14 @@ def _inflate(data: bytes, bytes_max: int) -> bytes:
 
 
 def _unlz4(data: bytes, bytes_max: int) -> bytes:
-    import lz4.frame  # noqa: PLC0415  loaded for the first body that needs it
+    import lz4.frame
 
     with lz4.frame.LZ4FrameFile(io.BytesIO(data)) as stream:
         return bytes(stream.read(bytes_max))
 
 
 def _unzstd(data: bytes, bytes_max: int) -> bytes:
-    import zstandard  # noqa: PLC0415  loaded for the first body that needs it
+    import zstandard
 
     inside = bytearray()
     try:

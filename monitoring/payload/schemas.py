@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,8 @@ class ProtobufSchema:
     """
 
     def __init__(self, path: Path) -> None:
-        from google.protobuf import descriptor_pb2, descriptor_pool  # noqa: PLC0415  loaded for the first body that needs it
-        from google.protobuf.message import DecodeError  # noqa: PLC0415  likewise
+        from google.protobuf import descriptor_pb2, descriptor_pool
+        from google.protobuf.message import DecodeError
 
         files = descriptor_pb2.FileDescriptorSet()
         try:
@@ -41,9 +44,9 @@ class ProtobufSchema:
             UsageError: The schema has no such type.
             ValueError: The bytes are no such message.
         """
-        from google.protobuf import json_format, message_factory  # noqa: PLC0415  loaded for the first body that needs it
-        from google.protobuf.message import DecodeError  # noqa: PLC0415  likewise
-        from google.protobuf.unknown_fields import UnknownFieldSet  # noqa: PLC0415  likewise
+        from google.protobuf import json_format, message_factory
+        from google.protobuf.message import DecodeError
+        from google.protobuf.unknown_fields import UnknownFieldSet
 
         try:
             descriptor = self._pool.FindMessageTypeByName(type_name)
@@ -82,8 +85,6 @@ def _descriptor_set(path: Path) -> bytes:
 
 def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
     """Compile ``.proto`` files; imports are searched in their folder and among Google's own."""
-    from importlib.resources import files as resources  # noqa: PLC0415  only here
-
     if not files:
         raise UsageError(f"there is no .proto file in {folder}", path=str(folder))
     if missing := [file for file in files if not file.is_file()]:
@@ -100,9 +101,6 @@ def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
 
 def _run_compiler(words: Sequence[str]) -> str:
     """Run the packaged compiler in its own process, because it writes to standard error; returns that text."""
-    import subprocess  # noqa: PLC0415  only here
-    import sys  # noqa: PLC0415  only here
-
     command = [sys.executable, "-m", "grpc_tools.protoc", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     return done.stderr.strip()

@@ -12,11 +12,11 @@ from monitoring.payload.content import BodyKind, Content, read_content
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import HIDE_ALL, MaskRules
+from monitoring.payload.schemas import ProtobufSchema
 from monitoring.payload.tables import Table, table_of
 
 if TYPE_CHECKING:
     from monitoring.payload.rules import DecoderRule
-    from monitoring.payload.schemas import ProtobufSchema
 
 _STRUCTURED = (BodyKind.JSON, BodyKind.MSGPACK, BodyKind.PROTOBUF)
 NO_PATHS: Final = "its rule masks paths, and this body has none, so all of it is hidden"
@@ -70,8 +70,6 @@ class Schemas:
 
     def schema(self, path: Path) -> ProtobufSchema:
         """The schema of a file or folder, else a `UsageError`. May run a compiler for a second."""
-        from monitoring.payload.schemas import ProtobufSchema  # noqa: PLC0415  slow to import
-
         try:
             files = sorted(path.rglob("*.proto")) if path.is_dir() else [path]
             changed_ns = max((file.stat().st_mtime_ns for file in files), default=0)

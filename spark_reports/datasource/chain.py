@@ -43,7 +43,7 @@ def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_by
 
 def follow_to_last(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
     """`follow`, also with the start of the last record (-1: none)."""
-    from spark_reports.datasource import kernels  # noqa: PLC0415  numba, which who only finds files does not need
+    from spark_reports.datasource import kernels
 
     data = np.frombuffer(buffer, dtype=np.uint8)
     room = np.empty(min(max(0, limit - start), _PIECE_BYTES) // split_bytes + 1, dtype=np.int64)

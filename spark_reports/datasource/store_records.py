@@ -78,7 +78,7 @@ def batches_of(wanted: Iterable[RecordColumns], skipped: SkippedRows, schema: pa
 def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skipped: SkippedRows) -> TaskSums:
     """Empty sums, see `TaskSums`; raises `UsageError` if this Python has no numba."""
     try:
-        from spark_reports.datasource.task_sums import TaskSums  # noqa: PLC0415  numba, which other reads do not need
+        from spark_reports.datasource.task_sums import TaskSums
     except ModuleNotFoundError as error:
         raise UsageError(
             f"sums are made by compiled code, and the Python {sys.executable} lacks the package {error.name} for it. Install "

@@ -69,7 +69,7 @@ def _csv_rows(data: pa.Table) -> Iterator[Iterable[str | None]]:
 
 def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ...]:
     """Write all tables as one workbook, `WORKBOOK`; return notes on cut texts."""
-    import xlsxwriter  # noqa: PLC0415  slow to import, rarely requested
+    import xlsxwriter
 
     options = {"constant_memory": True, "default_date_format": "yyyy-mm-dd hh:mm:ss", "strings_to_formulas": False,
                "strings_to_urls": False, "remove_timezone": True}  # fmt: skip

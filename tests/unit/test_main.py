@@ -114,10 +114,3 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path):
     done = orbit("broker", "--ns-port", "0", "--port", "0", "--store", str(folder / "store"))
     assert done.returncode == StoreError.exit_code
     assert str(folder) in done.stderr
-
-
-def test_nothing_heavy_is_imported_before_a_command_is_known():
-    code = f"import sys, runpy; runpy.run_path({str(MAIN)!r}, run_name='orbit_main'); print(sorted(sys.modules))"
-    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=MAIN.parent).stdout
-    for heavy in ("PySide6", "numpy", "asyncio", "pyspark", "broker_core"):
-        assert f"'{heavy}'" not in modules

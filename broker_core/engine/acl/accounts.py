@@ -143,7 +143,7 @@ def _no_rules(path: Path, fault: str) -> UsageError:
 
 
 def _parsed(data: bytes) -> AccessRules:
-    import yaml  # noqa: PLC0415  a start without access control does not load it
+    import yaml
 
     if len(data) > FILE_BYTES_MAX:
         raise ValueError(f"it is larger than {FILE_BYTES_MAX:,} bytes")
@@ -196,7 +196,7 @@ def write_rules(file: RulesFile, rules: AccessRules) -> None:
     Raises:
         StoreError: It cannot be written; the old one is still there.
     """
-    import yaml  # noqa: PLC0415  as above
+    import yaml
 
     text = yaml.safe_dump(rules.to_yaml(), sort_keys=False, allow_unicode=True)
     try:

@@ -24,8 +24,8 @@ def main() -> int:
     if not reason_not_usable(folder):
         return 0
     try:
-        from broker_core.native.build.compiler import object_file, processor  # noqa: PLC0415  numba, which may be missing
-        from broker_core.native.build.shared_object import shared_library  # noqa: PLC0415  likewise
+        from broker_core.native.build.compiler import object_file, processor
+        from broker_core.native.build.shared_object import shared_library
 
         _write(folder, shared_library(object_file(processor())))
     except (ImportError, OSError, OrbitError, RuntimeError) as error:

@@ -64,7 +64,7 @@ def rejection(
 
 
 def _by_filter(text: str, properties: Mapping[str, str]) -> Rejection:
-    from broker_core.protocol.filter.evaluator import compile_filter  # noqa: PLC0415  few groups have one
+    from broker_core.protocol.filter.evaluator import compile_filter
 
     try:
         compiled = compile_filter(text)

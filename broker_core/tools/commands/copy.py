@@ -173,7 +173,7 @@ async def _copy(arguments: argparse.Namespace, refusal: TargetRefusal) -> int:
 
 
 def _security() -> ClientSecurity:
-    from broker_core.cluster.details import read_line, security_of  # noqa: PLC0415  only where the window asks for it
+    from broker_core.cluster.details import read_line, security_of
 
     return security_of(read_line(sys.stdin.fileno()))
 
@@ -252,7 +252,7 @@ def _ends_of(arguments: argparse.Namespace, begun: CopyOrder) -> CopyOrder:
 
 
 def _new_file() -> Path:
-    import platformdirs  # noqa: PLC0415  only where no file is named
+    import platformdirs
 
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder = platformdirs.user_data_path("orbit", appauthor=False) / "copies"

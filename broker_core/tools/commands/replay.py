@@ -182,7 +182,7 @@ async def _gather(
 
 
 def _items_of_file(path: Path) -> Iterator[ReplayItem]:
-    from broker_core.tools.search.export import read_rows  # noqa: PLC0415
+    from broker_core.tools.search.export import read_rows
 
     now_ms = wall_clock_ms()
     for number, row in read_rows(path):
@@ -201,7 +201,7 @@ class _Search:
             for item in self._of_store():
                 yield item
             return
-        from broker_core.tools.search.cluster import ClusterSearch  # noqa: PLC0415  takes its time; not for a wrong filter
+        from broker_core.tools.search.cluster import ClusterSearch
 
         async with self._source.admin() as admin:
             search = ClusterSearch(admin, self._expression, limit=self._arguments.limit)
@@ -213,7 +213,7 @@ class _Search:
             self.outcome = search.outcome
 
     def _of_store(self) -> Iterator[ReplayItem]:
-        from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415  numpy takes its time
+        from broker_core.tools.search.scan import StoreSearch
 
         search = StoreSearch(self._arguments.store, self._expression, limit=self._arguments.limit)
         say(f"search: {search.plan}")
@@ -234,8 +234,8 @@ def _tell(survey: ReplaySurvey, outcome: Outcome | None) -> None:
 
 
 async def _send(folder: Path, arguments: argparse.Namespace, goal_of: Callable[[ReplayPlan], ClusterAccess]) -> int:
-    from broker_core.protocol.message.message_id import UniqueIdGenerator  # noqa: PLC0415  as above
-    from broker_core.tools.replay.runner import ReplayRunner, ReplaySurroundings  # noqa: PLC0415
+    from broker_core.protocol.message.message_id import UniqueIdGenerator
+    from broker_core.tools.replay.runner import ReplayRunner, ReplaySurroundings
 
     loop = asyncio.get_running_loop()
     wakeable = Wakeable()

@@ -214,7 +214,7 @@ class _Run:
         self._levels = DelayLevels(StoreConfig().message_delay_level)
 
     def store(self, root: Path, expression: Expression, limit: int | None) -> None:
-        from broker_core.tools.search.scan import StoreSearch  # noqa: PLC0415  numpy takes its time; not for a wrong filter
+        from broker_core.tools.search.scan import StoreSearch
 
         search = StoreSearch(root, expression, limit=limit)
         _say(f"plan: {search.plan}")
@@ -237,7 +237,7 @@ class _Run:
             _say(str(finding))
 
     async def cluster(self, access: ClusterAccess, expression: Expression, limit: int | None) -> None:
-        from broker_core.tools.search.cluster import ClusterSearch  # noqa: PLC0415  as above
+        from broker_core.tools.search.cluster import ClusterSearch
 
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None

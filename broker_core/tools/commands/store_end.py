@@ -15,8 +15,8 @@ async def serving_store(root: Path) -> AsyncIterator[str]:
 
     Raises `StoreLockedError` when another process owns the store.
     """
-    from broker_core.config import BrokerConfig, StoreConfig  # noqa: PLC0415  as below
-    from broker_core.engine.broker.embedded import EmbeddedBroker  # noqa: PLC0415  the engine takes its time to load
+    from broker_core.config import BrokerConfig, StoreConfig
+    from broker_core.engine.broker.embedded import EmbeddedBroker
 
     broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root)))
     try:

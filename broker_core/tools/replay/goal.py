@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from broker_core.cluster.access import ClusterAccess
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
+from broker_core.protocol.names import check_topic
 from broker_core.tools.replay.receiving_groups import GROUPS_ASKED_MAX, warnings
 from broker_core.tools.replay.survey import ReplaySurvey
 
@@ -20,8 +21,6 @@ async def check_goal(goal: ClusterAccess, survey: ReplaySurvey, say: Callable[[s
 
     Raises `UsageError` when a topic does not exist, or has an invalid name; ``say`` gets the warnings.
     """
-    from broker_core.protocol.names import check_topic  # noqa: PLC0415  takes its time; not for a wrong filter
-
     topics = survey.topics
     for topic in topics:
         check_topic(topic)

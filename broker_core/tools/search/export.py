@@ -130,8 +130,8 @@ class _ParquetFile:
     """Rows as a Parquet file; bodies are bytes in it, properties a map."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
-        import pyarrow as pa  # noqa: PLC0415  takes its time; only for this format
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
         self._arrow = pa
         kinds = {"properties": pa.map_(pa.string(), pa.string()), "body": pa.binary()}
@@ -235,8 +235,8 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401  a row holds anything
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
-    import pyarrow as pa  # noqa: PLC0415  as above
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:

@@ -94,7 +94,7 @@ def compile_pattern(text: str, fail: Callable[[str], NoReturn]) -> SearchPattern
 
 
 def _compiled(text: str) -> regex.Pattern[str]:
-    import regex  # noqa: PLC0415  a window, or a broker, that searches nothing starts without it
+    import regex
 
     try:
         return regex.compile(text)

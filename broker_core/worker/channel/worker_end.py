@@ -46,7 +46,7 @@ def take_channel() -> ChannelFiles:
     os.close(nothing)
     os.dup2(2, 1)
     if sys.platform == "win32":
-        import msvcrt  # noqa: PLC0415  it exists only there
+        import msvcrt
 
         msvcrt.setmode(files.input_fd, os.O_BINARY)
         msvcrt.setmode(files.output_fd, os.O_BINARY)

@@ -54,7 +54,7 @@ async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, st
     if open_history is None:
         yield
         return
-    from broker_core.worker.history import history_of, record  # noqa: PLC0415  clients are served before
+    from broker_core.worker.history import history_of, record
 
     history = history_of(broker.config, open_history)
     recording = asyncio.create_task(record(broker, history, stop))

@@ -1,4 +1,4 @@
-"""Commands on a cluster by a saved connection and by details of their input, as processes; and what nobody loads at a start."""
+"""Commands on a cluster by a saved connection and by details of their input, as processes."""
 
 from __future__ import annotations
 
@@ -50,13 +50,3 @@ def test_a_saved_connection_and_details_of_the_input_lead_to_the_cluster(tmp_pat
     replay, search = asyncio.run(scenario())
     assert (replay.returncode, "search: complete: 1 hit" in replay.stderr) == (0, True), replay.stderr
     assert (search.returncode, json.loads(search.stdout)["properties"]["KEYS"]) == (0, "k1"), search.stderr
-
-
-def test_neither_worker_nor_window_load_what_few_connections_need():
-    code = (
-        "import sys, main, gui.app.console, gui.processes.worker_process, broker_core.worker.process\n"
-        "import broker_core.worker.attached.cluster, broker_core.tools.commands.replay, broker_core.tools.doctor\n"
-        "print([name for name in ('asyncssh', 'keyring', 'python_socks', 'cryptography', 'bcrypt') if name in sys.modules])"
-    )
-    done = run("-c", code)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
