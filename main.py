@@ -253,7 +253,7 @@ _COMMANDS = (
 class _CommandParser(argparse.ArgumentParser):
     """The parser of a command: its own, or one that leaves all arguments to the command's module."""
 
-    def __init__(self, *, hands_on: _Command | None = None, **rest: Any) -> None:  # noqa: ANN401  as ArgumentParser takes it
+    def __init__(self, *, hands_on: _Command | None = None, **rest: Any) -> None:
         super().__init__(**rest)
         self._hands_on = hands_on
 
@@ -414,7 +414,7 @@ def _add_gallery(commands: _Commands[_CommandParser]) -> None:
 def _add_broker_arguments(parser: argparse.ArgumentParser, *, command: bool = False) -> None:
     """Add the broker's options. Those of a command have no defaults, so that the options before the command stay in effect."""
 
-    def add(name: str, default: object, **rest: Any) -> None:  # noqa: ANN401  as add_argument takes it
+    def add(name: str, default: object, **rest: Any) -> None:
         parser.add_argument(name, default=argparse.SUPPRESS if command else default, **rest)
 
     add("--store", None, type=Path, metavar="DIR", help="folder of the messages; default: the user's data folder")

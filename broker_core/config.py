@@ -210,8 +210,8 @@ def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConf
     Raises `UsageError` when a key is unknown or a value does not fit its type.
     """
     broker_keys, store_keys = setting_keys(BrokerConfig), setting_keys(StoreConfig)
-    broker: dict[str, object] = {}
-    store: dict[str, object] = {}
+    broker: dict[str, Any] = {}
+    store: dict[str, Any] = {}
     for key, text in values.items():
         if key in broker_keys:
             broker[broker_keys[key]] = _parse(key, text, getattr(config, broker_keys[key]))
@@ -220,8 +220,8 @@ def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConf
         else:
             known = ", ".join(sorted({*broker_keys, *store_keys}))
             raise UsageError(f"there is no broker setting “{key}”. Known settings: {known}", key=key)
-    new_store = dataclasses.replace(config.store, **store)  # type: ignore[arg-type]  # values were parsed by field
-    return dataclasses.replace(config, store=new_store, **broker)  # type: ignore[arg-type]  # likewise
+    new_store = dataclasses.replace(config.store, **store)
+    return dataclasses.replace(config, store=new_store, **broker)
 
 
 def _parse(key: str, text: str, current: object) -> object:

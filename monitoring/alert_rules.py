@@ -227,7 +227,7 @@ def members_known(state: ClusterState) -> Floats:
     return np.where(state.group_members == MEMBERS_UNREAD, np.nan, np.maximum(state.group_members, 0)).astype(np.float64)
 
 
-def _known(column: Any) -> Floats:  # noqa: ANN401  int64 with -1 for unknown, or float64
+def _known(column: NDArray[Any]) -> Floats:
     if column.dtype.kind == "i":
         return np.where(column < 0, np.nan, column).astype(np.float64)
     values: Floats = column

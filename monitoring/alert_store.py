@@ -203,7 +203,7 @@ class AlertStore:
     def _bound(self) -> None:
         given_up = "SELECT id FROM changes WHERE post=1 ORDER BY id DESC LIMIT -1 OFFSET ?"
         self._connection.execute(
-            f"UPDATE changes SET post=? WHERE id IN ({given_up})",  # noqa: S608  no value in it
+            f"UPDATE changes SET post=? WHERE id IN ({given_up})",
             (Post.GIVEN_UP, WAITING_POSTS_MAX),
         )
         self._connection.execute("DELETE FROM changes WHERE id <= (SELECT MAX(id) FROM changes) - ?", (CHANGES_MAX,))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ def forget_gateway() -> None:
         return
     from pyspark import SparkContext
 
-    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None  # noqa: SLF001
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
     if gateway is not None:
         with contextlib.suppress(Exception):  # its other end is gone
             gateway.shutdown()
@@ -54,20 +54,22 @@ def make_active(session: SparkSession) -> None:
     PySpark activates a session only when a frame of rows is created in it. In the previous report's session Spark would find
     data sources of the same name and refuse to register them again.
     """
-    type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)  # noqa: SLF001
+    type(session)._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
 
 
 def java_version(spark: SparkSession) -> str:
     """Version of the Java that Spark runs on, for manifests; a query for it would cost a job."""
-    return str(spark._jvm.java.lang.System.getProperty("java.version"))  # type: ignore[union-attr]  # noqa: SLF001
+    java: Any = spark._jvm
+    return str(java.java.lang.System.getProperty("java.version"))
 
 
 def collect_garbage(spark: SparkSession) -> None:
     """Make Java release a report's leftovers: Spark removes shuffle files when their objects are collected."""
-    spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001
+    java: Any = spark._jvm
+    java.java.lang.System.gc()
 
 
 def stage_counts(spark: SparkSession, stage: int) -> tuple[int, int]:
     """Tasks that a stage has finished and rows it has read: the public tracker of stages counts no rows."""
-    found = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)  # noqa: SLF001
+    found = spark.sparkContext._jsc.sc().statusStore().lastStageAttempt(stage)
     return int(found.numCompleteTasks()), int(found.inputRecords())

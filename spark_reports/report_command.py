@@ -111,7 +111,7 @@ def _run(
     manifest = run_report(run, progress, cancellation, session)
     page = arguments.out / str(manifest["page"])
     fields = {"state": manifest["state"], "out": str(arguments.out), "html": str(page), "seconds": manifest["seconds"]}
-    return fields | {"rows": manifest["rows"]["read"]}, "\n".join(_end_lines(manifest, page))  # type: ignore[index]
+    return fields | {"rows": manifest["rows"]["read"]}, "\n".join(_end_lines(manifest, page))
 
 
 def _end_lines(manifest: Mapping[str, Any], page: Path) -> list[str]:

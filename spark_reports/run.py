@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
@@ -89,7 +89,7 @@ class _Gathered:
 
 def run_report(
     run: ReportRun, progress: ReportProgress, cancellation: Cancellation, kept: Session | None = None
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Make a report; return its manifest. The report has its own session unless one is ``kept``.
 
     Raises:

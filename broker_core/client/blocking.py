@@ -63,7 +63,7 @@ class SyncProducer:
         group: str = DEFAULT_GROUP,
         *,
         config: ClientConfig | None = None,
-        **options: Any,  # noqa: ANN401  those of Producer
+        **options: Any,
     ) -> None:
         self._thread = LoopThread(f"producer {group}")
 
@@ -107,8 +107,8 @@ class SyncProducer:
         selector: Selector | None = None,
         timeout_ms: int | None = None,
     ) -> SendResult:
-        options = {"queue": queue, "sharding_key": sharding_key, "selector": selector, "timeout_ms": timeout_ms}
-        return self._thread.run(self._producer.send(message, **options))  # type: ignore[arg-type]  # one dict of all
+        sent = self._producer.send(message, queue=queue, sharding_key=sharding_key, selector=selector, timeout_ms=timeout_ms)
+        return self._thread.run(sent)
 
     def send_batch(
         self, messages: Sequence[Message], *, queue: MessageQueue | None = None, timeout_ms: int | None = None

@@ -133,7 +133,7 @@ class Concurrently:
         for start in range(0, len(messages), self._batch_messages):
             self._work.put_nowait((process_queue, messages[start : start + self._batch_messages]))
 
-    async def finish_queue(self, process_queue: ProcessQueue) -> bool:  # noqa: ARG002  order does not matter
+    async def finish_queue(self, _process_queue: ProcessQueue) -> bool:
         return True
 
     async def close(self) -> None:

@@ -298,7 +298,7 @@ class _ParentWatch(asyncio.Protocol):
     def __init__(self, gone: Callable[[], None]) -> None:
         self._gone = gone
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
+    def connection_lost(self, _exc: Exception | None) -> None:
         self._gone()
 
 

@@ -101,7 +101,7 @@ class TransactionProducer(Producer):
         check: Answers the broker's checks, on a thread of its own unless it is a coroutine function.
     """
 
-    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
+    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:
         super().__init__(name_servers, group, **options)
         self._check = check
         self._checks: set[asyncio.Task[None]] = set()
@@ -245,7 +245,7 @@ class TransactionProducer(Producer):
 class BlockingTransactionProducer:
     """`TransactionProducer` for programs without asyncio. Its loop runs on a thread; calls may come from any thread."""
 
-    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:  # noqa: ANN401  those of Producer
+    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:
         self._made = (name_servers, group, check, options)
         self._producer: TransactionProducer | None = None
 

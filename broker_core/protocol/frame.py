@@ -15,12 +15,12 @@ Source: docs/spec/remoting.md §1.1 to §1.5.
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring as _quote
 from struct import Struct
-from struct import error as StructError  # noqa: N812  the module's own name is lower case
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from broker_core.errors import FrameError
 from broker_core.protocol.codes import MQ_VERSION, LanguageCode, ResponseCode, SerializeType
@@ -426,7 +426,7 @@ def _too_many_fields(count: int) -> FrameError:
     return FrameError(f"a header of {count:,} fields or more is more than the {FIELDS_MAX:,} allowed", fields=count)
 
 
-def _text(value: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+def _text(value: object) -> str:
     if value is True or value is False:
         return "true" if value else "false"
     return value if type(value) is str else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
@@ -458,7 +458,7 @@ def _decode_binary_header(header: bytes) -> RemotingCommand:
             remark, position = _binary_text(header, position, remark_length)
         (ext_length,) = _BINARY_INT.unpack_from(header, position)
         fields = _binary_fields(header, position + _BINARY_INT.size, ext_length)
-    except (StructError, UnicodeDecodeError) as error:
+    except (struct.error, UnicodeDecodeError) as error:
         raise FrameError(f"the binary header cannot be read ({error}): {_excerpt(header)}") from error
     command = _new_command(RemotingCommand)
     command.code = code
@@ -479,7 +479,7 @@ def binary_fields(part: bytes) -> dict[str, str]:
     fields: dict[str, str] = {}
     try:
         _add_binary_fields(fields, part, 0, len(part))
-    except (StructError, UnicodeDecodeError) as error:
+    except (struct.error, UnicodeDecodeError) as error:
         raise FrameError(f"the fields cannot be read ({error}): {_excerpt(part)}") from error
     return fields
 
@@ -563,7 +563,7 @@ def _encode_binary_header(command: RemotingCommand) -> bytes:
     ext = _encode_binary_fields(command.ext_fields)
     try:
         fixed = _BINARY_FIXED.pack(command.code, command.language, command.version, command.opaque, command.flag, len(remark))
-    except StructError as error:
+    except struct.error as error:
         raise FrameError(f"code {command.code} does not fit a binary header ({error}); use JSON headers") from error
     return b"".join((fixed, remark, _BINARY_INT.pack(len(ext)), ext))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final, NamedTuple
 
@@ -57,7 +57,7 @@ def emit(value: JsonValue, *, bare_int_keys: bool = False, ascii_only: bool = Fa
 
 
 class _Writer:
-    def __init__(self, parts: list[str], quote: Any, *, bare_int_keys: bool) -> None:  # noqa: ANN401  C function
+    def __init__(self, parts: list[str], quote: Callable[[str], str], *, bare_int_keys: bool) -> None:
         self._parts = parts
         self._quote = quote
         self._bare_int_keys = bare_int_keys

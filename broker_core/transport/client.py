@@ -23,7 +23,7 @@ from broker_core.transport.way import Dialer, Way
 logger = logging.getLogger(__name__)
 
 
-def refuse_request(connection: Connection, command: RemotingCommand) -> RemotingCommand:  # noqa: ARG001  a Handler
+def refuse_request(_connection: Connection, command: RemotingCommand) -> RemotingCommand:
     """Answer a peer's request as not supported: the handler of a client that serves no requests."""
     return command.not_supported()
 

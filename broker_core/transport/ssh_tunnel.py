@@ -122,17 +122,17 @@ class SshDialer:
         result: asyncssh.SSHClientConnection = login
         return result
 
-    def _client_factory(self, ssh: Any) -> type[asyncssh.SSHClient]:  # noqa: ANN401  the module
+    def _client_factory(self, ssh: Any) -> type[asyncssh.SSHClient]:
         dialer = self
 
         class Client(ssh.SSHClient):  # type: ignore[misc]  # the module is loaded late
-            def validate_host_public_key(self, _host: str, _addr: str, _port: int, key: Any) -> bool:  # noqa: ANN401
+            def validate_host_public_key(self, _host: str, _addr: str, _port: int, key: Any) -> bool:
                 dialer._seen_key = f"{key.get_algorithm()} {key.get_fingerprint()}"
                 return False
 
         return Client
 
-    def _known_hosts(self, ssh: Any) -> Any:  # noqa: ANN401
+    def _known_hosts(self, ssh: Any) -> Any:
         path = self._known_file
         try:
             return ssh.import_known_hosts(path.read_text(encoding="utf-8", errors="replace"))
@@ -149,7 +149,7 @@ class SshDialer:
     def _known_file(self) -> Path:
         return self._way.known_hosts or Path.home() / ".ssh" / "known_hosts"
 
-    def _key(self, ssh: Any, path: Path) -> Any:  # noqa: ANN401
+    def _key(self, ssh: Any, path: Path) -> Any:
         try:
             return ssh.read_private_key(path, self._way.passphrase or None)
         except OSError as error:
@@ -158,7 +158,7 @@ class SshDialer:
             hint = "its passphrase is another" if self._way.passphrase else "give its passphrase if it has one"
             raise NetworkError(f"the SSH key {path} cannot be used: {hint}, or the file is no private key") from None
 
-    def _unknown_host_text(self, known: Any) -> str:  # noqa: ANN401
+    def _unknown_host_text(self, known: Any) -> str:
         way, path = self._way, self._known_file
         with_port = [] if way.port == 22 else ["-p", str(way.port)]
         seen = f" ({self._seen_key})" if self._seen_key else ""
@@ -175,7 +175,7 @@ class SshDialer:
         )
 
 
-async def _copy_both_ways(near: socket.socket, reader: Any, writer: Any) -> None:  # noqa: ANN401  asyncssh's streams
+async def _copy_both_ways(near: socket.socket, reader: Any, writer: Any) -> None:
     """Copy until one end has ended or is lost, then end the other: remoting has no half-closed connections."""
     near_reader, near_writer = await _streams_on(near)
     copies = [asyncio.create_task(_copy(near_reader, writer)), asyncio.create_task(_copy(reader, near_writer))]
@@ -192,7 +192,7 @@ async def _copy_both_ways(near: socket.socket, reader: Any, writer: Any) -> None
                 logger.info("a tunnelled connection was lost: %s", outcome)
 
 
-async def _copy(reader: Any, writer: Any) -> None:  # noqa: ANN401
+async def _copy(reader: Any, writer: Any) -> None:
     while data := await reader.read(COPY_BYTES):
         writer.write(data)
         await writer.drain()

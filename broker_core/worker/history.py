@@ -227,7 +227,7 @@ class LateHistory:
             self._keeper = self._open_history(self._store, self._started_ms, cluster=self._cluster)
         except OrbitError as error:
             self._refusal = error
-            logger.error("no history is kept: %s", error)  # noqa: TRY400  the message says all
+            logger.error("no history is kept: %s", error)
         except Exception as error:
             self._refusal = WorkerError(f"no history is kept: {error!r}; the broker's log has the details")
             logger.exception("no history is kept")

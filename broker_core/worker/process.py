@@ -115,7 +115,7 @@ class _Worker:
             attach = self._options.attach
             code = await (self._run_engine() if attach is None else self._run_attached(attach))
         except OrbitError as error:
-            logger.error("the worker cannot go on: %s", error)  # noqa: TRY400  the message says all
+            logger.error("the worker cannot go on: %s", error)
             self._writer.send(Fatal(error.kind, error.message, error.context))
             code = error.exit_code
         except Exception as error:

@@ -37,7 +37,7 @@ class _Unanswered:
 
 
 class _Failed(_Unanswered):
-    def then(self, done: Callable[[Any], None], failed: Callable[[OrbitError], None]) -> None:  # noqa: ARG002  as `Pending`
+    def then(self, _done: Callable[[Any], None], failed: Callable[[OrbitError], None]) -> None:
         failed(WorkerError(REASON))
 
 

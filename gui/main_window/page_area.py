@@ -391,7 +391,7 @@ class Veil(QWidget):
             self.setGeometry(self._stack.rect())
         return super().eventFilter(watched, event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         colour = QColor(self._theme.tokens.window)
         colour.setAlpha(140)

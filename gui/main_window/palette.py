@@ -140,7 +140,7 @@ class _Delegate(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: ARG002  Qt's
+    def sizeHint(self, _option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         row = index.data(_ENTRY_ROLE)
         return QSize(200, ROW_HEIGHT if row.entry else HEADING_HEIGHT)
 
@@ -329,7 +329,7 @@ class CommandPalette(QWidget):
         if not self._frame.geometry().contains(event.position().toPoint()):
             self.hide()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         veil = QColor(self._theme.tokens.window if self._theme.tokens.dark else self._theme.tokens.text_1)
         veil.setAlpha(165 if self._theme.tokens.dark else 90)

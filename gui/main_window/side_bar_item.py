@@ -75,11 +75,11 @@ class SideBarItem(QAbstractButton):
     def sizeHint(self) -> QSize:
         return QSize(Size.SIDE_BAR - 16, 28)
 
-    def enterEvent(self, event: QEnterEvent) -> None:  # noqa: ARG002  Qt's signature
+    def enterEvent(self, _event: QEnterEvent) -> None:
         self._hovered = True
         self.update()
 
-    def leaveEvent(self, event: QEvent) -> None:  # noqa: ARG002  Qt's signature
+    def leaveEvent(self, _event: QEvent) -> None:
         self._hovered = False
         self.update()
 
@@ -94,7 +94,7 @@ class SideBarItem(QAbstractButton):
     def nextCheckState(self) -> None:
         """The window sets the current page; a click alone does not."""
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

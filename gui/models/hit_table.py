@@ -218,7 +218,7 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self._want(row.physical_offset)
         return row
 
-    def section_at(self, position: int) -> str | None:  # noqa: ARG002  there are none
+    def section_at(self, _position: int) -> str | None:
         return None
 
     def key_at(self, position: int) -> Hashable | None:

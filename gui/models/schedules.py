@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from monitoring.outside import read_json
 
@@ -67,16 +68,16 @@ def read_schedules(text: str) -> list[Schedule]:
     return [one for one in made if one is not None][:SCHEDULES_MAX]
 
 
-def _schedule(fields: object) -> Schedule | None:
+def _schedule(fields: Mapping[str, Any]) -> Schedule | None:
     try:
         made = Schedule(
-            report=str(fields["report"]),  # type: ignore[index]  # anything else raises TypeError
-            stores=tuple(map(str, fields["stores"])),  # type: ignore[index]  # as above
-            parameters=tuple((str(name), str(value)) for name, value in fields["parameters"]),  # type: ignore[index]  # as above
-            commit_log=str(fields["commit_log"]),  # type: ignore[index]  # as above
-            also=tuple(map(str, fields["also"])),  # type: ignore[index]  # as above
-            weekday=int(fields["weekday"]),  # type: ignore[index]  # as above
-            minute=int(fields["minute"]),  # type: ignore[index]  # as above
+            report=str(fields["report"]),
+            stores=tuple(map(str, fields["stores"])),
+            parameters=tuple((str(name), str(value)) for name, value in fields["parameters"]),
+            commit_log=str(fields["commit_log"]),
+            also=tuple(map(str, fields["also"])),
+            weekday=int(fields["weekday"]),
+            minute=int(fields["minute"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError):  # the last: JSON of Python knows infinity
         return None

@@ -314,7 +314,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
             return f"{tr(section.title)} {section.count}"
         return None
 
-    def mark_of(self, row: R) -> State | None:  # noqa: ARG002  for models that mark rows
+    def mark_of(self, _row: R) -> State | None:
         """State whose colour tints the ground of a row; None for most."""
         return None
 

@@ -213,7 +213,7 @@ class AlertCenter(QObject):
         if not 0 <= state.taken_ms - self._asked_ms < LOOK_MS and not self._query.waiting:
             self.ask()
 
-    def status_changed(self, status: SourceStatus, reason: OrbitError | None) -> None:  # noqa: ARG002  as `ClusterListener`
+    def status_changed(self, status: SourceStatus, _reason: OrbitError | None) -> None:
         """Keep the known alerts while the broker is away; a new worker is asked for all of them."""
         if status is not SourceStatus.READY:
             self._query.cancel()

@@ -57,7 +57,7 @@ class _NamedPlot(QWidget):
             axis.setPen(pg.mkPen(None))
             axis.setTextPen(pg.mkPen(tokens.text_2 if side == "left" else tokens.text_3))
 
-    def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
+    def eventFilter(self, watched: Any, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
             QToolTip.hideText()
         return super().eventFilter(watched, event)
@@ -105,7 +105,7 @@ class CategoryBars(_NamedPlot):
         )
         self._restyle(theme.tokens)
 
-    def text_at(self, x: float, y: float) -> str:  # noqa: ARG002  only the row counts
+    def text_at(self, _x: float, y: float) -> str:
         place = round(y)
         return f"{self._names[place]}: {self._value_text(self._values[place])}" if 0 <= place < len(self._names) else ""
 

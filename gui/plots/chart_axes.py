@@ -19,7 +19,7 @@ TICKS_MAX = 6
 AXIS_WIDTH = 52
 
 
-class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+class ValueAxis(pg.AxisItem):
     """Round ticks, at most `TICKS_MAX`, and the horizontal grid."""
 
     def __init__(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
@@ -36,7 +36,7 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
         self.picture = None
         self.update()
 
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         room = max(2, min(TICKS_MAX, int(size / 22)))
         step = round_step((maxVal - minVal) / (room - 1), self._base)
         ticks = _multiples(step, minVal, maxVal)
@@ -48,10 +48,10 @@ class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
             ticks = ticks[:1]
         return [(step, ticks)]
 
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
+    def tickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
         return [self._tick_text(value) for value in values]
 
-    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
+    def generateDrawSpecs(self, painter: QPainter) -> Any:
         return _without_ticks(super().generateDrawSpecs(painter))
 
 
@@ -60,12 +60,12 @@ def _multiples(step: float, low: float, high: float) -> list[float]:
     return [first + i * step for i in range(int((high - first) / step + 1e-9) + 1)]
 
 
-def _without_ticks(specs: Any) -> Any:  # noqa: ANN401  pyqtgraph's (axis line, tick lines, texts) or None
+def _without_ticks(specs: Any) -> Any:
     """Drop the tick lines: even those of length 0 are drawn as dots."""
     return specs and (specs[0], [], specs[2])
 
 
-class ValueGrid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untyped
+class ValueGrid(pg.GraphicsObject):
     """Horizontal lines at the ticks of the value axis, behind the curves."""
 
     def __init__(self, axis: ValueAxis) -> None:
@@ -99,7 +99,7 @@ class ValueGrid(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph is untype
                 painter.drawLine(QPointF(view.left(), value), QPointF(view.right(), value))
 
 
-class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
+class TimeAxis(pg.AxisItem):
     STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
                86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 61 * 86400)  # fmt: skip
 
@@ -114,18 +114,18 @@ class TimeAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph is untyped
         self.picture = None
         self.update()
 
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803  pyqtgraph's
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         room = max(1, min(TICKS_MAX, int(size / 90)))
         step = next((s for s in self.STEPS_S if (maxVal - minVal) / s <= room), self.STEPS_S[-1])
         shift = self._zone_shift_s(maxVal)
         first = math.ceil((minVal + shift) / step) * step - shift
         return [(step, [first + i * step for i in range(int((maxVal - first) / step) + 1)])]
 
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:  # noqa: ARG002  pyqtgraph's
+    def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
         form = "%m-%d" if spacing >= 86_400 else "%H:%M" if spacing >= 60 else "%H:%M:%S"
         return [self._times.moment(value * 1_000).strftime(form) for value in values]
 
-    def generateDrawSpecs(self, painter: QPainter) -> Any:  # noqa: ANN401  pyqtgraph's
+    def generateDrawSpecs(self, painter: QPainter) -> Any:
         return _without_ticks(super().generateDrawSpecs(painter))
 
     def _zone_shift_s(self, at_s: float) -> float:

@@ -103,13 +103,13 @@ class _LegendEntry(QWidget):
         self._chart.toggle_series(self.key)
         self.update()
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: ARG002  Qt's signature
+    def mousePressEvent(self, _event: QMouseEvent) -> None:
         self.toggle()
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: ARG002  Qt's signature
+    def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
         self._isolate(self.key)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
         colour = tokens.text_3 if self.is_dimmed else self._chart.colour(self._one.key, tokens)

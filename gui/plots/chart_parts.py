@@ -34,7 +34,7 @@ class ChartTip(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
 
-    def show_at(self, at: Any, title: str, lines: list[tuple[str, str, str]], colour: Callable[[str, Tokens], str]) -> None:  # noqa: ANN401  QPoint
+    def show_at(self, at: Any, title: str, lines: list[tuple[str, str, str]], colour: Callable[[str, Tokens], str]) -> None:
         self._title = title
         self._lines = [(name, value, colour(key, self._theme.tokens)) for name, value, key in lines]
         metrics = self.fontMetrics()
@@ -47,7 +47,7 @@ class ChartTip(QWidget):
         self.raise_()
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

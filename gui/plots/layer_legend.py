@@ -52,7 +52,7 @@ class LayerLegend(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(0, 20)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
         left = 0

@@ -155,7 +155,7 @@ class LifeLinePicture(QWidget):
 
     # ---- drawing ---------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         if not self._lanes:
             return
         tokens = self._theme.tokens

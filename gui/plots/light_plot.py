@@ -20,7 +20,7 @@ MARGINS = (0, 4, 8, 0)
 AXIS_Z = -1_000
 
 
-class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
+class LightPlot(pg.GraphicsView):
     """Items over a left and a bottom axis; zooms only by `setXRange` and `setYRange`."""
 
     def __init__(self, left: pg.AxisItem, bottom: pg.AxisItem) -> None:
@@ -60,13 +60,13 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
             painter.drawRoundedRect(self.viewport().rect().adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
             painter.end()
 
-    def getViewBox(self) -> Any:  # noqa: ANN401  pyqtgraph's
+    def getViewBox(self) -> Any:
         return self._box
 
-    def getAxis(self, side: str) -> Any:  # noqa: ANN401  pyqtgraph's
+    def getAxis(self, side: str) -> Any:
         return self._axes[side]
 
-    def plot(self, x: Any, y: Any, **options: Any) -> Any:  # noqa: ANN401  pyqtgraph's
+    def plot(self, x: Any, y: Any, **options: Any) -> Any:
         line = pg.PlotDataItem(x, y, **options)
         # Points closer than a pixel are drawn as their extremes, points outside not at all: a year is half a million.
         line.setDownsampling(auto=True, method="peak")
@@ -74,10 +74,10 @@ class LightPlot(pg.GraphicsView):  # type: ignore[misc]  # pyqtgraph is untyped
         self._box.addItem(line)
         return line
 
-    def addItem(self, item: Any, *, ignoreBounds: bool = False) -> None:  # noqa: ANN401, N803  pyqtgraph's
+    def addItem(self, item: Any, *, ignoreBounds: bool = False) -> None:
         self._box.addItem(item, ignoreBounds=ignoreBounds)
 
-    def removeItem(self, item: Any) -> None:  # noqa: ANN401  pyqtgraph's
+    def removeItem(self, item: Any) -> None:
         self._box.removeItem(item)
 
     def setXRange(self, low: float, high: float, *, padding: float = 0) -> None:

@@ -66,7 +66,7 @@ class LogBars(QWidget):
             return True
         return super().event(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         if not self._bars:
             return
         tokens, plot = self._theme.tokens, plot_box(self)

@@ -118,7 +118,7 @@ class OwnershipStrip(QWidget):
 
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens, picture, cells = self._theme.tokens, self._picture, self._cells()
         painter = QPainter(self)
         painter.fillRect(cells, QColor(tokens.inset))

@@ -82,7 +82,7 @@ class QueueBars(QWidget):
         gap = BAR_GAP if step > 3 * BAR_GAP else 1
         return QRectF(index * step, 0, max(1.0, step - gap), self.height() - LABEL_HEIGHT)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         known = [rate for _, rate in self._rates if not math.isnan(rate)]
         top = max(known, default=0.0) or 1.0

@@ -146,7 +146,7 @@ class StackedBars(QWidget):
 
     # ---- painting ------------------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens, plot = self._theme.tokens, plot_box(self)
         painter = QPainter(self)
         font = text_font(Size.CAPTION)

@@ -127,7 +127,7 @@ class TimeChart(QWidget):
         return self._series
 
     @property
-    def plot(self) -> Any:  # noqa: ANN401  pyqtgraph is untyped
+    def plot(self) -> Any:
         """The plot itself, for tools on top of it."""
         return self._plot
 
@@ -419,7 +419,7 @@ class TimeChart(QWidget):
             item.label.fill = pg.mkBrush(_ground(tokens) if item.label.format else None)
             item.label.update()
 
-    def eventFilter(self, watched: Any, event: QEvent) -> bool:  # noqa: ANN401  Qt's signature
+    def eventFilter(self, watched: Any, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
             self._leave()
         return super().eventFilter(watched, event)

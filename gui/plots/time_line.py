@@ -56,7 +56,7 @@ class TimeLine(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(280, LINE_HEIGHT * len(self._entries))
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -42,7 +42,7 @@ class Chip(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(chip_width(self._text, self._state), Size.CHIP)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         paint_chip(painter, QPointF(0, self.height() / 2), self._text, self._state, self._theme.tokens)
         painter.end()
@@ -63,7 +63,7 @@ class Dot(QWidget):
             self._state = state
             self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         paint_dot(painter, 0, self.height() / 2, self._theme.tokens.state(self._state))
         painter.end()

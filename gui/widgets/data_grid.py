@@ -94,7 +94,7 @@ class GridHeader(QHeaderView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self.menu_asked.emit(event.globalPos())
 
-    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:  # noqa: N803  Qt's signature
+    def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:
         tokens = self._theme.tokens
         model = self.model()
         text = str(model.headerData(logicalIndex, Qt.Orientation.Horizontal) or "")

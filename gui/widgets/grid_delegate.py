@@ -17,7 +17,7 @@ PAINTED_WIDTH = 90
 class GridDelegate(QStyledItemDelegate):
     """Used when a double click fits a column to its cells."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: ARG002  Qt's
+    def sizeHint(self, _option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
         cell = index.data(CELL_ROLE)
         if not isinstance(cell, Cell):
             return QSize(60, Size.ROW)

@@ -115,7 +115,7 @@ class _Bar(QFrame):
         self._share, self._state = share, state
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         if self._share is None:
             return
         tokens = self._theme.tokens

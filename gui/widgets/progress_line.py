@@ -47,7 +47,7 @@ class ProgressLine(QWidget):
         self._step = (self._step + 0.03) % (1 + RUNNER_SHARE)
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._theme.tokens.border))
         width = self.width()

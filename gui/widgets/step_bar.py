@@ -66,7 +66,7 @@ class StepButton(QAbstractButton):
         super().enterEvent(event)
         self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -145,7 +145,7 @@ class StepBar(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setPen(QPen(QColor(self._theme.tokens.border_strong), 1))
         steps = list(self.steps.values())

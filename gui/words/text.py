@@ -149,8 +149,8 @@ class CatalogueTranslator(QTranslator):
         self,
         context: str,
         source_text: str,
-        disambiguation: str | None = None,  # noqa: ARG002  Qt's signature
-        n: int = -1,  # noqa: ARG002  Qt's signature
+        _disambiguation: str | None = None,
+        _n: int = -1,
     ) -> str | None:
         # None, a null string, makes Qt use the English text.
         return self._texts.get(source_text) if context == _CONTEXT else None

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 from broker_core.api import CodecError, TopicSettings, UsageError, csv_bytes, read_csv
 from monitoring.admin.topics import QUEUES_MAX
@@ -66,7 +67,8 @@ class TopicEntry:
     word: str = ""
 
     def merged(self, before: TopicSettings) -> TopicSettings:
-        return replace(before, **self.given)  # type: ignore[arg-type]  # each field was read as its type
+        values: Mapping[str, Any] = self.given
+        return replace(before, **values)
 
 
 def read_topic_file(data: bytes) -> list[TopicEntry]:

@@ -41,7 +41,7 @@ class Judgement:
         except (OrbitError, sqlite3.Error) as error:
             refusal = error if isinstance(error, OrbitError) else StoreError(f"the alerts cannot be read: {error}")
             if self.alerts_refusal is None or self.alerts_refusal.message != refusal.message:
-                logger.error("nothing is judged by alert rules: %s; it is tried again", error)  # noqa: TRY400  says all
+                logger.error("nothing is judged by alert rules: %s; it is tried again", error)
             self.alerts_refusal = refusal
             self._pause.failed()
         else:

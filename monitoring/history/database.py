@@ -129,7 +129,7 @@ class Numbers:
     def _number(self, table: str, known: dict[str, int], text: str) -> int:
         if text not in known:
             number = max(known.values(), default=0) + 1
-            self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, text))  # noqa: S608  one of ours
+            self._connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (number, text))
             known[text] = number
         return known[text]
 

@@ -66,9 +66,9 @@ class HistoryQueries:
         where += " AND subject=?" if query.subject else ""
         values: list[int | str] = [query.from_ms, query.to_ms, *query.kinds, *([query.subject] if query.subject else [])]
         with self._turn:
-            (total,) = self._connection.execute(f"SELECT COUNT(*) FROM events WHERE {where}", values).fetchone()  # noqa: S608
+            (total,) = self._connection.execute(f"SELECT COUNT(*) FROM events WHERE {where}", values).fetchone()
             rows = self._connection.execute(
-                f"SELECT at_ms, kind, subject, text FROM events WHERE {where} ORDER BY at_ms DESC, id DESC LIMIT ?",  # noqa: S608
+                f"SELECT at_ms, kind, subject, text FROM events WHERE {where} ORDER BY at_ms DESC, id DESC LIMIT ?",
                 [*values, query.count],
             ).fetchall()
         columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]

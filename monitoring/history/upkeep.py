@@ -233,7 +233,7 @@ class Upkeep:
                 self._connection.execute("DELETE FROM events WHERE at_ms < ?", (cut_ms,))
             forget_subscriptions(self._connection, cut_ms if tier is TIERS[-1] else 0)
             newest = "SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?"
-            self._connection.execute(f"DELETE FROM events WHERE id <= ({newest})", (EVENTS_MAX,))  # noqa: S608  no value in it
+            self._connection.execute(f"DELETE FROM events WHERE id <= ({newest})", (EVENTS_MAX,))
         self._cuts.append((tier, cut_ms))
         return True
 

@@ -192,11 +192,11 @@ class _Reading:
         return Content(BodyKind.PROTOBUF, self._data, _json_text(value), value, table_of(value))
 
 
-def _json_text(value: Any) -> str:  # noqa: ANN401  what JSON can hold
+def _json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
-def _as_json(value: Any, depth: int = 0) -> Any:  # noqa: ANN401  what MessagePack can hold
+def _as_json(value: object, depth: int = 0) -> object:
     """MessagePack values as JSON: bytes in hexadecimal, keys as text."""
     if depth > DEPTH_MAX:
         return "…"

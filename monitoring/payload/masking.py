@@ -69,11 +69,11 @@ class MaskRules:
         found = judged(self.expressions, text, JUDGE_SECONDS)
         return MASK if found is None else found
 
-    def mask_value(self, value: Any) -> Any:  # noqa: ANN401  what JSON can hold
+    def mask_value(self, value: object) -> object:
         """A structured body with paths and matches masked; a copy if something was masked."""
         return self._mask(value, [path.split(".") for path in self.paths], 0)
 
-    def _mask(self, value: Any, paths: Sequence[Sequence[str]], depth: int) -> Any:  # noqa: ANN401  what JSON can hold
+    def _mask(self, value: object, paths: Sequence[Sequence[str]], depth: int) -> object:
         if _hides_all(paths) or depth > _DEEPEST:
             return MASK
         if isinstance(value, Mapping):

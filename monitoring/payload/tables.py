@@ -5,7 +5,7 @@ import io
 import json
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 TABLE_ROWS_MAX: Final = 10_000
 
@@ -19,7 +19,7 @@ class Table:
     is_cut: bool = False
 
 
-def table_of(value: Any) -> Table | None:  # noqa: ANN401  what JSON can hold
+def table_of(value: object) -> Table | None:
     """A list of objects as a table, or None. Nested members stay JSON."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         return None
@@ -29,7 +29,7 @@ def table_of(value: Any) -> Table | None:  # noqa: ANN401  what JSON can hold
     return Table(headings, cells, is_cut=len(value) > len(rows))
 
 
-def _cell(value: Any) -> str:  # noqa: ANN401  what JSON can hold
+def _cell(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -39,7 +39,7 @@ class RocketMQClusterDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return ClusterReader(dict(self.options), schema)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return ClusterStreamReader(dict(self.options), schema)
 
 

@@ -48,7 +48,7 @@ class ClusterStreamReader(DataSourceStreamReader):
         self._was_reached = False
         """Whether a name server has answered before: then its address is right, and a failure is temporary."""
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+    def initialOffset(self) -> dict[str, int]:
         """Start offsets of a new query, by queue.
 
         Raises `NetworkError` if only new messages are wanted and a broker does not report the ends of its queues.
@@ -60,7 +60,7 @@ class ClusterStreamReader(DataSourceStreamReader):
             raise NetworkError(f"where the newest messages begin is not known of all queues: {missing}. Start again later")
         return {name: queue.end for name, queue in self._queues.items()}
 
-    def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
+    def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:
         """Current end of each queue, or the end of the batch; ``start`` while no name server answers.
 
         Raises:

@@ -62,8 +62,8 @@ def loader(bits: int, *, is_swapped: bool = False, is_signed: bool = True) -> Ca
     kind, wide = ir.IntType(bits), ir.IntType(64)
     given = types.uint64 if bits == wide.width and not is_signed else types.int64
 
-    def typed(_context: Any, data: Any, _at: Any) -> Any:  # noqa: ANN401  numba's own, without types
-        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401  likewise
+    def typed(_context: Any, data: Any, _at: Any) -> Any:
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
             place = builder.bitcast(builder.gep(array.data, [arguments[1]]), kind.as_pointer())
             found = builder.load(place, align=1)

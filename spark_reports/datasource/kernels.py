@@ -117,7 +117,7 @@ def _record(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int,
     return size, body_bytes, place, topic_bytes, properties_bytes
 
 
-def _follow(  # noqa: PLR0917  compiled code takes no keywords
+def _follow(
     data: Bytes, base: int, start: int, stop: int, limit: int, next_border: int, split_bytes: int, borders: Int64s
 ) -> tuple[int, int, int, int]:
     """Follow the chain of records from a position to the first position without one.
@@ -174,7 +174,7 @@ def _item_end(data: Bytes, at: int, end: int) -> int:
 
 
 @part
-def _find(data: Bytes, at: int, end: int, names: Bytes, sought: Int64s, spans: Int64s) -> None:  # noqa: PLR0917  compiled code takes no keywords
+def _find(data: Bytes, at: int, end: int, names: Bytes, sought: Int64s, spans: Int64s) -> None:
     """Positions and bytes of the last value of each property to find."""
     for index in range(len(sought)):
         spans[2 * (PROPERTY_TEXT + index)] = 0
@@ -225,7 +225,7 @@ def _is_same(data: Bytes, spans: Int64s, pool: Bytes, groups: Int64s, row: int) 
 
 
 @part
-def _begun(data: Bytes, keys: Int64s, spans: Int64s, groups: Int64s, pool: Bytes, counters: Int64s) -> int:  # noqa: PLR0917  compiled code takes no keywords
+def _begun(data: Bytes, keys: Int64s, spans: Int64s, groups: Int64s, pool: Bytes, counters: Int64s) -> int:
     """Row of a new group; -1: the table is full."""
     room = 0
     for text in range(len(spans) // 2):
@@ -247,7 +247,7 @@ def _begun(data: Bytes, keys: Int64s, spans: Int64s, groups: Int64s, pool: Bytes
 
 
 @part
-def _row_of(data: Bytes, keys: Int64s, spans: Int64s, slots: Int32s, groups: Int64s, pool: Bytes, counters: Int64s) -> int:  # noqa: PLR0917  compiled code takes no keywords
+def _row_of(data: Bytes, keys: Int64s, spans: Int64s, slots: Int32s, groups: Int64s, pool: Bytes, counters: Int64s) -> int:
     """Row of a record's group, which is created if it is missing; -1: the table is full."""
     mask = len(slots) - 1
     slot = keys[HASH] & mask
@@ -287,7 +287,7 @@ def _count(groups: Int64s, row: int, size: int, body_bytes: int, store_ms: int) 
     groups[row, LAST] = store_ms if is_first else max(groups[row, LAST], store_ms)
 
 
-def _add_up(  # noqa: PLR0917  compiled code takes no keywords
+def _add_up(
     data: Bytes,
     base: int,
     start: int,

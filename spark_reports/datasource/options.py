@@ -55,7 +55,7 @@ class BatchReader(DataSourceReader):
     def _is_accounted(self) -> bool:
         return SKIPPED_REASON in self._schema.names
 
-    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Take the filters that the reader can evaluate; return the others.
 
         With accounting rows Spark evaluates all filters again, because those rows have to pass them too. Of sums it

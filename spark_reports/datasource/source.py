@@ -39,7 +39,7 @@ class RocketMQStoreDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         return StoreSourceReader(dict(self.options), schema)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return StoreStreamReader(dict(self.options), schema)
 
 

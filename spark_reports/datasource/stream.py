@@ -38,7 +38,7 @@ class StoreStreamReader(DataSourceStreamReader):
         self._directories = directories_of(options.get("commit_log", ""), self._roots)
         self._selection = selection_of(options)
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802  Spark's name
+    def initialOffset(self) -> dict[str, int]:
         """Start offsets of a new query, by store."""
         first = {root: first_offset(root, self._directories) for root in self._roots}
         return {root: self._end(root, start) for root, start in first.items()} if self._from_newest else first
@@ -46,7 +46,7 @@ class StoreStreamReader(DataSourceStreamReader):
     def _end(self, root: str, start: int) -> int:
         return ranges_from(root, start, directories=self._directories).end
 
-    def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:  # noqa: N802  Spark's name
+    def latestOffset(self, start: dict[str, int], _limit: ReadLimit) -> dict[str, int]:
         """End of the last whole record of each store."""
         return {root: self._end(root, offset) for root, offset in start.items()}
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,9 @@ from broker_core.delimited_text import new_csv, write_csv
 from spark_reports.reports.result import ReportTable
 from spark_reports.reports.wording import number, say
 from spark_reports.vocabulary import ValueUnit
+
+if TYPE_CHECKING:
+    from xlsxwriter.worksheet import Worksheet
 
 WORKBOOK = "tables.xlsx"
 SHEET_ROWS_MAX = 1_048_576 - 2  # of the format, less the heading and the sentence about more rows
@@ -98,21 +101,25 @@ def _lacks(more: int, cut: int) -> str:
     return "; ".join(filter(None, (number(more, "more row") if more else "", texts)))
 
 
-def _fill(sheet: Any, data: pa.Table) -> int:  # noqa: ANN401  the library has no types
+def _fill(sheet: Worksheet, data: pa.Table) -> int:
     """Write rows below the heading; return the number of texts that were too long for a cell."""
     cut = 0
     for index, row in enumerate(data.to_pylist(), start=1):
         for place, value in enumerate(row.values()):
             if value is None or (isinstance(value, float) and not math.isfinite(value)):
                 continue
-            if isinstance(value, bytes):
-                value = value.hex()  # noqa: PLW2901  a sheet has no bytes
-            if isinstance(value, int) and abs(value) > _INTEGER_EXACT_MAX:
-                value = str(value)  # noqa: PLW2901  rounded it would be another number
-            cell = _fitting(value) if isinstance(value, str) else value
-            cut += cell != value
+            given = _cell(value)
+            cell = _fitting(given) if isinstance(given, str) else given
+            cut += cell != given
             sheet.write(index, place, cell)
     return cut
+
+
+def _cell(value: object) -> object:
+    """The value in a type that a sheet holds exactly."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, int) and abs(value) > _INTEGER_EXACT_MAX else value
 
 
 def _fitting(text: str) -> str:

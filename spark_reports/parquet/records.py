@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from broker_core.errors import UsageError
 from spark_reports.datasource.plan import INCOMPLETE

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput

@@ -66,7 +66,7 @@ def _batch(wanted: SampleSelection, columns: Columns, schema: pa.Schema) -> pa.R
     return pa.RecordBatch.from_arrays([_column(columns[field.name], field.type, count) for field in schema], schema=schema)
 
 
-def _column(values: Any, data_type: pa.DataType, count: int) -> pa.Array:  # noqa: ANN401  what pyarrow takes
+def _column(values: object, data_type: pa.DataType, count: int) -> pa.Array:
     if values is None or isinstance(values, (str, int)):
         return pa.repeat(pa.scalar(values, data_type), count)
     if pa.types.is_timestamp(data_type):

@@ -71,7 +71,7 @@ class SamplesReader(DataSourceReader):
         if not 1_000 <= self._step_ms <= 86_400_000:
             raise UsageError(f"step_ms is from 1,000 (a second) to 86,400,000 (a day), not {self._step_ms:,}")
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Bound the read by the times of the query; Spark evaluates all filters again."""
         columns = ("time",) if self._table != "ownership" else ()
         found = [comparison for one in filters if (comparison := comparison_of(one, columns)) is not None]

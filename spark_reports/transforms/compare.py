@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 COMPARE_COLUMNS = ("topic", "tag", "store_time", "store_bytes")
 THEN, NOW = "then", "now"

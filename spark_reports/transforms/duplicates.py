@@ -9,7 +9,7 @@ import functools
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, own_key
 

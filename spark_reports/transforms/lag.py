@@ -6,7 +6,7 @@ An interval is late if its largest lag or its longest wait is above the bounds; 
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 HOUR_MS = 3_600_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from spark_reports.transforms.origin import first_and_last
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, host_of
 

@@ -9,7 +9,7 @@ Source: docs/spec/broker.md §8.1, §6.7.
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from spark_reports.transforms.origin import RETRY_PREFIX, first_and_last, host_of, meant_topic, pop_names, pop_retry_topic
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 SIZE_COLUMNS = (
     "store", "topic", "tag", "queue_id", "queue_offset", "physical_offset", "body_bytes", "store_bytes", "store_time",

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 STORY_COLUMNS = (
     "store", "topic", "real_topic", "retry_topic", "queue_id", "queue_offset", "physical_offset", "store_time", "born_time",

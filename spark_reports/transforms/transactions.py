@@ -9,7 +9,7 @@ Source: docs/spec/broker.md §4.2 to §4.7.
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
+from pyspark.sql import functions as F
 
 from spark_reports.transforms.origin import host_of, spread
 

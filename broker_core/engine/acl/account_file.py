@@ -86,7 +86,7 @@ class AccountFile:
         try:
             rules, stamp = await asyncio.to_thread(self.access.read)
         except UsageError as error:
-            logger.error("%s; the accounts stay as they were", error.message)  # noqa: TRY400  the text says all
+            logger.error("%s; the accounts stay as they were", error.message)
             return
         self.access.take(rules, stamp)
 

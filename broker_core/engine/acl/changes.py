@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from broker_core.engine.acl.access_control import INTERNAL_ACCESS_KEY
 from broker_core.engine.acl.accounts import AccessRules, Account, permission_of, permissions_of
@@ -17,7 +18,7 @@ def with_account(rules: AccessRules, fields: Mapping[str, str]) -> AccessRules:
     if access_key == INTERNAL_ACCESS_KEY:
         raise UsageError(f"the accessKey {access_key} is the broker's own: choose another one")
     known = rules.accounts.get(access_key) or Account(access_key, fields.get("secretKey") or "")
-    changes: dict[str, object] = {}
+    changes: dict[str, Any] = {}
     if fields.get("secretKey"):
         changes["secret_key"] = fields["secretKey"]
     if "whiteRemoteAddress" in fields:
@@ -30,7 +31,7 @@ def with_account(rules: AccessRules, fields: Mapping[str, str]) -> AccessRules:
     for name, key in (("topics", "topicPerms"), ("groups", "groupPerms")):
         if fields.get(key):
             changes[name] = permissions_of(fields[key].split(","), key)
-    account = dataclasses.replace(known, **changes)  # type: ignore[arg-type]  # each is of its field's type
+    account = dataclasses.replace(known, **changes)
     return AccessRules({**rules.accounts, access_key: account}, rules.white_addresses)
 
 

@@ -68,7 +68,7 @@ def _take(state: AtomicState, record: memoryview, position: int) -> AppliedOffse
         try:
             return state.record(decode_state(message.body), position, message.store_timestamp_ms)
         except CodecError as error:
-            logger.error("the record of atomic transactions at %d is left out: %s", position, error.message)  # noqa: TRY400
+            logger.error("the record of atomic transactions at %d is left out: %s", position, error.message)
             return []
     stamp = Stamp.parse(message.properties.get(PROPERTY, ""))
     if stamp is not None and stamp.producer_id < state.ids_end:

@@ -13,7 +13,6 @@ import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from ssl import SSLContext
-from typing import Any
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.nameserver.registration import Registration, TopicConfig
@@ -184,5 +183,5 @@ class RegistrationLink:
         }
 
 
-def _names(table: Any) -> list[str]:  # noqa: ANN401  a body of the peer
+def _names(table: object) -> list[str]:
     return [str(name) for name in table] if isinstance(table, Mapping) else []

@@ -150,9 +150,9 @@ class AtomicProcessor:
         self._service.coordinator.add_offsets(text_field(fields, "tid"), _identity(command), offsets)
         return command.reply()
 
-    def _offset(self, group: str, item: Any) -> tuple[OffsetKey, int]:  # noqa: ANN401  a body of the peer
-        numbers = isinstance(item, list) and len(item) == 3 and all(isinstance(part, int) for part in item[1:])
-        if not numbers or self._state.topics.get(str(item[0])) is None:
+    def _offset(self, group: str, item: object) -> tuple[OffsetKey, int]:
+        is_read = isinstance(item, list) and len(item) == 3 and all(isinstance(part, int) for part in item[1:])
+        if not isinstance(item, list) or not is_read or self._state.topics.get(str(item[0])) is None:
             raise RequestRefusedError(f"an offset is [topic, queueId, offset] of a topic that exists, not {str(item)[:100]}")
         return OffsetKey(group, str(item[0]), item[1]), item[2]
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 
@@ -131,7 +132,7 @@ def _rates_text(rates: list[float]) -> str:
 
 def _milliseconds_text(value_ms: float) -> str:
     """Two decimals; 0.00 when nothing was measured (NaN)."""
-    return f"{value_ms:.2f}" if value_ms == value_ms else "0.00"  # noqa: PLR0124  only NaN differs from itself
+    return "0.00" if math.isnan(value_ms) else f"{value_ms:.2f}"
 
 
 def _duration_text(seconds: int) -> str:

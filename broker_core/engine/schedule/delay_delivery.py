@@ -198,7 +198,7 @@ class DelayDelivery:
         try:
             copy = delivered(record)
         except RecordError as error:
-            logger.error("%s; it is passed over", error)  # noqa: TRY400  the text says all
+            logger.error("%s; it is passed over", error)
             return None
         result = self._store.put(copy)
         if result.status in NEVER_STORED:

@@ -425,7 +425,7 @@ class CommitLog:
             self._buffer = None
 
 
-def _pack_joined(head: struct.Struct, buffer: mmap.mmap, position: int, *fields: Any) -> None:  # noqa: ANN401  as `struct` has it
+def _pack_joined(head: struct.Struct, buffer: mmap.mmap, position: int, *fields: Any) -> None:
     """Write a record without TOTALSIZE, whatever the lengths of its parts."""
     body, topic, properties_bytes, properties = fields[-4:]
     joined = b"".join((head.pack(*fields[:-4]), body, topic, LENGTH_I16.pack(properties_bytes), properties))

@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from broker_core.engine.store.config_file import ConfigFile, ConfigRule, Take, report_of
 from broker_core.errors import StoreError
@@ -187,7 +187,7 @@ class ConfigFiles:
             except StoreError as error:
                 if name not in self._failing:
                     self._failing.add(name)
-                    logger.error("%s is not written, it is tried again: %s", self._directory / name, error)  # noqa: TRY400  the text says all
+                    logger.error("%s is not written, it is tried again: %s", self._directory / name, error)
                 done = False
         return done
 
@@ -231,7 +231,10 @@ def _after_all(count: int, written: Written) -> Written:
     return tell
 
 
-async def _finish(work: Any) -> Any:  # noqa: ANN401  result of whatever it awaits
+_T = TypeVar("_T")
+
+
+async def _finish(work: Coroutine[None, None, _T]) -> _T:
     """Await to the end even if the caller is cancelled meanwhile; the cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)
     try:

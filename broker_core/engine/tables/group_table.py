@@ -48,9 +48,8 @@ class GroupConfig:
         config = cls(str(value.get("groupName", "")))
         given = {attribute: value[key] for key, attribute in _KEYS.items() if key != "groupName" and value.get(key) is not None}
         newer = {key: value[key] for key in _NEWER_KEYS if value.get(key) is not None}
-        return replace(
-            config, newer=newer, **{name: _as_type_of(getattr(config, name), item, name) for name, item in given.items()}
-        )
+        values: dict[str, Any] = {name: _as_type_of(getattr(config, name), item, name) for name, item in given.items()}
+        return replace(config, newer=newer, **values)
 
 
 _KEYS = {
@@ -79,7 +78,7 @@ FORBIDDEN_READ = 4
 """Bit of ``forbiddenTable``: the group may not read the topic."""
 
 
-def _as_type_of(default: object, value: object, name: str) -> Any:  # noqa: ANN401  bool or int, as the default
+def _as_type_of(default: object, value: object, name: str) -> bool | int:
     if isinstance(default, bool):
         return str(value).lower() == "true"
     return whole_number(value, f"{name} of a consumer group")

@@ -77,7 +77,7 @@ def _linked(target: Processor) -> Any:
     """One LLVM module with all entries."""
     whole = None
     for name, compiled in _compiled(instructions.functions(multiplies=target.multiplies)).items():
-        module = binding.parse_assembly(str(compiled._library._final_module))  # noqa: SLF001  the only way to numba's module
+        module = binding.parse_assembly(str(compiled._library._final_module))
         module.get_function(compiled.native_name).name = PREFIX + name
         if whole is None:
             whole = module

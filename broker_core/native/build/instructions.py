@@ -108,7 +108,7 @@ def _array_typed(_context: Any, pointer: Any) -> Any:
         item = ir.Constant(_I64, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
         no_bounds = ir.Constant(_I64, 1 << 48)
         context.populate_array(made, data=arguments[0], shape=[no_bounds], strides=[item], itemsize=item, meminfo=None)
-        return made._getvalue()  # noqa: SLF001  as numba's own code does
+        return made._getvalue()
 
     return kind(pointer), written
 

@@ -78,7 +78,7 @@ class _Lines(asyncio.Protocol):
             elif word:
                 self._say(f"there is no command {json.dumps(word[:40])}: pause, resume and stop")
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
+    def connection_lost(self, _exc: Exception | None) -> None:
         self._command("stop")
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,7 @@ class CopyOrder:
         Pace(rate=self.rate)
 
     @classmethod
-    def from_json(cls, values: Any) -> CopyOrder:  # noqa: ANN401  JSON
+    def from_json(cls, values: Mapping[str, Any]) -> CopyOrder:
         """Order of a receipt; raises `CodecError` when it is none."""
         try:
             texts = {name: tuple(map(str, values[name])) for name in ("topics", "groups")}

@@ -112,7 +112,7 @@ class CopyPlan:
         return next(topic for topic in self.topics if topic.source == part.topic)
 
     @classmethod
-    def from_json(cls, values: Any) -> CopyPlan:  # noqa: ANN401  JSON
+    def from_json(cls, values: Mapping[str, Any]) -> CopyPlan:
         """Plan of a receipt; raises `CodecError` when it is none."""
         try:
             return cls(
@@ -208,5 +208,5 @@ def _cut(lines: list[str]) -> Iterator[str]:
         yield f"  and {counted(len(lines) - LINES_SHOWN, 'line')} more"
 
 
-def _with_tuples(row: Any, *names: str) -> dict[str, Any]:  # noqa: ANN401  JSON
+def _with_tuples(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {**row, **{name: tuple(map(str, row[name])) for name in names}}

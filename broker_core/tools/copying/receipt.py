@@ -185,7 +185,7 @@ class CopyReceipt:
             raise UsageError(f"{self.path} is no receipt of a copy")
         if values["orbitCopy"] != RECEIPT_VERSION:
             raise UsageError(f"{self.path} is a receipt of another version of Orbit: {values['orbitCopy']!r}")
-        return CopyPlan.from_json(values.get("plan"))
+        return CopyPlan.from_json(values.get("plan", {}))
 
     def _take_in(self, values: Line) -> None:
         if "copied" in values:

@@ -79,7 +79,7 @@ class ReplayPlan:
         }
 
     @classmethod
-    def from_json(cls, values: Any) -> ReplayPlan:  # noqa: ANN401  JSON
+    def from_json(cls, values: Mapping[str, Any]) -> ReplayPlan:
         """Plan of a file; raises `CodecError` when it is none."""
         if not isinstance(values, dict) or values.get("version") != PLAN_VERSION:
             raise CodecError("the plan of the replay is none, or of another version of Orbit")

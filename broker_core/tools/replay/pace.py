@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ class Pace:
         return max(by_rate, by_time)
 
     @classmethod
-    def from_json(cls, values: Any) -> Pace:  # noqa: ANN401  JSON
+    def from_json(cls, values: Mapping[str, Any]) -> Pace:
         """Pace of a plan's file; raises `CodecError` when it is none."""
         try:
             return cls(**values)

@@ -50,11 +50,12 @@ def rejected(subscriptions: Mapping[str, Wanted], kinds: Kinds) -> dict[Rejectio
     found: Counter[Rejection] = Counter()
     for (topic, tag), count in kinds.counts.items():
         verdict = rejection(subscriptions, topic, tag)
+        untried = count
         if verdict is Rejection.UNKNOWN:
             samples = kinds.samples.get((topic, tag), [])
             found.update(rejection(subscriptions, topic, tag, properties) for properties in samples)
-            count -= len(samples)  # noqa: PLW2901  those that were not tried
-        found[verdict] += count
+            untried -= len(samples)
+        found[verdict] += untried
     return {verdict: count for verdict, count in found.items() if count and verdict is not Rejection.NONE}
 
 

@@ -7,6 +7,7 @@ transaction, a retry would count on).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,7 +52,7 @@ class ReplayTarget:
             raise UsageError("a replay goes to one topic, to a group, or to the topics of origin: name one of them")
 
     @classmethod
-    def from_json(cls, values: Any) -> ReplayTarget:  # noqa: ANN401  JSON
+    def from_json(cls, values: Mapping[str, Any]) -> ReplayTarget:
         """Target of a plan's file; raises `CodecError` when it is none."""
         try:
             return cls(**values)

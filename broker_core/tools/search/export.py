@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TextIO
+from typing import Protocol, Self, TextIO
 
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
@@ -122,7 +122,7 @@ def _write_line(file: TextIO, row: Row) -> None:
     file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _cell(value: Any) -> object:  # noqa: ANN401  a row holds anything
+def _cell(value: object) -> object:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else value
 
 
@@ -226,7 +226,7 @@ def _typed(names: list[str], cells: list[str], where: str) -> Row:
         raise CodecError(f"{where} cannot be read: {error}") from error
 
 
-def _value(name: str, text: str) -> Any:  # noqa: ANN401  a row holds anything
+def _value(name: str, text: str) -> object:
     if name == "properties":
         return json.loads(text) if text else {}
     if name in _NUMBERS:

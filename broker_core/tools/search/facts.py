@@ -180,7 +180,7 @@ def utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _equal(kind: FieldKind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  any JSON
+def _equal(kind: FieldKind, value: object, literal: Scalar) -> bool:
     if isinstance(literal, bool) or literal is None:
         return value is literal
     if isinstance(literal, (int, float)):
@@ -189,14 +189,14 @@ def _equal(kind: FieldKind, value: Any, literal: Scalar) -> bool:  # noqa: ANN40
     return isinstance(value, str) and value == literal
 
 
-def _in_order(operator: Operator, kind: FieldKind, value: Any, literal: Scalar) -> bool:  # noqa: ANN401  any JSON
+def _in_order(operator: Operator, kind: FieldKind, value: object, literal: Scalar) -> bool:
     if isinstance(literal, str):
         return isinstance(value, str) and bool(ORDERS[operator](value, literal))
     number = _as_number(kind, value)
     return number is not None and bool(ORDERS[operator](number, literal))
 
 
-def _as_number(kind: FieldKind, value: Any) -> int | float | None:  # noqa: ANN401  any JSON
+def _as_number(kind: FieldKind, value: object) -> int | float | None:
     if kind is FieldKind.PROPERTY and isinstance(value, str):
         if not _NUMBER.fullmatch(value):
             return None
@@ -204,7 +204,7 @@ def _as_number(kind: FieldKind, value: Any) -> int | float | None:  # noqa: ANN4
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _as_text(value: Any) -> str | None:  # noqa: ANN401  any JSON
+def _as_text(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return None if isinstance(value, bool) or not isinstance(value, (int, float)) else json.dumps(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from broker_core.tools.search.expression import Field
 from broker_core.tools.search.facts import MessageFacts
@@ -18,5 +17,5 @@ def field_text(facts: MessageFacts, field: Field) -> str:
     return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
 
 
-def _text(value: Any) -> str:  # noqa: ANN401  what a JSON text holds
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

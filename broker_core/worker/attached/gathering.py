@@ -156,14 +156,14 @@ def _numbered(link: ClusterLink, answer: BrokerAnswer, code: int) -> BrokerAnswe
     return replace(answer, body=emit(tables))
 
 
-def _shown_key(link: ClusterLink, key: Any) -> Any:  # noqa: ANN401  what JSON can hold
+def _shown_key(link: ClusterLink, key: object) -> object:
     queue = as_message_queue(key)
     if queue is None or queue.broker_name not in link.numbers.names:
         return key
     return MessageQueue(queue.topic, queue.broker_name, link.numbers.shown_queue(queue.broker_name, queue.queue_id))
 
 
-def _merged(first: Any, second: Any) -> Any:  # noqa: ANN401  what JSON can hold
+def _merged(first: object, second: object) -> object:
     if isinstance(first, dict) and isinstance(second, dict):
         return {
             key: _merged(first[key], second[key]) if key in first and key in second else first.get(key, second.get(key))

@@ -90,7 +90,7 @@ class Succession:
             try:
                 successor = self._take_over()
             except OrbitError as error:
-                logger.error("the history of this connection is not recorded any more: %s", error)  # noqa: TRY400  as above
+                logger.error("the history of this connection is not recorded any more: %s", error)
                 return
             if successor is not None and successor.history is not None:
                 self._begin(successor, successor.history)

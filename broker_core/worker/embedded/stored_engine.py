@@ -47,10 +47,10 @@ NOT_CLOSED = (
 class NoProducers:
     """No producer is connected."""
 
-    def living(self, group: str, /) -> int:  # noqa: ARG002  of any
+    def living(self, _group: str, /) -> int:
         return 0
 
-    def ask(self, request: CheckRequest) -> bool:  # noqa: ARG002  whoever it is for
+    def ask(self, _request: CheckRequest) -> bool:
         return False
 
 
@@ -73,7 +73,7 @@ class StoredTransactions:
         for _slice in self.engine.loading(*starts):
             await asyncio.sleep(0)
 
-    def living(self, group: str) -> int:  # noqa: ARG002  of any
+    def living(self, _group: str) -> int:
         return 0
 
 

@@ -90,7 +90,7 @@ class _Joining:
         evidence: Evidence = Evidence.STORED,
         *,
         made: StoredMessage | None = None,
-        **more: Any,  # noqa: ANN401  fields of Event
+        **more: Any,
     ) -> None:
         """Add the event of a record, or of the record ``made`` of it, at the time and the place of that one."""
         at = made or record
@@ -258,7 +258,7 @@ class _Joining:
         until_ms = before.at_ms + cost_ms if cost_ms >= 0 and before.at_ms >= 0 else -1
         self._traced(EventKind.ATTEMPT, before, before.group, number=number, outcome=outcome, until_ms=until_ms, **place)
 
-    def _traced(self, kind: EventKind, trace: Trace, group: str, **more: Any) -> None:  # noqa: ANN401  fields of Event
+    def _traced(self, kind: EventKind, trace: Trace, group: str, **more: Any) -> None:
         event = Event(
             kind=kind,
             at_ms=trace.at_ms,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
@@ -45,10 +46,10 @@ def _values(settings: GroupSettings) -> Mapping[str, Value]:
 
 
 def _changed(settings: GroupSettings, values: Mapping[str, Value]) -> GroupSettings:
-    changes: dict[str, bool | int] = {
+    changes: dict[str, Any] = {
         field.key: bool(values[field.key]) if isinstance(field.default, bool) else int(values[field.key]) for field in FIELDS
     }
-    return replace(settings, **changes)  # type: ignore[arg-type]  # each has the type of its field
+    return replace(settings, **changes)
 
 
 def _effects(changes: Sequence[Change]) -> list[str]:

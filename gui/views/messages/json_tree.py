@@ -131,7 +131,7 @@ class JsonTreeModel(QAbstractItemModel):
             return 0 if self._root is None or parent.isValid() else 1
         return len(node.children())
 
-    def columnCount(self, parent: Index = NO_INDEX) -> int:  # noqa: ARG002  Qt's signature
+    def columnCount(self, _parent: Index = NO_INDEX) -> int:
         return 1
 
     def hasChildren(self, parent: Index = NO_INDEX) -> bool:
@@ -207,7 +207,7 @@ class _NodeDelegate(QStyledItemDelegate):
         self._times = times
         self.pattern: MarkPattern | None = None
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's signature
+    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
         text = str(index.data(Qt.ItemDataRole.DisplayRole))
         return QSize(QFontMetrics(mono_font()).horizontalAdvance(text) + 160, ROW_HEIGHT)
 

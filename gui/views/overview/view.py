@@ -223,5 +223,5 @@ class _Body(QWidget):
     def hasHeightForWidth(self) -> bool:
         return False
 
-    def heightForWidth(self, width: int) -> int:  # noqa: ARG002  Qt's signature
+    def heightForWidth(self, _width: int) -> int:
         return self.minimumSizeHint().height()

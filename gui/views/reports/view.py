@@ -132,12 +132,12 @@ class ReportsView(PageView):
             self.form.look_again()
             self._runner.look_at_rules()
 
-    def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  the frame's signature
+    def state_changed(self, _state: ClusterState) -> None:
         self._show_store()
         if self._runner.is_running:
             self._show_run()
 
-    def status_changed(self, status: SourceStatus) -> None:  # noqa: ARG002  the frame's signature
+    def status_changed(self, _status: SourceStatus) -> None:
         self._show_store()
 
     def refresh(self) -> None:

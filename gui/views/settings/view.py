@@ -72,17 +72,17 @@ class SettingsView(PageView):
         if isinstance(wanted, str) and wanted in self.buttons:
             self.show_section(wanted)
 
-    def state_changed(self, state: ClusterState) -> None:  # noqa: ARG002  sections ask the source
+    def state_changed(self, _state: ClusterState) -> None:
         if self._current == "connections":
             self._refresh()
 
-    def status_changed(self, status: SourceStatus) -> None:  # noqa: ARG002  as above
+    def status_changed(self, _status: SourceStatus) -> None:
         self._refresh()
 
     def refresh(self) -> None:
         self._refresh()
 
-    def theme_changed(self, tokens: Tokens) -> None:  # noqa: ARG002  sections ask the theme
+    def theme_changed(self, _tokens: Tokens) -> None:
         self._refresh()
 
     def show_section(self, key: str) -> None:

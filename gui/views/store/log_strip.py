@@ -85,7 +85,7 @@ class LogStrip(QWidget):
                     return True
         return super().event(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         tokens, boxes = self._theme.tokens, self._boxes()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
@@ -227,8 +228,8 @@ class ImportTopicsDialog(FittedDialog):
 
     # ---- doing -----------------------------------------------------------------------------------------------------
 
-    def _replace(self, one: TopicImport, **values: object) -> None:
-        changed = replace(one, **values)  # type: ignore[arg-type]  # fields of an import
+    def _replace(self, one: TopicImport, **values: Any) -> None:
+        changed = replace(one, **values)
         self.model.set_rows([changed if other.number == one.number else other for other in self.model.rows])
 
     def _told(self, place: int, error: OrbitError | None) -> None:

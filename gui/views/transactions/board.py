@@ -93,7 +93,7 @@ class Board(CardArea):
                 made[card.key] = QRectF(box.left(), number * (height + GAP), box.width(), height)
         return made
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+    def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         boxes, rects = self._column_rects(), self.card_rects()

@@ -81,7 +81,7 @@ class WelcomeView(PageView):
         on_language(self, self._show_status)
         self._show_steps(context.source.state)
 
-    def open(self, arguments: PageArguments) -> None:  # noqa: ARG002  there is one place only
+    def open(self, _arguments: PageArguments) -> None:
         self.address.take_focus()
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -90,7 +90,7 @@ class Reviver:
             try:
                 message = decode_record(record)
             except RecordError as error:
-                logger.error("message %d of topic %s is damaged: %s", offset, key.topic, error.message)  # noqa: TRY400
+                logger.error("message %d of topic %s is damaged: %s", offset, key.topic, error.message)
                 return None
             if message.queue_offset == offset and message.store_timestamp_ms <= key.pop_time_ms:
                 return message

@@ -132,7 +132,7 @@ class TimerService:
             raise
         except (OrbitError, OSError, ValueError, KeyError, TypeError) as error:
             self.fault = f"the timer store in {self._paths.log.parent} cannot be opened: {error}"
-            logger.error("%s", self.fault)  # noqa: TRY400  the text says all
+            logger.error("%s", self.fault)
             return
         self.work = work
         if changed:
@@ -177,7 +177,7 @@ class TimerService:
         try:
             wait_ms = self.work.turn(self._clock())
         except OSError as error:
-            logger.error("timers stand still for %d ms: %s", FAULT_WAIT_MS, error)  # noqa: TRY400  the text says all
+            logger.error("timers stand still for %d ms: %s", FAULT_WAIT_MS, error)
             wait_ms = FAULT_WAIT_MS
         if wait_ms == 0:
             self.turn_soon()
