@@ -10,6 +10,7 @@ Source: the ELF-64 file format and the x86-64 and AArch64 supplements of the Sys
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker_core.errors import BugError
@@ -58,40 +59,87 @@ def shared_library(object_file: bytes) -> bytes:
         BugError: The object needs what is not known here, for example a variable, or another machine.
     """
     image = _laid_out(object_file)
-    needed, names = sorted(image.outside), sorted(image.entries)
-    strings, places = _strings([*needed, *names, _LIBC])
-    hash_at = _up(_SYMBOLS_AT + _SYMBOL.size * (1 + len(needed) + len(names)) + len(strings), 8)
-    table = _hash_table(1 + len(needed) + len(names))
-    relocations_at = _up(hash_at + len(table), 8)
-    code_at = _up(relocations_at + _RELOCATION.size * len(needed), _PAGE)
-    slots_at = _up(code_at + len(image.code), _PAGE)
-    dynamic_at = slots_at + _SLOT_BYTES * len(needed)
-    strings_at = _SYMBOLS_AT + _SYMBOL.size * (1 + len(needed) + len(names))
-    for number, name in enumerate(needed):
+    strings, name_at = _strings([*sorted(image.outside), *sorted(image.entries), _LIBC])
+    places = _places(image, len(strings))
+    _set_jumps(image, places)
+    dynamic = _dynamic(places, needed_library=name_at[_LIBC])
+    made = bytearray(places.dynamic + len(dynamic))
+    _pack_headers(made, places)
+    for at, data in (
+        (_SYMBOLS_AT, _symbol_table(image, name_at, places)), (places.strings, strings),
+        (places.hash, _hash_table(1 + places.needed + len(image.entries))), (places.relocations, _relocations(places)),
+        (places.code, image.code), (places.dynamic, dynamic),
+    ):  # fmt: skip
+        made[at : at + len(data)] = data
+    return bytes(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where each part of the library begins, with the sizes that headers state.
+
+    ``needed`` is the number of functions that are needed from outside.
+    """
+
+    needed: int
+    strings: int
+    strings_bytes: int
+    hash: int
+    relocations: int
+    code: int
+    code_bytes: int
+    slots: int
+
+    @property
+    def relocations_bytes(self) -> int:
+        return _RELOCATION.size * self.needed
+
+    @property
+    def dynamic(self) -> int:
+        return self.slots + _SLOT_BYTES * self.needed
+
+
+def _places(image: _Image, strings_bytes: int) -> _Places:
+    needed, symbols, code_bytes = len(image.outside), 1 + len(image.outside) + len(image.entries), len(image.code)
+    strings = _SYMBOLS_AT + _SYMBOL.size * symbols
+    hash_at = _up(strings + strings_bytes, 8)
+    relocations = _up(hash_at + len(_hash_table(symbols)), 8)
+    code = _up(relocations + _RELOCATION.size * needed, _PAGE)
+    return _Places(needed, strings, strings_bytes, hash_at, relocations, code, code_bytes, _up(code + code_bytes, _PAGE))
+
+
+def _set_jumps(image: _Image, places: _Places) -> None:
+    """Let each jump out of the code read its slot."""
+    for number, name in enumerate(sorted(image.outside)):
         at = image.outside[name]
-        image.code[at : at + 6] = _JUMP + struct.pack("<i", slots_at + _SLOT_BYTES * number - (code_at + at + 6))
-    symbols = [_SYMBOL.pack(0, 0, 0, 0, 0, 0)]
-    symbols += [_SYMBOL.pack(places[name], _GLOBAL_FUNCTION, 0, 0, 0, 0) for name in needed]
-    symbols += [_SYMBOL.pack(places[name], _GLOBAL_FUNCTION, 0, 1, code_at + image.entries[name], 0) for name in names]
-    relocations = [
-        _RELOCATION.pack(slots_at + _SLOT_BYTES * number, (1 + number) << 32 | _GLOB_DAT, 0) for number in range(len(needed))
-    ]
-    dynamic = _dynamic(
-        needed_library=places[_LIBC], hash_at=hash_at, strings_at=strings_at, strings_bytes=len(strings),
-        relocations_at=relocations_at, relocations_bytes=_RELOCATION.size * len(needed),
-    )  # fmt: skip
-    end = dynamic_at + len(dynamic)
+        distance = places.slots + _SLOT_BYTES * number - (places.code + at + 6)
+        image.code[at : at + 6] = _JUMP + struct.pack("<i", distance)
+
+
+def _symbol_table(image: _Image, name_at: Mapping[str, int], places: _Places) -> bytes:
+    """First the needed functions, then ours, both in the order of their names."""
+    needed = (_SYMBOL.pack(name_at[name], _GLOBAL_FUNCTION, 0, 0, 0, 0) for name in sorted(image.outside))
+    entries = sorted(image.entries.items())
+    ours = (_SYMBOL.pack(name_at[name], _GLOBAL_FUNCTION, 0, 1, places.code + at, 0) for name, at in entries)
+    return b"".join((_SYMBOL.pack(0, 0, 0, 0, 0, 0), *needed, *ours))
+
+
+def _relocations(places: _Places) -> bytes:
+    """One for each slot: the loader writes the address of the function of that symbol there."""
+    slots = ((number, places.slots + _SLOT_BYTES * number) for number in range(places.needed))
+    return b"".join(_RELOCATION.pack(at, (1 + number) << 32 | _GLOB_DAT, 0) for number, at in slots)
+
+
+def _pack_headers(made: bytearray, places: _Places) -> None:
+    """The header of the file, and one for each part that the loader maps or reads."""
     programs = (
-        (1, 4, 0, relocations_at + _RELOCATION.size * len(needed), _PAGE),
-        (1, 5, code_at, len(image.code), _PAGE),
-        (1, 6, slots_at, end - slots_at, _PAGE),
-        (2, 6, dynamic_at, len(dynamic), 8),
+        (1, 4, 0, places.relocations + places.relocations_bytes, _PAGE),
+        (1, 5, places.code, places.code_bytes, _PAGE),
+        (1, 6, places.slots, len(made) - places.slots, _PAGE),
+        (2, 6, places.dynamic, len(made) - places.dynamic, 8),
         (0x6474E551, 6, 0, 0, 16),  # the stack is not executed
     )
-    made = bytearray(end)
-    _HEADER.pack_into(
-        made,
-        0,
+    header = (
         _IDENTITY,
         _DYNAMIC_LIBRARY,
         _X86_64,
@@ -107,14 +155,9 @@ def shared_library(object_file: bytes) -> bytes:
         0,
         0,
     )
+    _HEADER.pack_into(made, 0, *header)
     for number, (kind, flags, at, size, align) in enumerate(programs):
         _PROGRAM.pack_into(made, _HEADER.size + _PROGRAM.size * number, kind, flags, at, at, at, size, size, align)
-    for at, data in (
-        (_SYMBOLS_AT, b"".join(symbols)), (strings_at, strings), (hash_at, table), (relocations_at, b"".join(relocations)),
-        (code_at, image.code), (dynamic_at, dynamic),
-    ):  # fmt: skip
-        made[at : at + len(data)] = data
-    return bytes(made)
 
 
 def _up(number: int, step: int) -> int:
@@ -135,13 +178,12 @@ def _hash_table(symbols: int) -> bytes:
     return struct.pack(f"<III{symbols}I", 1, symbols, symbols - 1, 0, *range(symbols - 1))
 
 
-def _dynamic(
-    *, needed_library: int, hash_at: int, strings_at: int, strings_bytes: int, relocations_at: int, relocations_bytes: int
-) -> bytes:
+def _dynamic(places: _Places, *, needed_library: int) -> bytes:
     """The dynamic section: pairs of a tag and a value."""
     pairs = (
-        (1, needed_library), (4, hash_at), (5, strings_at), (6, _SYMBOLS_AT), (10, strings_bytes), (11, _SYMBOL.size),
-        (7, relocations_at), (8, relocations_bytes), (9, _RELOCATION.size), (24, 0), (0x6FFFFFFB, 1), (0, 0),
+        (1, needed_library), (4, places.hash), (5, places.strings), (6, _SYMBOLS_AT), (10, places.strings_bytes),
+        (11, _SYMBOL.size), (7, places.relocations), (8, places.relocations_bytes), (9, _RELOCATION.size), (24, 0),
+        (0x6FFFFFFB, 1), (0, 0),
     )  # fmt: skip
     return b"".join(struct.pack("<QQ", *pair) for pair in pairs)
 
