@@ -15,6 +15,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.protocol.names import retry_topic
+from broker_core.transport.event_loop import finished
 
 logger = logging.getLogger(__name__)
 
@@ -78,12 +79,12 @@ class LocalOffsets:
         offsets = await self._loaded()
         offsets[queue] = offset
         async with self._lock:
-            await asyncio.to_thread(self._file.write, emit({"offsetTable": dict(offsets)}))
+            await finished(asyncio.to_thread(self._file.write, emit({"offsetTable": dict(offsets)})))
 
     async def _loaded(self) -> dict[MessageQueue, int]:
         async with self._lock:
             if self._offsets is None:
-                self._offsets = await asyncio.to_thread(self._load)
+                self._offsets = await finished(asyncio.to_thread(self._load))
             return self._offsets
 
     def _load(self) -> dict[MessageQueue, int]:

@@ -8,7 +8,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -55,3 +57,16 @@ async def unless_stopped(beginning: Coroutine[Any, Any, None], stop: asyncio.Eve
         return False
     await starting
     return True
+
+
+async def finished(work: Coroutine[Any, Any, _T]) -> _T:
+    """Await to the end even if the caller is cancelled meanwhile; the cancellation is raised afterwards.
+
+    A thread cannot be cancelled: who awaits one without this goes on beside it.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise

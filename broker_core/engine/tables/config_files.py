@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from broker_core.engine.store.config_file import ConfigFile, ConfigRule, Take, report_of
 from broker_core.errors import StoreError
+from broker_core.transport.event_loop import finished
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +141,7 @@ class ConfigFiles:
         Raises:
             StoreError: It cannot be written; its former content is in place.
         """
-        await _finish(self._write(name))
+        await finished(self._write(name))
 
     def start(self) -> None:
         """Start writing."""
@@ -148,7 +149,7 @@ class ConfigFiles:
 
     async def settle(self) -> None:
         """Write the files that have waiters; these are called in the loop's next turn."""
-        await _finish(self._write_all(self._waiting))
+        await finished(self._write_all(self._waiting))
         async with self._writing:
             """The write of another task is over, too."""
 
@@ -166,7 +167,7 @@ class ConfigFiles:
             self._wake.clear()
             self._hurry.clear()
             # Shielded: a stop in mid-write waits for it, or two threads could write one file.
-            done = await _finish(self._write_all(self._marked))
+            done = await finished(self._write_all(self._marked))
             await self._rest(WRITE_INTERVAL_SECONDS if done else RETRY_SECONDS)
             if not done:
                 self._wake.set()
@@ -229,16 +230,3 @@ def _after_all(count: int, written: Written) -> Written:
             written(next(filter(None, faults), None))
 
     return tell
-
-
-_T = TypeVar("_T")
-
-
-async def _finish(work: Coroutine[None, None, _T]) -> _T:
-    """Await to the end even if the caller is cancelled meanwhile; the cancellation is raised afterwards."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
-        raise

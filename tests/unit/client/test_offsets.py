@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from broker_core.client.offsets import LocalOffsets, local_offsets_path
 from broker_core.errors import UsageError
+from broker_core.kept_file import KeptFile
 from broker_core.protocol.json_body import MessageQueue
 
+DEADLINE_S = 30
 QUEUE = MessageQueue("T", "broker-a", 0)
 AS_JAVA_WRITES = b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"T"}:7}}'
 
@@ -32,6 +35,37 @@ def test_offsets_are_written_as_the_java_client_writes_them_and_read_back(tmp_pa
     run(scenario())
     assert path.with_name("offsets.json.bak").read_bytes() == AS_JAVA_WRITES.replace(b":7", b":6")
     assert sorted(item.name for item in path.parent.iterdir()) == ["offsets.json", "offsets.json.bak"]
+
+
+def test_a_cancelled_write_does_not_overtake_the_next_one(tmp_path, monkeypatch):
+    """`PushConsumer.close` cancels the commits and commits once more, while a thread may still write the former offset."""
+    path = tmp_path / "offsets.json"
+    begun, go_on = threading.Event(), threading.Event()
+    write = KeptFile.write
+
+    def held(file, data):
+        if b":6" in data:
+            begun.set()
+            assert go_on.wait(DEADLINE_S)
+        write(file, data)
+
+    monkeypatch.setattr(KeptFile, "write", held)
+
+    async def scenario():
+        offsets = LocalOffsets(path)
+        first = asyncio.create_task(offsets.write(QUEUE, 6))
+        await asyncio.to_thread(begun.wait, DEADLINE_S)
+        first.cancel()
+        second = asyncio.create_task(offsets.write(QUEUE, 7))
+        for _turn in range(10):
+            await asyncio.sleep(0)
+        ended = first.done()
+        go_on.set()
+        await asyncio.gather(first, second, return_exceptions=True)
+        assert (ended, first.cancelled()) == (False, True), "its thread still writes"
+
+    run(scenario())
+    assert path.read_bytes() == AS_JAVA_WRITES
 
 
 DAMAGE = [b"", b"{", b"nonsense", bytes(4096), AS_JAVA_WRITES[:-2], AS_JAVA_WRITES + bytes(9), b"[]", b"null", b"{}"]
