@@ -9,12 +9,10 @@ Everything but opening and closing the store runs on one event loop; the store's
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +20,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.engine.acl.access_control import AccessControl
 from broker_core.engine.acl.account_file import AccountFile
+from broker_core.engine.broker.addresses import Addresses, bound_addresses, host_address, own_name_server
 from broker_core.engine.broker.binding import check_binding
 from broker_core.engine.broker.console_put import ConsolePut
 from broker_core.engine.broker.console_requests import answer_console
@@ -60,7 +59,7 @@ from broker_core.engine.tables.queue_locks import QueueLocks
 from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
-from broker_core.errors import NetworkError, RequestRefusedError, StoreError
+from broker_core.errors import BugError, RequestRefusedError, StoreError
 from broker_core.protocol import names
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -81,7 +80,14 @@ CLIENT_SCAN_SECONDS = 10
 _NAMED_MAX = 20
 """Topics or groups that a report names."""
 
-_ANY_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104  only compared with
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a broker has once its tables are loaded; ``durable`` is None where answers need not wait for the disk."""
+
+    dispatcher: Dispatcher
+    durable: DurableAnswers | None
+    unique_ids: UniqueIdGenerator
 
 
 class EmbeddedBroker:
@@ -98,20 +104,11 @@ class EmbeddedBroker:
         UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
 
     Attributes:
-        name_server_address: ``host:port`` for clients; known after `start`.
-        broker_address: ``host:port`` of the broker, as routes name it; known after `start`.
-        store: The open store; known after `start`.
         topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
             only through requests.
         journal: Actions of a person.
         set_aside: Messages that could not be copied.
     """
-
-    name_server_address: str
-    broker_address: str
-    store: MessageStore
-    consumers: Consumers[Peer]
-    producers: Producers[Peer]
 
     def __init__(
         self,
@@ -134,8 +131,8 @@ class EmbeddedBroker:
             changed=self._groups_changed,
         )
         self.offsets = ConsumerOffsets()
-        self.consumers = Consumers()
-        self.producers = Producers()
+        self.consumers: Consumers[Peer] = Consumers()
+        self.producers: Producers[Peer] = Producers()
         self.locks = QueueLocks()
         self.counters = Counters(now_ms=clock())
         paths = StorePaths(config.store.root)
@@ -150,15 +147,15 @@ class EmbeddedBroker:
         self._accounts = None if self._access is None else AccountFile(self._access)
         self._make_servers(limits)
         self._fast_server: RemotingServer | None = None
-        self._dispatcher: Dispatcher | None = None
-        self._serving: Dispatcher | None = None
+        self._addresses: Addresses | None = None
+        self._store: MessageStore | None = None
+        self._loaded: Loaded | None = None
+        self._serving: Loaded | None = None
         self.set_aside = SetAside()
         self.journal = ActionJournal(config.store.root / "config", clock=clock)
         self._services: tuple[Service, ...] = ()
         self._atomic: AtomicService | None = None
         self._link: RegistrationLink | None = None
-        self._durable: DurableAnswers | None = None
-        self._unique_ids: UniqueIdGenerator | None = None
         self._opening: asyncio.Future[MessageStore] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._ticks = 0
@@ -192,6 +189,31 @@ class EmbeddedBroker:
             open_fast_port, config, self._handle, limits=limits, tls=tls, on_connected=self._connected
         )
 
+    # ---- what a start makes known ----
+
+    @property
+    def name_server_address(self) -> str:
+        """``host:port`` for clients, of a broker that was started."""
+        return self._bound.name_server
+
+    @property
+    def broker_address(self) -> str:
+        """``host:port`` of the broker as routes name it, of one that was started."""
+        return self._bound.broker
+
+    @property
+    def store(self) -> MessageStore:
+        """The store of a broker that was started; it is closed after `stop`."""
+        if self._store is None:
+            raise BugError("the broker has not opened its store yet")
+        return self._store
+
+    @property
+    def _bound(self) -> Addresses:
+        if self._addresses is None:
+            raise BugError("the broker has not bound its ports yet")
+        return self._addresses
+
     # ---- start ----
 
     async def start(self, progress: Progress | None = None) -> None:
@@ -215,22 +237,16 @@ class EmbeddedBroker:
             await self._name_server.start()
             await self._server.start()
             self._fast_server = await self._open_fast_port()
-            self._set_addresses()
+            self._name_server_settings.show("bindAddress", self.config.bind_host)
+            self._name_server_settings.show("listenPort", str(self._name_server.port))
+            self._addresses = bound_addresses(self.config, name_server_port=self._name_server.port, port=self._server.port)
             self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
             # Shielded: a start that is cancelled must still learn of the open store, to close it.
-            self.store = await asyncio.shield(self._opening)
+            self._store = await asyncio.shield(self._opening)
             await self._serve()
         except BaseException:
             await self.stop()
             raise
-
-    def _set_addresses(self) -> None:
-        advertised = _bracketed(self.config.advertised_host)
-        self.broker_address = f"{advertised}:{self._server.port}"
-        host = advertised if self.config.bind_host in _ANY_HOSTS else _bracketed(self.config.bind_host)
-        self.name_server_address = f"{host}:{self._name_server.port}"
-        self._name_server_settings.show("bindAddress", self.config.bind_host)
-        self._name_server_settings.show("listenPort", str(self._name_server.port))
 
     def _open_store(self, progress: Progress) -> MessageStore:
         return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
@@ -238,27 +254,28 @@ class EmbeddedBroker:
     async def _serve(self) -> None:
         contained = self._load_tables()
         loop = asyncio.get_running_loop()
-        store_host = await _host_address(self.config.advertised_host, self._server.port)
-        if self.config.store.flush_disk_type == "SYNC_FLUSH":
-            self._durable = DurableAnswers(self.store, loop, self.store.log_syncs())
+        store_host = await host_address(self.config.advertised_host, self._server.port)
+        is_sync = self.config.store.flush_disk_type == "SYNC_FLUSH"
+        durable = DurableAnswers(self.store, loop, self.store.log_syncs()) if is_sync else None
         state = self._state(store_host)
-        self._unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
+        unique_ids = UniqueIdGenerator(store_host.ip, os.getpid(), id(self) & 0x7FFFFFFF, self._clock)
         self._files.start()
-        self._dispatcher = self._make_dispatcher(state)
-        self._load_settings(self._dispatcher)
-        self._services = broker_services(state, self._dispatcher, self._files, self.journal, self._durable)
+        dispatcher = self._make_dispatcher(state, durable)
+        self._loaded = loaded = Loaded(dispatcher, durable, unique_ids)
+        self._load_settings(dispatcher)
+        self._services = broker_services(state, dispatcher, self._files, self.journal, durable)
         if self.config.atomic_transactions:
-            self._atomic = await self._serve_atomic(state, self._dispatcher, contained)
+            self._atomic = await self._serve_atomic(state, loaded, contained)
             self._services = (self._atomic, *self._services)
         elif self.store.stored_max_offset(names.ATOMIC_STATE_TOPIC, 0):
             logger.warning("the store holds atomic transactions, and orbitAtomicTransactions is off: readers see open ones too")
         for service in self._services:
             service.start()
         # Not earlier: until atomic transactions are loaded, readers would see open ones.
-        self._serving, self._unavailable = self._dispatcher, "the broker is stopping"
+        self._serving, self._unavailable = loaded, "the broker is stopping"
         for connection in self.client_connections:
             self._offer_express(connection)
-        self._link = self._make_link(state.config, self._dispatcher)
+        self._link = self._make_link(state.config, dispatcher)
         await self._link.start()
         self._timer = loop.call_later(TICK_SECONDS, self._tick)
 
@@ -278,10 +295,10 @@ class EmbeddedBroker:
             store_host=store_host,
         )
 
-    def _make_dispatcher(self, state: BrokerState) -> Dispatcher:
+    def _make_dispatcher(self, state: BrokerState, durable: DurableAnswers | None) -> Dispatcher:
         return Dispatcher(
             state,
-            self._durable,
+            durable,
             memory_bytes=machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100,
             written=self._written,
             accounts=self._accounts,
@@ -292,7 +309,7 @@ class EmbeddedBroker:
         )
 
     def _record_at(self, position: int) -> memoryview | None:
-        return None if self._dispatcher is None else self.store.record_at(position)
+        return None if self._loaded is None else self.store.record_at(position)
 
     def _load_settings(self, dispatcher: Dispatcher) -> None:
         """Load the settings that were changed while an earlier broker ran."""
@@ -309,10 +326,9 @@ class EmbeddedBroker:
             self._files.report(f"config/{SETTINGS_FILE} holds values that cannot be used: {_some(left_out)}")
 
     def _make_link(self, config: BrokerConfig, dispatcher: Dispatcher) -> RegistrationLink:
-        host = _ANY_HOSTS.get(self.config.bind_host, self.config.bind_host)
         return RegistrationLink(
             config,
-            name_server=f"{_bracketed(host)}:{self._name_server.port}",
+            name_server=own_name_server(self.config, self._name_server.port),
             broker_address=self.broker_address,
             topics=self.topics,
             credentials=self.own_credentials,
@@ -321,13 +337,14 @@ class EmbeddedBroker:
             filter_servers=dispatcher.filter_servers.addresses,
         )
 
-    async def _serve_atomic(self, state: BrokerState, dispatcher: Dispatcher, contained: ContainedDecisions) -> AtomicService:
-        durable = self._durable or DurableAnswers(self.store, asyncio.get_running_loop())
+    async def _serve_atomic(self, state: BrokerState, loaded: Loaded, contained: ContainedDecisions) -> AtomicService:
+        dispatcher = loaded.dispatcher
+        durable = loaded.durable or DurableAnswers(self.store, asyncio.get_running_loop())
         write_positions = partial(self._files.write, OFFSETS_FILE)
         folder = self.config.store.root / "config"
         service = AtomicService(state, durable, dispatcher.pull, folder, write_positions=write_positions, journal=self.journal)
         await service.read_back(contained)
-        processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, self._durable)
+        processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, loaded.durable)
         dispatcher.extend(processor.table())
         return service
 
@@ -396,24 +413,24 @@ class EmbeddedBroker:
             self._timer = None
         if self._link is not None:
             await self._link.stop()
-        dispatcher, self._dispatcher, self._serving = self._dispatcher, None, None
+        loaded, self._loaded, self._serving = self._loaded, None, None
         for connection in self.client_connections:
             connection.express = None
-        if dispatcher is not None:
+        if loaded is not None:
             services, self._services = self._services, ()
             for service in reversed(services):
                 await service.stop()
-            dispatcher.pull.answer_all()
+            loaded.dispatcher.pull.answer_all()
             await self._files.settle()
             if self._accounts is not None:
                 await self._accounts.settle()
-            await self._answer_durable()
+            await self._answer_durable(loaded.durable)
         fast_server, self._fast_server = self._fast_server, None
         if fast_server is not None:
             await fast_server.stop()
         await self._server.stop()
         await self._name_server.stop()
-        if dispatcher is not None:
+        if loaded is not None:
             self._mark_offsets()
             await self._files.stop()
         opening, self._opening = self._opening, None
@@ -422,13 +439,13 @@ class EmbeddedBroker:
             if isinstance(store, MessageStore):
                 await asyncio.to_thread(store.close)
 
-    async def _answer_durable(self) -> None:
-        if self._durable is not None:
+    async def _answer_durable(self, durable: DurableAnswers | None) -> None:
+        if durable is not None:
             try:
                 await asyncio.to_thread(self.store.flush)
             except StoreError as error:
                 logger.warning("the last messages are not on disk: %s", error)
-            self._durable.close()
+            durable.close()
         # One turn for the answers of the flush thread, one for the connections to write them.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -456,7 +473,7 @@ class EmbeddedBroker:
     @property
     def held_pulls(self) -> int:
         """Number of pulls that wait for a message."""
-        return 0 if self._dispatcher is None else len(self._dispatcher.pull.holds)
+        return 0 if self._loaded is None else len(self._loaded.dispatcher.pull.holds)
 
     @property
     def timers(self) -> TimerConsole | None:
@@ -479,10 +496,10 @@ class EmbeddedBroker:
         return next((service for service in self._services if isinstance(service, TransactionService)), None)
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
-        dispatcher = self._serving
-        return self._refuse(connection, command) if dispatcher is None else dispatcher.handle(connection, command)
+        serving = self._serving
+        return self._refuse(connection, command) if serving is None else serving.dispatcher.handle(connection, command)
 
-    def _served(self) -> Dispatcher:
+    def _served(self) -> Loaded:
         if self._serving is None:
             raise RequestRefusedError(self._unavailable, code=ResponseCode.SERVICE_NOT_AVAILABLE)
         return self._serving
@@ -496,7 +513,7 @@ class EmbeddedBroker:
         self._offer_express(connection)
 
     def _held_bytes(self, connection: Connection) -> int:
-        return 0 if self._dispatcher is None else self._dispatcher.held_bytes(connection)
+        return 0 if self._loaded is None else self._loaded.dispatcher.held_bytes(connection)
 
     @property
     def own_credentials(self) -> Credentials | None:
@@ -505,11 +522,11 @@ class EmbeddedBroker:
 
     def _offer_express(self, connection: Connection) -> None:
         if self._serving is not None and self._access is None:
-            connection.express = partial(self._serving.plain.serve, connection)
+            connection.express = partial(self._serving.dispatcher.plain.serve, connection)
 
     def _disconnected(self, connection: Connection) -> None:
-        if self._dispatcher is not None:
-            self._dispatcher.disconnected(connection)
+        if self._loaded is not None:
+            self._loaded.dispatcher.disconnected(connection)
 
     async def put_from_console(
         self, topic: str, queue_id: int, body: bytes, properties: Mapping[str, str], flag: int = 0
@@ -521,19 +538,19 @@ class EmbeddedBroker:
         Raises:
             RequestRefusedError: A check failed or the store refuses the message; says why.
         """
-        dispatcher, unique_ids = self._served(), self._unique_ids
-        assert unique_ids is not None, "it is made before requests are served"
-        now_ms = self._clock()
-        all_properties = {UNIQUE_KEY: unique_ids.next_id(), **properties}
+        serving = self._served()
+        send, now_ms = serving.dispatcher.send, self._clock()
+        all_properties = {UNIQUE_KEY: serving.unique_ids.next_id(), **properties}
         header = header_for_console(topic, queue_id, all_properties, flag, now_ms)
-        target = dispatcher.send.admission.admit(header)
-        host = dispatcher.send.store_host
+        target = send.admission.admit(header)
+        host = send.store_host
         try:
-            result = dispatcher.send.put(header, target, body, host)
+            result = send.put(header, target, body, host)
         except RequestRefusedError:
             self.counters.put_failed += 1
             raise
-        if self._durable is not None and not await self._durable.wait_for(result.physical_offset + result.wrote_bytes):
+        durable, end = serving.durable, result.physical_offset + result.wrote_bytes
+        if durable is not None and not await durable.wait_for(end):
             remark = f"the message is stored but not yet on disk: {self.store.write_refusal or 'the disk is slow'}"
             raise RequestRefusedError(remark, code=ResponseCode.FLUSH_DISK_TIMEOUT)
         return ConsolePut(
@@ -550,7 +567,7 @@ class EmbeddedBroker:
             RequestRefusedError: The broker is starting or stopping.
             OrbitError: See `broker_core.engine.broker.console_requests.answer_console`.
         """
-        dispatcher = self._served()
+        dispatcher = self._served().dispatcher
         handle = self._name_server.answer_console if name_server else dispatcher.handle_trusted
         return await answer_console(handle, command, self.journal)
 
@@ -560,7 +577,7 @@ class EmbeddedBroker:
         Raises:
             RequestRefusedError: Its name, its queues or its permission are invalid, or the disk does not take it.
         """
-        dispatcher = self._served()
+        dispatcher = self._served().dispatcher
         known = self.topics.get(name)
         base = TopicConfig(name, read_queues, write_queues) if known is None else known
         dispatcher.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
@@ -575,8 +592,8 @@ class EmbeddedBroker:
         self.counters.sample(now_ms)
         if self._accounts is not None:
             self._accounts.look()
-        if self._dispatcher is not None:
-            self._dispatcher.pull.tick()
+        if self._loaded is not None:
+            self._loaded.dispatcher.pull.tick()
         if self._ticks % max(self.config.flush_consumer_offset_interval_ms // 1000, 1) == 0:
             self._mark_offsets()
         if self._ticks % CLIENT_SCAN_SECONDS == 0:
@@ -621,21 +638,3 @@ def _on_loop(progress: Progress | None) -> Progress:
 def _some(found: Sequence[str]) -> str:
     more = len(found) - _NAMED_MAX
     return ", ".join(found[:_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-async def _host_address(host: str, port: int) -> HostAddress:
-    """The broker's address as records hold it; a name is resolved."""
-    try:
-        return HostAddress(ipaddress.ip_address(host.strip("[]")).packed, port)
-    except ValueError:
-        pass
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        text = f"the address brokerIP1={host} that clients are told cannot be resolved ({error.strerror}): give an IP address"
-        raise NetworkError(text, host=host) from error
-    return HostAddress(ipaddress.ip_address(found[0][4][0]).packed, port)

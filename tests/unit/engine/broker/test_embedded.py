@@ -12,6 +12,7 @@ import pytest
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.nameserver.registration import DataVersion, Registration, TopicConfig
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import PortInUseError, RequestRefusedError, StoreLockedError
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
@@ -360,18 +361,19 @@ def test_a_client_that_leaves_without_a_word_is_out_of_its_group(tmp_path):
 
 
 def test_a_start_that_is_cancelled_in_mid_recovery_leaves_the_store_closed(tmp_path, monkeypatch):
-    recovered, open_store = threading.Event(), EmbeddedBroker._open_store
+    opens, recovered, open_store = threading.Event(), threading.Event(), MessageStore.open
 
-    def slow_open(broker, progress):
+    def slow_open(*args, **options):
+        opens.set()
         recovered.wait(10)
-        return open_store(broker, progress)
+        return open_store(*args, **options)
 
     async def scenario():
         broker = EmbeddedBroker(config_for(tmp_path))
         with monkeypatch.context() as patch:
-            patch.setattr(EmbeddedBroker, "_open_store", slow_open)
+            patch.setattr(MessageStore, "open", slow_open)
             starting = asyncio.create_task(broker.start())
-            await eventually(lambda: broker._opening is not None)
+            await eventually(opens.is_set)
         starting.cancel()
         recovered.set()
         with pytest.raises(asyncio.CancelledError):

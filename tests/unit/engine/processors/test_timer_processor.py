@@ -15,6 +15,7 @@ from broker_core.engine.schedule.timer.timer_store import TimerStore
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.batch import BatchMember, encode_batch
@@ -215,10 +216,8 @@ def test_a_running_broker_delivers_by_its_clock_and_again_after_a_restart(tmp_pa
         clock = ManualClock()
         broker = EmbeddedBroker(config_for(tmp_path), clock=clock)
         await broker.start()
-        bench = BrokerBench.__new__(BrokerBench)
-        bench.dispatcher = broker._dispatcher
         for number, seconds in enumerate((5, 3, HOUR_MS // 1_000)):
-            assert send(bench, f"U{number}", TIMER_DELAY_SEC=seconds).code == R.SUCCESS
+            await put(broker, f"U{number}", seconds)
         await eventually(lambda: timers_of(broker).service.work and timers_of(broker).service.work.store.waiting == 3)
         clock.advance(4_000)
         timers_of(broker).service.turn_soon()
@@ -239,6 +238,11 @@ def test_a_running_broker_delivers_by_its_clock_and_again_after_a_restart(tmp_pa
     asyncio.run(talk())
 
 
+async def put(broker, unique_key, delay_seconds):
+    properties = {"UNIQ_KEY": unique_key, "TIMER_DELAY_SEC": str(delay_seconds)}
+    return await broker.put_from_console("Orders", 3, b"body", properties)
+
+
 def timers_of(broker):
     return next(service for service in broker._services if isinstance(service, TimerMessages))
 
@@ -253,10 +257,9 @@ def test_timer_files_that_cannot_be_opened_are_told_to_whoever_sends(tmp_path, c
         broker = EmbeddedBroker(config_for(tmp_path))
         await broker.start()
         await eventually(lambda: timers_of(broker).service.fault)
-        bench = BrokerBench.__new__(BrokerBench)
-        bench.dispatcher = broker._dispatcher
-        response = send(bench, TIMER_DELAY_SEC=10)
-        assert (response.code, "Move the directory away" in response.remark) == (R.SERVICE_NOT_AVAILABLE, True)
+        with pytest.raises(RequestRefusedError, match="Move the directory away") as refused:
+            await put(broker, "U1", 10)
+        assert refused.value.code == R.SERVICE_NOT_AVAILABLE
         await broker.stop()
 
     asyncio.run(talk())
@@ -270,10 +273,8 @@ def test_a_stop_delivers_the_slot_that_is_begun_and_writes_progress_behind_the_l
         clock = ManualClock()
         broker = EmbeddedBroker(config_for(tmp_path), clock=clock)
         await broker.start()
-        bench = BrokerBench.__new__(BrokerBench)
-        bench.dispatcher = broker._dispatcher
         for number in range(600):
-            assert send(bench, f"U{number}", TIMER_DELAY_SEC=5).code == R.SUCCESS
+            await put(broker, f"U{number}", 5)
         service = timers_of(broker).service
         await eventually(lambda: service.work and service.work.store.waiting == 600)
         write = TimerStore.write

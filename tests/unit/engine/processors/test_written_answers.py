@@ -11,6 +11,7 @@ from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.processors import written_answers
 from broker_core.engine.processors.written_answers import FILES_OF, WrittenAnswers
 from broker_core.engine.store.config_file import ConfigFile
+from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables import config_files
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.errors import RequestRefusedError, StoreFullError
@@ -257,14 +258,15 @@ def test_a_thousand_changes_of_one_connection_at_once_are_all_told(tmp_path, gat
 
 
 def test_what_the_name_server_is_told_while_the_store_still_opens_is_kept(tmp_path, monkeypatch):
-    may_open, old = threading.Event(), {"namespace": "N", "key": "Old", "value": "V"}
-    open_store = EmbeddedBroker._open_store
+    opens, may_open, old = threading.Event(), threading.Event(), {"namespace": "N", "key": "Old", "value": "V"}
+    open_store = MessageStore.open
 
-    def open_later(broker, progress):
+    def open_later(*args, **options):
+        opens.set()
         assert may_open.wait(60)
-        return open_store(broker, progress)
+        return open_store(*args, **options)
 
-    monkeypatch.setattr(EmbeddedBroker, "_open_store", open_later)
+    monkeypatch.setattr(MessageStore, "open", open_later)
 
     async def scenario():
         ConfigFile(tmp_path / "config" / "kvConfig.json").save({"configTable": {"N": {"Old": "V", "Kept": "V"}}})
@@ -272,7 +274,7 @@ def test_what_the_name_server_is_told_while_the_store_still_opens_is_kept(tmp_pa
         broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store))
         starting = asyncio.create_task(broker.start())
         try:
-            await eventually(lambda: hasattr(broker, "name_server_address"))
+            await eventually(opens.is_set)
             client = await connect(broker.name_server_address)
             changes = [(Q.PUT_KV_CONFIG, {**old, "key": "New"}), (Q.DELETE_KV_CONFIG, old)]
             waiting = [client.request(command(code, fields), TIMEOUT_MS) for code, fields in changes]
