@@ -60,22 +60,22 @@ def shared_library(object_file: bytes) -> bytes:
     """
     image = _laid_out(object_file)
     strings, name_at = _strings([*sorted(image.outside), *sorted(image.entries), _LIBC])
-    places = _places(image, len(strings))
-    _set_jumps(image, places)
-    dynamic = _dynamic(places, needed_library=name_at[_LIBC])
-    made = bytearray(places.dynamic + len(dynamic))
-    _pack_headers(made, places)
+    layout = _layout_of(image, len(strings))
+    _set_jumps(image, layout)
+    dynamic = _dynamic(layout, needed_library=name_at[_LIBC])
+    made = bytearray(layout.dynamic + len(dynamic))
+    _pack_headers(made, layout)
     for at, data in (
-        (_SYMBOLS_AT, _symbol_table(image, name_at, places)), (places.strings, strings),
-        (places.hash, _hash_table(1 + places.needed + len(image.entries))), (places.relocations, _relocations(places)),
-        (places.code, image.code), (places.dynamic, dynamic),
+        (_SYMBOLS_AT, _symbol_table(image, name_at, layout)), (layout.strings, strings),
+        (layout.hash, _hash_table(1 + layout.needed + len(image.entries))), (layout.relocations, _relocations(layout)),
+        (layout.code, image.code), (layout.dynamic, dynamic),
     ):  # fmt: skip
         made[at : at + len(data)] = data
     return bytes(made)
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _Layout:
     """Where each part of the library begins, with the sizes that headers state.
 
     ``needed`` is the number of functions that are needed from outside.
@@ -99,44 +99,44 @@ class _Places:
         return self.slots + _SLOT_BYTES * self.needed
 
 
-def _places(image: _Image, strings_bytes: int) -> _Places:
+def _layout_of(image: _Image, strings_bytes: int) -> _Layout:
     needed, symbols, code_bytes = len(image.outside), 1 + len(image.outside) + len(image.entries), len(image.code)
     strings = _SYMBOLS_AT + _SYMBOL.size * symbols
     hash_at = _up(strings + strings_bytes, 8)
     relocations = _up(hash_at + len(_hash_table(symbols)), 8)
     code = _up(relocations + _RELOCATION.size * needed, _PAGE)
-    return _Places(needed, strings, strings_bytes, hash_at, relocations, code, code_bytes, _up(code + code_bytes, _PAGE))
+    return _Layout(needed, strings, strings_bytes, hash_at, relocations, code, code_bytes, _up(code + code_bytes, _PAGE))
 
 
-def _set_jumps(image: _Image, places: _Places) -> None:
+def _set_jumps(image: _Image, layout: _Layout) -> None:
     """Let each jump out of the code read its slot."""
     for number, name in enumerate(sorted(image.outside)):
         at = image.outside[name]
-        distance = places.slots + _SLOT_BYTES * number - (places.code + at + 6)
+        distance = layout.slots + _SLOT_BYTES * number - (layout.code + at + 6)
         image.code[at : at + 6] = _JUMP + struct.pack("<i", distance)
 
 
-def _symbol_table(image: _Image, name_at: Mapping[str, int], places: _Places) -> bytes:
+def _symbol_table(image: _Image, name_at: Mapping[str, int], layout: _Layout) -> bytes:
     """First the needed functions, then ours, both in the order of their names."""
     needed = (_SYMBOL.pack(name_at[name], _GLOBAL_FUNCTION, 0, 0, 0, 0) for name in sorted(image.outside))
     entries = sorted(image.entries.items())
-    ours = (_SYMBOL.pack(name_at[name], _GLOBAL_FUNCTION, 0, 1, places.code + at, 0) for name, at in entries)
+    ours = (_SYMBOL.pack(name_at[name], _GLOBAL_FUNCTION, 0, 1, layout.code + at, 0) for name, at in entries)
     return b"".join((_SYMBOL.pack(0, 0, 0, 0, 0, 0), *needed, *ours))
 
 
-def _relocations(places: _Places) -> bytes:
+def _relocations(layout: _Layout) -> bytes:
     """One for each slot: the loader writes the address of the function of that symbol there."""
-    slots = ((number, places.slots + _SLOT_BYTES * number) for number in range(places.needed))
+    slots = ((number, layout.slots + _SLOT_BYTES * number) for number in range(layout.needed))
     return b"".join(_RELOCATION.pack(at, (1 + number) << 32 | _GLOB_DAT, 0) for number, at in slots)
 
 
-def _pack_headers(made: bytearray, places: _Places) -> None:
+def _pack_headers(made: bytearray, layout: _Layout) -> None:
     """The header of the file, and one for each part that the loader maps or reads."""
     programs = (
-        (1, 4, 0, places.relocations + places.relocations_bytes, _PAGE),
-        (1, 5, places.code, places.code_bytes, _PAGE),
-        (1, 6, places.slots, len(made) - places.slots, _PAGE),
-        (2, 6, places.dynamic, len(made) - places.dynamic, 8),
+        (1, 4, 0, layout.relocations + layout.relocations_bytes, _PAGE),
+        (1, 5, layout.code, layout.code_bytes, _PAGE),
+        (1, 6, layout.slots, len(made) - layout.slots, _PAGE),
+        (2, 6, layout.dynamic, len(made) - layout.dynamic, 8),
         (0x6474E551, 6, 0, 0, 16),  # the stack is not executed
     )
     header = (
@@ -178,11 +178,11 @@ def _hash_table(symbols: int) -> bytes:
     return struct.pack(f"<III{symbols}I", 1, symbols, symbols - 1, 0, *range(symbols - 1))
 
 
-def _dynamic(places: _Places, *, needed_library: int) -> bytes:
+def _dynamic(layout: _Layout, *, needed_library: int) -> bytes:
     """The dynamic section: pairs of a tag and a value."""
     pairs = (
-        (1, needed_library), (4, places.hash), (5, places.strings), (6, _SYMBOLS_AT), (10, places.strings_bytes),
-        (11, _SYMBOL.size), (7, places.relocations), (8, places.relocations_bytes), (9, _RELOCATION.size), (24, 0),
+        (1, needed_library), (4, layout.hash), (5, layout.strings), (6, _SYMBOLS_AT), (10, layout.strings_bytes),
+        (11, _SYMBOL.size), (7, layout.relocations), (8, layout.relocations_bytes), (9, _RELOCATION.size), (24, 0),
         (0x6FFFFFFB, 1), (0, 0),
     )  # fmt: skip
     return b"".join(struct.pack("<QQ", *pair) for pair in pairs)
