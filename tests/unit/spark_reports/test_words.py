@@ -12,22 +12,31 @@ from spark_reports.chinese_words import WORDS, word_in_chinese
 from spark_reports.vocabulary import COLUMNS, ValueUnit
 
 REPORTS = Path(next(iter(spark_reports.reports.__path__)))
-NOTED = {"Headline": 2, "table": 1, "bars": 1, "bars_of": 1, "lines": 1, "Chart": 1}
+NOTED = {"KeyFigure": 2, "ReportChart": 1, "ReportTable": 1, "bars": 1, "bars_of": 1, "lines": 1, "table": 1}
+"""What makes a part of a report → the number of its arguments before those that are shown."""
 LATIN = re.compile(r"[A-Za-z]{3}")
 
 
-def sentences():
-    """Plain texts that reports hand to headlines, charts, tables and notes."""
+def calls():
+    """The calls in the modules of reports, with the names of what they call."""
     for path in sorted(REPORTS.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            name = getattr(node.func, "id", "")
-            if name in NOTED:
-                yield from (one for part in node.args[NOTED[name] :] for one in plain(part))
-            for keyword in node.keywords:
-                if keyword.arg in ("notes", "note"):
-                    yield from plain(keyword.value)
+            if isinstance(node, ast.Call):
+                yield getattr(node.func, "id", ""), node
+
+
+def sentences():
+    """Plain texts that reports hand to key figures, charts, tables and notes."""
+    for name, node in calls():
+        if name in NOTED:
+            yield from (one for part in node.args[NOTED[name] :] for one in plain(part))
+        for keyword in node.keywords:
+            if keyword.arg in ("notes", "note"):
+                yield from plain(keyword.value)
+
+
+def test_parts_of_reports_are_made_under_these_names():
+    assert set(NOTED) <= {name for name, _ in calls()}
 
 
 def plain(node):
@@ -70,3 +79,15 @@ def test_a_size_is_not_called_a_time():
 def test_figures_and_names_stay(english, chinese):
     assert word_in_chinese(english) == chinese
     assert WORDS.is_file()
+
+
+def test_every_column_is_one_of_a_report():
+    package = REPORTS.parent
+    named = {
+        node.value
+        for path in package.rglob("*.py")
+        if path.name != "vocabulary.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert sorted(set(COLUMNS) - named) == []
