@@ -55,7 +55,7 @@ from broker_core.protocol.admin.topics import TopicSettings, read_all_topic_sett
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
-from broker_core.protocol.message.resent import ORIGIN_LINK, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.tools.replay.folder import replays_folder

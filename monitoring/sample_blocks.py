@@ -23,7 +23,7 @@ assert np.iinfo(np.uint8).max >= BLOCK_SAMPLES
 
 
 @dataclass(slots=True)
-class _Block:
+class _SampleBlock:
     """Samples ``first`` to ``first + count`` (exclusive). A column beyond ``usual`` was added later and is unknown.
 
     A column that moved has all its samples in ``moved``; one that moved rarely only the runs that differ from ``usual``.
@@ -73,11 +73,11 @@ class _Block:
         rows[numbers, np.repeat(self.odd_columns, lengths)] = np.repeat(self.odd, lengths)
         return rows
 
-    def with_columns(self, kept: Ints) -> _Block:
+    def with_columns(self, kept: Ints) -> _SampleBlock:
         """The block with only some columns; ``kept`` rises."""
         kept = kept[kept < len(self.usual)]
         moving, odd = np.isin(self.moved_columns, kept), np.isin(self.odd_columns, kept)
-        return _Block(
+        return _SampleBlock(
             self.first,
             self.count,
             self.usual[kept],
@@ -95,7 +95,7 @@ def _places(columns: NDArray[np.int16], column: int) -> tuple[int, int]:
     return int(columns.searchsorted(column)), int(columns.searchsorted(column, side="right"))
 
 
-def _closed(first: int, rows: Floats) -> _Block:
+def _closed(first: int, rows: Floats) -> _SampleBlock:
     # The newest one, unless it is unknown for a moment.
     usual = np.where(np.isnan(rows[-1]), rows[0], rows[-1])
     # Compared as bits, because a NaN differs from itself as a number.
@@ -109,7 +109,7 @@ def _closed(first: int, rows: Floats) -> _Block:
     begins[:, moving] = ends[:, moving] = False
     columns, odd_begins = np.nonzero(begins.T)
     odd_ends = np.nonzero(ends.T)[1] + 1
-    return _Block(
+    return _SampleBlock(
         first,
         len(rows),
         usual,
@@ -131,7 +131,7 @@ class SampleBlocks:
     def __init__(self, *, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
-        self._blocks: deque[_Block] = deque()
+        self._blocks: deque[_SampleBlock] = deque()
         self._open = np.empty((BLOCK_SAMPLES, 0))
         self._open_first = 0
         self._open_count = 0

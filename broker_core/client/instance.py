@@ -28,7 +28,7 @@ from broker_core.protocol.names import AUTO_CREATE_TOPIC, check_topic
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import ConnectionPool, parse_address
 from broker_core.transport.connection import Connection, Handler, RequestTimeoutError
-from broker_core.transport.way import Way
+from broker_core.transport.proxies import Way
 
 logger = logging.getLogger(__name__)
 

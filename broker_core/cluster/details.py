@@ -25,8 +25,8 @@ from broker_core.client.instance import ClientSecurity
 from broker_core.errors import NetworkError, UsageError
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import parse_address
+from broker_core.transport.proxies import SocksProxy, SshTunnel, Way
 from broker_core.transport.tls import client_tls
-from broker_core.transport.way import SocksProxy, SshTunnel, Way
 
 LINE_BYTES_MAX = 256 * 1024
 _TEXTS = (

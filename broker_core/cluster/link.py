@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
-from broker_core.cluster.asking import Question
 from broker_core.cluster.budget import Budget
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.cluster.records import record_count
+from broker_core.cluster.request_pacing import Question
 from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits

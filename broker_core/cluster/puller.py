@@ -1,8 +1,8 @@
 """The one way to pull a slice of a queue of a broker.
 
 It pulls as the group of tools (`broker_core.client.record_admin`), so no group's offset changes. Queues that a broker does not
-let clients pull are read record by record. `broker_core.cluster.asking` decides on retries and pace, the callers on the order
-of slices, parallel pulls and filters.
+let clients pull are read record by record. `broker_core.cluster.request_pacing` decides on retries and pace, the callers on the
+order of slices, parallel pulls and filters.
 
 Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5.5 (QUERY_CONSUME_QUEUE); docs/spec/broker.md §0.3 (queues that
 nobody may pull).
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from broker_core.client.admin import AdminClient
-from broker_core.cluster.asking import Asking, AskOnce
 from broker_core.cluster.records import cut_to, queue_offset_of, record_count, split_records
+from broker_core.cluster.request_pacing import Asking, AskOnce
 from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.offsets import QueueOffsets

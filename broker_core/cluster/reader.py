@@ -12,10 +12,10 @@ from typing import Self
 
 from broker_core.client.blocking import LoopThread
 from broker_core.client.instance import ClientSecurity
-from broker_core.cluster.asking import AskAgain
 from broker_core.cluster.key_place import security_at
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Pulled, Puller
+from broker_core.cluster.request_pacing import AskAgain
 from broker_core.cluster.slices import QueueSlice, ReadLimits, Survey, SurveyRequest
 from broker_core.cluster.survey import ClusterSurvey
 from broker_core.cluster.watch_settings import WatchSettings
@@ -100,7 +100,7 @@ class SliceReader:
 
         The next turn is read while the caller handles one.
         """
-        reading = _Reading(self._client, self._limits)
+        reading = SharedReads(self._client, self._limits)
         for part in parts:
             spans = _spans(part)
             ahead = self._thread.begin(reading.turn(part, spans)) if spans else None
@@ -130,7 +130,7 @@ def _spans(part: QueueSlice) -> list[_Span]:
     return [_Span(first, min(first + SPAN_MESSAGES, part.end)) for first in starts]
 
 
-class _Reading:
+class SharedReads:
     """State shared by the turns of one reader. On one event loop."""
 
     def __init__(self, client: ClusterLink, limits: ReadLimits) -> None:

@@ -25,7 +25,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import connect, parse_address
 from broker_core.transport.connection import Connection
 from broker_core.transport.dialers import dialer_of
-from broker_core.transport.way import Dialer, SocksProxy
+from broker_core.transport.proxies import Dialer, SocksProxy
 
 PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "TLS"
 ANSWER, BROKERS, CREDENTIALS, VERSION = "Name server", "Broker list", "Credentials", "Version"

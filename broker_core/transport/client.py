@@ -17,8 +17,8 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection, Handler, end_all
 from broker_core.transport.dialers import dialer_of
+from broker_core.transport.proxies import Dialer, Way
 from broker_core.transport.socket_reason import socket_reason
-from broker_core.transport.way import Dialer, Way
 
 logger = logging.getLogger(__name__)
 

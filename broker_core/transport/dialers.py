@@ -1,4 +1,4 @@
-"""Dialers of the ways of `broker_core.transport.way`."""
+"""Dialers of the ways of `broker_core.transport.proxies`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import socket
 
 from broker_core.errors import NetworkError
+from broker_core.transport.proxies import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, address_text, loaded
 from broker_core.transport.socket_reason import socket_reason
 from broker_core.transport.ssh_tunnel import SshDialer
-from broker_core.transport.way import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, address_text, loaded
 
 
 def dialer_of(way: Way) -> Dialer:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_core.errors import NetworkError
-from broker_core.transport.way import WAY_TIMEOUT_MS, SshTunnel, address_text, loaded
+from broker_core.transport.proxies import WAY_TIMEOUT_MS, SshTunnel, address_text, loaded
 
 if TYPE_CHECKING:
     import asyncssh

@@ -56,7 +56,7 @@ WINDOW_BYTES = 1024 * 1024
 
 
 @dataclass(slots=True)
-class _Open:
+class _StoreTail:
     """A tail. During a look, only its thread touches ``position`` and ``topics``."""
 
     expression: Expression | None
@@ -147,7 +147,7 @@ class Follows:
         self._pace_seconds = pace_seconds
         self._hold_looks = max(1, round(hold_seconds / pace_seconds))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="follow")
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _StoreTail] = {}
         self._numbers = itertools.count(1)
 
     def close(self) -> None:
@@ -178,13 +178,13 @@ class Follows:
         self._open[number] = opened
         return FollowStarted(number, opened.position)
 
-    def _prepared(self, query: StartFollow) -> _Open:
+    def _prepared(self, query: StartFollow) -> _StoreTail:
         from broker_core.tools.search.columns import TopicVerdicts
         from broker_core.tools.search.scan import Breather
 
         now_ms = self._clock()
         end = self._store.commit_log_max_offset
-        return _Open(
+        return _StoreTail(
             expression=filter_of(query, now_ms),
             rules=rules_of(query, now_ms),
             position=query.position if 0 <= query.position <= end else end,
@@ -207,7 +207,7 @@ class Follows:
 
     # ---- on the thread -------------------------------------------------------------------------------------------------
 
-    def _look(self, opened: _Open) -> FollowBatch:
+    def _look(self, opened: _StoreTail) -> FollowBatch:
         from broker_core.engine.store.inspection.log_reader import LogReader
 
         opened.breathe.begin()
@@ -228,7 +228,7 @@ class Follows:
             batch.left_out += len(log.findings)
         return batch
 
-    def _take(self, opened: _Open, window: CheckedWindow, batch: FollowBatch) -> None:
+    def _take(self, opened: _StoreTail, window: CheckedWindow, batch: FollowBatch) -> None:
         """Add the messages of a window that pass; count those beyond the limit of the batch."""
         from broker_core.tools.search.columns import WindowFilter
 
@@ -250,7 +250,7 @@ class Follows:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _add(opened: _Open, record: bytes, batch: FollowBatch, *, is_sure: bool) -> None:
+def _add(opened: _StoreTail, record: bytes, batch: FollowBatch, *, is_sure: bool) -> None:
     from broker_core.tools.search.facts import MessageFacts, matches
 
     try:

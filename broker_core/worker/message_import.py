@@ -11,7 +11,7 @@ from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import CodecError, UsageError
-from broker_core.protocol.message.resent import resent_properties
+from broker_core.protocol.message.resent_properties import resent_properties
 from broker_core.worker.questions.stored_messages import SendMessage
 
 IMPORT_MESSAGES_MAX = 100_000

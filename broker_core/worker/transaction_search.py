@@ -22,10 +22,10 @@ ROWS_A_SLICE = 64
 """A millisecond."""
 
 _MARKERS = tuple(props.property_marker(name) for name in (props.KEYS, props.UNIQUE_KEY, props.TAGS))
-_R = TypeVar("_R", bound="Found")
+_R = TypeVar("_R", bound="SearchedRow")
 
 
-class Found(Protocol):
+class SearchedRow(Protocol):
     """A row that is searched."""
 
     @property

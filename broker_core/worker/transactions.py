@@ -14,7 +14,7 @@ from broker_core.engine.transaction.history import HistoryPage, read_history
 from broker_core.engine.transaction.messages import HalfMessage
 from broker_core.errors import OrbitError, RecordError, RequestRefusedError, UsageError
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.resent import TIMED
+from broker_core.protocol.message.resent_properties import TIMED
 from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.questions.lifecycle import Done
@@ -163,7 +163,7 @@ def transaction_totals(transactions: Transactions) -> dict[str, float]:
     }
 
 
-class _Row(NamedTuple):
+class _EndedHalf(NamedTuple):
     half: HalfMessage
     ended: Ended | None
 
@@ -199,34 +199,34 @@ async def list_transactions(
     )
 
 
-def _still(rows: list[_Row], transactions: Transactions) -> list[_Row]:
+def _still(rows: list[_EndedHalf], transactions: Transactions) -> list[_EndedHalf]:
     """Rows that are still as they were when the search began."""
     return [row for row in rows if row.ended is not None or transactions.engine.ledger.is_undecided(row.half)]
 
 
-def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:
+def _undecided_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_EndedHalf]]:
     ledger = transactions.engine.ledger
     total = ledger.groups.get(query.group, 0) if query.group else len(ledger)
     return total, list(islice(_undecided(query, transactions), query.start, query.start + query.count))
 
 
-def _undecided(query: ListTransactions, transactions: Transactions) -> Iterator[_Row]:
+def _undecided(query: ListTransactions, transactions: Transactions) -> Iterator[_EndedHalf]:
     # A copy, because the ledger changes between two rows of a search.
     halves = list(transactions.engine.ledger) if query.words else transactions.engine.ledger
-    return (_Row(half, None) for half in halves if not query.group or half.group == query.group)
+    return (_EndedHalf(half, None) for half in halves if not query.group or half.group == query.group)
 
 
-def _ended_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_Row]]:
+def _ended_rows(query: ListTransactions, transactions: Transactions) -> tuple[int, list[_EndedHalf]]:
     ended = list(_ended(query, transactions))
     return len(ended), ended[query.start : query.start + query.count]
 
 
-def _ended(query: ListTransactions, transactions: Transactions) -> Iterator[_Row]:
+def _ended(query: ListTransactions, transactions: Transactions) -> Iterator[_EndedHalf]:
     recent = list(reversed(transactions.engine.recent))
-    return (_Row(item.half, item) for item in recent if not query.group or item.half.group == query.group)
+    return (_EndedHalf(item.half, item) for item in recent if not query.group or item.half.group == query.group)
 
 
-def _state(row: _Row, transactions: Transactions) -> str:
+def _state(row: _EndedHalf, transactions: Transactions) -> str:
     if row.ended is not None:
         return row.ended.outcome.value
     if row.half.real_offset >= 0:
@@ -236,11 +236,11 @@ def _state(row: _Row, transactions: Transactions) -> str:
     return "checking" if row.half.check_times else "prepared"
 
 
-def _op_offset(row: _Row, transactions: Transactions) -> int:
+def _op_offset(row: _EndedHalf, transactions: Transactions) -> int:
     return transactions.engine.ledger.op_end if row.ended is None else row.ended.op_offset
 
 
-def _next_check_ms(row: _Row, transactions: Transactions, now_ms: int) -> int:
+def _next_check_ms(row: _EndedHalf, transactions: Transactions, now_ms: int) -> int:
     """The first round in which a producer is asked."""
     engine, half = transactions.engine, row.half
     if row.ended is not None or half.real_offset >= 0 or not transactions.living(half.group):

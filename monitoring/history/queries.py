@@ -115,7 +115,7 @@ class HistoryQueries:
         segments = plan_tiers(self._connection, query.from_ms, query.to_ms, step_ms)
         answer = HistoryLines(step_ms, runs.begin_ms, [], [], [], [])
         for figure, subject, part in zip(figures, subjects, open_parts, strict=True):
-            line = _Line()
+            line = _TierLine()
             open_ms = part[0] * TIERS[0].step_ms if part is not None else FOREVER
             for tier, begin_ms, end_ms in segments:
                 if subject is None:
@@ -133,7 +133,7 @@ class HistoryQueries:
         return answer
 
 
-class _Line:
+class _TierLine:
     def __init__(self) -> None:
         self._parts: list[tuple[Ints, Floats, Floats, Floats]] = []
         self._spacing: list[Ints] = []

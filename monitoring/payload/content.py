@@ -70,12 +70,12 @@ def read_content(body: bytes, rule: DecoderRule | None = None, schema: ProtobufS
     Called off the GUI thread for bodies of more than a few kilobytes.
     """
     unwrapped = unwrap(body) if rule is None or rule.unwraps else Unwrapped(body)
-    reading = _Reading(unwrapped.data, rule, schema)
+    reading = _ContentReader(unwrapped.data, rule, schema)
     found = reading.read()
     return replace(found, layers=unwrapped.layers, is_cut=unwrapped.is_cut, refusals=(*unwrapped.refusals, *reading.refusals))
 
 
-class _Reading:
+class _ContentReader:
     def __init__(self, data: bytes, rule: DecoderRule | None, schema: ProtobufSchema | None) -> None:
         self._data = data
         self._rule = rule

@@ -17,7 +17,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from broker_core.client.instance import ClientSecurity
-from broker_core.transport.way import SocksProxy, SshTunnel, Way
+from broker_core.transport.proxies import SocksProxy, SshTunnel, Way
 from gui.models.hops import ConnectionHop
 from gui.views.connections.connect_dialog import ConnectDialog
 from gui.views.connections.connect_fields import SOCKS, SSH, ConnectFields

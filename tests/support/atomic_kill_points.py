@@ -26,12 +26,12 @@ POSITIONS_FILE = "consumerOffset.json"
 def at_state_record(kind: str, number: int, *, before: bool) -> None:
     """Kill at the put of a record of the state topic."""
     from broker_core.engine.atomic.records import decode_state
-    from broker_core.engine.processors.atomic_service import _Log
+    from broker_core.engine.processors.atomic_service import _StateLog
 
     def is_kind(_log: object, body: bytes) -> bool:
         return type(decode_state(body)).__name__ == kind
 
-    kill_at_call(_Log, "append", number, before=before, when=is_kind)
+    kill_at_call(_StateLog, "append", number, before=before, when=is_kind)
 
 
 def at_service(name: str, number: int, *, before: bool) -> None:

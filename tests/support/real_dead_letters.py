@@ -11,7 +11,7 @@ from broker_core.cluster.records import split_records
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from tests.support.remoting_peer import eventually_answers
 
 BROKER = "broker-a"

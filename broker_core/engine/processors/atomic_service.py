@@ -97,7 +97,7 @@ class AtomicService:
         self._snapshot_at = 0
         self._snapshot_ticks = 0
         self._ticks = 0
-        self._log = _Log(state, durable)
+        self._log = _StateLog(state, durable)
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._set_beside: dict[OffsetKey, int] = {}
@@ -259,7 +259,7 @@ class AtomicService:
             logger.error("the snapshot of atomic transactions failed", exc_info=task.exception())
 
 
-class _Log:
+class _StateLog:
     def __init__(self, state: BrokerState, durable: DurableAnswers) -> None:
         self._state = state
         self._durable = durable

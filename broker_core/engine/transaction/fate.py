@@ -73,16 +73,16 @@ class Fate(NamedTuple):
 
 def read_real(store: FateStore, half: StoredMessage) -> StoredMessage | None:
     """The message that was stored when the transaction of a half message was committed; None where there is none."""
-    return _Search(store, half).real()
+    return _EndSearch(store, half).real()
 
 
 def read_fate(store: FateStore, asked: StoredMessage) -> Fate:
     """The end of the transaction of a half message, or of a copy in the discard topic."""
-    search = _Search(store, asked)
+    search = _EndSearch(store, asked)
     return Fate(search.outcome(), tuple(_origin(half) for half in search.halves))
 
 
-class _Search:
+class _EndSearch:
     def __init__(self, store: FateStore, asked: StoredMessage) -> None:
         self._store = store
         self._asked = asked

@@ -51,10 +51,10 @@ _TEXT_TESTS = frozenset(test.value for test in TextTest)
 
 def parse_filter(text: str) -> Condition:
     """Read a filter; raises `FilterSyntaxError`, whose message says where and why."""
-    return _Parser(text).selector()
+    return _FilterParser(text).selector()
 
 
-class _Parser:
+class _FilterParser:
     """Recursive descent; depth is bounded, time linear."""
 
     def __init__(self, text: str) -> None:

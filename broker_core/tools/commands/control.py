@@ -61,7 +61,7 @@ def cancelled_by_signals() -> Iterator[None]:
         loop.remove_signal_handler(signal.SIGTERM)
 
 
-class _Lines(asyncio.Protocol):
+class _CommandLines(asyncio.Protocol):
     """Commands on standard input; its end is a stop, because the process that started this one has ended."""
 
     def __init__(self, command: Callable[[str], None], say: Callable[[str], None]) -> None:
@@ -90,7 +90,7 @@ async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> 
     """
     loop = asyncio.get_running_loop()
     try:
-        transport, _ = await loop.connect_read_pipe(lambda: _Lines(command, say), sys.stdin)
+        transport, _ = await loop.connect_read_pipe(lambda: _CommandLines(command, say), sys.stdin)
     except (ValueError, OSError) as error:
         raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
     return transport

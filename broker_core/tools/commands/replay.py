@@ -34,12 +34,12 @@ from broker_core.tools.commands.replay_arguments import (
     refuse_with_resume,
 )
 from broker_core.tools.replay.folder import replays_folder
-from broker_core.tools.replay.goal import check_goal
 from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.tools.replay.journal import RECEIPT_FILE, ReplayJournal, ReplayPlan, Spool
 from broker_core.tools.replay.pace import Pace
 from broker_core.tools.replay.rewrite import ReplayTarget
 from broker_core.tools.replay.survey import ReplaySurvey
+from broker_core.tools.replay.target_checks import check_goal
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
 from broker_core.tools.search.results import Outcome
@@ -175,7 +175,7 @@ async def _gather(
             take(item)
         return None
     expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
-    search = _Search(arguments, source, expression)
+    search = _SourceSearch(arguments, source, expression)
     async for item in search.items():
         take(item)
     return search.outcome
@@ -189,7 +189,7 @@ def _items_of_file(path: Path) -> Iterator[ReplayItem]:
         yield item_of_row(row, f"message {number:,} of {path.name}", now_ms)
 
 
-class _Search:
+class _SourceSearch:
     def __init__(self, arguments: argparse.Namespace, source: ClusterAccess | None, expression: Expression) -> None:
         self.outcome: Outcome | None = None
         self._arguments = arguments

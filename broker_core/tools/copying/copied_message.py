@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.resent import BROKERS_OWN, TIMED
+from broker_core.protocol.message.resent_properties import BROKERS_OWN, TIMED
 from broker_core.protocol.names import SYSTEM_PREFIX, SYSTEM_TOPICS, TRACE_TOPIC, check_topic
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.rewrite import Outgoing, Skipped, producer_flags

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.resent import TIMED, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.resent_properties import TIMED, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
 from broker_core.tools.replay.item import ReplayItem
@@ -34,7 +34,7 @@ class ReplayTarget:
         new_ids: A new unique id for each; else they keep those of their producers.
         born_now: Born at the send; else when the originals were.
         without_delay: Delivered at once, also delayed messages.
-        link: Carry `broker_core.protocol.message.resent.ORIGIN_LINK`.
+        link: Carry `broker_core.protocol.message.resent_properties.ORIGIN_LINK`.
         any_queue: They are spread over the queues of their topics; else each is sent to that of its original.
     """
 

@@ -79,15 +79,15 @@ def parse_filter(text: str, *, now_ms: int) -> Expression:
 
     Raises `FilterError`, whose ``context`` has ``position`` and ``length`` of the place, in characters.
     """
-    return _Parser(text, now_ms).parse()
+    return _SearchParser(text, now_ms).parse()
 
 
 def parse_field(text: str) -> Field:
     """A single field, e.g. the heading of a column: ``prop.region``, ``body.items[0].sku``; raises `FilterError`."""
-    return _Parser(text, 0).parse_field()
+    return _SearchParser(text, 0).parse_field()
 
 
-class _Parser:
+class _SearchParser:
     def __init__(self, text: str, now_ms: int) -> None:
         self._text = text
         self._now_ms = now_ms

@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker_core.cluster.asking import may_answer_later
+from broker_core.cluster.request_pacing import may_answer_later
 from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.tools.search.gaps import Gaps

@@ -52,7 +52,7 @@ KEPT_PLACES = 8
 
 
 @dataclass(slots=True)
-class _Look:
+class _BrokerLook:
     """One look at a broker, and where the tail is there once the window has what was found."""
 
     batch: FollowBatch = field(default_factory=FollowBatch)
@@ -63,7 +63,7 @@ class _Look:
 
 
 @dataclass(slots=True)
-class _Open:
+class _ClusterTail:
     topics: tuple[str, ...]
     """Empty: all of the cluster."""
     expression: Expression | None
@@ -75,14 +75,14 @@ class _Open:
     pulled: dict[tuple[str, str], int] = field(default_factory=dict)
     unheard: set[tuple[str, str]] = field(default_factory=set)
     """Brokers, each with a topic, that did not answer at the start: what they hold then has not just arrived."""
-    looks: dict[str, asyncio.Task[_Look]] = field(default_factory=dict)
+    looks: dict[str, asyncio.Task[_BrokerLook]] = field(default_factory=dict)
     """Broker → the look that is under way, or whose findings are not returned yet."""
     is_asked: bool = False
     is_held: bool = False
     """While another tail begins at its place, because both would report what it took meanwhile."""
     is_ended: bool = False
 
-    def take(self, broker: str, look: _Look) -> None:
+    def take(self, broker: str, look: _BrokerLook) -> None:
         self.offsets.update(look.offsets)
         self.pulled.update({(broker, topic): queue for topic, queue in look.pulled.items()})
         self.unheard -= {(broker, topic) for topic in look.heard}
@@ -113,7 +113,7 @@ class ClusterFollows:
         self._pace_seconds = pace_seconds
         self._look_seconds = look_seconds
         self._hold_looks = max(1, round(hold_seconds / pace_seconds))
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _ClusterTail] = {}
         self._ended: deque[tuple[int, dict[MessageQueue, int]]] = deque(maxlen=KEPT_PLACES)
         self._numbers = itertools.count(1)
 
@@ -145,7 +145,7 @@ class ClusterFollows:
     async def _start(self, query: StartFollow) -> FollowStarted:
         check_follow(query, open_already=len(self._open))
         now_ms = self._clock()
-        opened = _Open(
+        opened = _ClusterTail(
             tuple(query.topics),
             filter_of(replace(query, topics=[]), now_ms),
             rules_of(query, now_ms),
@@ -170,7 +170,7 @@ class ClusterFollows:
         wanted = set(query.topics)
         return {queue: offset for queue, offset in places.items() if not wanted or queue.topic in wanted}
 
-    def _check_topics(self, opened: _Open) -> None:
+    def _check_topics(self, opened: _ClusterTail) -> None:
         known = {topic for broker in self._link.numbers.names for topic in self._topics_on(opened, broker)}
         unknown = [topic for topic in opened.topics if topic not in known]
         if unknown:
@@ -180,7 +180,7 @@ class ClusterFollows:
             text = f"this cluster has {count:,} topics, and a live tail of a cluster follows {TOPICS_MAX} at most: choose some"
             raise UsageError(text)
 
-    async def _find_ends(self, opened: _Open) -> None:
+    async def _find_ends(self, opened: _ClusterTail) -> None:
         """Note the ends of the queues to follow; slow brokers are read later."""
         lost, settings = LostParts(self._figures), self._link.settings
         topics = {broker: self._topics_on(opened, broker) for broker in self._link.numbers.names}
@@ -199,7 +199,7 @@ class ClusterFollows:
         await asyncio.gather(*(lost.one(broker, ask, within_ms=settings.page_ms + allowed_ms) for broker in asked))
         lost.check(not every or opened.unheard != every)
 
-    def _topics_on(self, opened: _Open, broker: str) -> list[str]:
+    def _topics_on(self, opened: _ClusterTail, broker: str) -> list[str]:
         known = self._figures.of(broker).topics
         if opened.topics:
             return [topic for topic in opened.topics if topic in known]
@@ -226,7 +226,7 @@ class ClusterFollows:
         batch.heads.sort(key=lambda one: one[1].store_ms)
         return batch.answer(query.follow_id, position=query.follow_id, is_over=opened.is_ended)
 
-    async def _look_around(self, opened: _Open, batch: FollowBatch) -> None:
+    async def _look_around(self, opened: _ClusterTail, batch: FollowBatch) -> None:
         """Look at every broker; take the findings of all that end within the time limit."""
         for broker in self._link.numbers.names:
             if broker not in opened.looks:
@@ -242,11 +242,11 @@ class ClusterFollows:
                 batch.body_bytes += found.batch.body_bytes
                 batch.left_out += found.batch.left_out
 
-    async def _look(self, opened: _Open, broker: str) -> _Look:
+    async def _look(self, opened: _ClusterTail, broker: str) -> _BrokerLook:
         """What one broker has got, as far as this look may ask it."""
         topics = self._topics_on(opened, broker)
         begin = opened.turn.get(broker, 0) % len(topics) if topics else 0
-        look = _Look(turn=begin)
+        look = _BrokerLook(turn=begin)
         if not topics or self._figures.of(broker).is_lost:
             return look
         left = REQUESTS_A_LOOK
@@ -265,7 +265,7 @@ class ClusterFollows:
                 break
         return look
 
-    async def _look_at(self, opened: _Open, broker: str, topic: str, look: _Look, left: int) -> int:
+    async def _look_at(self, opened: _ClusterTail, broker: str, topic: str, look: _BrokerLook, left: int) -> int:
         """Find what a topic has got on one broker; returns the number of pulls."""
         pulls, batch = 0, look.batch
         all_held = await self._held(broker, topic)
@@ -296,7 +296,7 @@ class ClusterFollows:
                 look.offsets[queue] = offset = pulled.following
         return pulls
 
-    def _take(self, opened: _Open, queue: MessageQueue, records: Iterable[bytes], batch: FollowBatch) -> None:
+    def _take(self, opened: _ClusterTail, queue: MessageQueue, records: Iterable[bytes], batch: FollowBatch) -> None:
         numbers = self._link.numbers
         for record in records:
             try:

@@ -22,7 +22,7 @@ from broker_core.worker.searches import SEARCHES_MAX
 
 
 @dataclass(slots=True)
-class _Open:
+class _RunningSearch:
     search: ClusterSearch
     steps: AsyncGenerator[SearchStep, None]
     last: tuple[int, int, int]
@@ -36,7 +36,7 @@ class ClusterSearches:
     def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
         self._link = link
         self._figures = figures
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _RunningSearch] = {}
         self._numbers = itertools.count(1)
 
     async def close(self) -> None:
@@ -66,7 +66,7 @@ class ClusterSearches:
         )
         await search.prepare()
         number = next(self._numbers)
-        self._open[number] = _Open(search, search.steps(), (0, search.total_messages, 0))
+        self._open[number] = _RunningSearch(search, search.steps(), (0, search.total_messages, 0))
         return SearchStarted(number, [search.plan], search.total_messages)
 
     async def _continue(self, query: ContinueSearch) -> SearchHits:
@@ -100,7 +100,7 @@ class ClusterSearches:
             if not opened.is_busy:
                 await opened.steps.aclose()
 
-    async def _turn(self, opened: _Open) -> list[tuple[str, MessageHead]]:
+    async def _turn(self, opened: _RunningSearch) -> list[tuple[str, MessageHead]]:
         until = time.monotonic() + TURN_SECONDS
         found: list[tuple[str, MessageHead]] = []
         async for step in opened.steps:

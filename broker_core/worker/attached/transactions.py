@@ -33,7 +33,7 @@ _PRODUCERS_KEPT_S = 10.0
 """How long the number of a group's producers counts as true."""
 
 
-class _Row(NamedTuple):
+class _BrokerHalf(NamedTuple):
     broker: str
     half: HalfMessage
     head: HalfHead
@@ -84,9 +84,9 @@ class ClusterTransactions:
         await self._link.ask(broker, RemotingCommand(RequestCode.RESUME_CHECK_HALF_MESSAGE, fields))
         return Done()
 
-    async def _looked(self, lost: LostParts) -> list[_Row]:
+    async def _looked(self, lost: LostParts) -> list[_BrokerHalf]:
         """Undecided transactions of the brokers that answer; the others are noted."""
-        rows: dict[str, list[_Row]] = {}
+        rows: dict[str, list[_BrokerHalf]] = {}
 
         async def ask(broker: str) -> None:
             queue = self._queues.setdefault(broker, HalfQueue(self._link, broker))
@@ -122,7 +122,7 @@ class ClusterTransactions:
         self._producers[broker, group] = (now_s, count)
         return count
 
-    def _page(self, total: int, rows: list[_Row], producers: list[int]) -> TransactionPage:
+    def _page(self, total: int, rows: list[_BrokerHalf], producers: list[int]) -> TransactionPage:
         numbers = self._link.numbers
         unknown = [_UNKNOWN] * len(rows)
         times_max = [self._figures.of(row.broker).config.get("transactionCheckMax") for row in rows]
@@ -144,13 +144,13 @@ class ClusterTransactions:
         )
 
 
-def _rows(broker: str, queue: HalfQueue) -> Iterator[_Row]:
+def _rows(broker: str, queue: HalfQueue) -> Iterator[_BrokerHalf]:
     if queue.ledger is not None:
         for half in queue.ledger:
-            yield _Row(broker, half, queue.heads.get(half.half_offset, HalfHead()), queue.ledger.op_end)
+            yield _BrokerHalf(broker, half, queue.heads.get(half.half_offset, HalfHead()), queue.ledger.op_end)
 
 
-def _is_meant(row: _Row, group: str, words: list[str]) -> bool:
+def _is_meant(row: _BrokerHalf, group: str, words: list[str]) -> bool:
     if group and row.half.group != group:
         return False
     parts = (row.half.topic, row.half.group, row.head.keys, row.head.tag, row.head.unique_key)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.worker.lifeline.gather import WHOLE, Gathered, LifelineStore, Reach, gather, id_of, in_log_order
 from broker_core.worker.lifeline.join import LINK, join, readable_places
 from broker_core.worker.lifeline.model import Event, EventKind, Evidence, Position, Story

@@ -20,7 +20,7 @@ from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import PLACE_BITS, offset_message_id, parse_offset_message_id
 from broker_core.protocol.message.model import HostAddress, StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.protocol.names import (
     CLOUD_TRACE_PREFIX,
     DISCARD_TOPIC,

@@ -19,7 +19,7 @@ from broker_core.engine.transaction.messages import CHECK_TIMES
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import PLACE_BITS
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.tools.search.fields import group_of_topic, state_of_topic

@@ -24,7 +24,7 @@ def in_order(recorded: Sequence[Event], between: Sequence[Event]) -> tuple[Event
     ``recorded`` events have a place in the log and its order, a commit just before the record that it made; ``between`` are the
     others, in any order.
     """
-    log = _Log(recorded)
+    log = _Causes(recorded)
     # Of one millisecond: a birth, the record, what follows from the record.
     placed = [((False, at_ms, place, 1), recorded[place]) for place, at_ms in enumerate(log.reached_ms)]
     sent_ms = min((event.at_ms for event in between if event.kind is EventKind.SENT), default=-1)
@@ -38,7 +38,7 @@ def in_order(recorded: Sequence[Event], between: Sequence[Event]) -> tuple[Event
     return tuple(event for _key, event in sorted(placed, key=lambda one: one[0]))
 
 
-class _Log:
+class _Causes:
     """Finds cause and effect of an event among the recorded ones; -1 is none. ``reached_ms`` is the latest time up to each."""
 
     def __init__(self, events: Sequence[Event]) -> None:

@@ -39,7 +39,7 @@ class Client:
 
 def read(client, monkeypatch, span=8):
     monkeypatch.setattr(reader, "SPAN_MESSAGES", span)
-    reading = reader._Reading(client, ReadLimits(0, 0, 0))
+    reading = reader.SharedReads(client, ReadLimits(0, 0, 0))
 
     async def turns():
         spans, found = reader._spans(PART), []
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_stays_in_the_answer(monkeypatch):
     client = Client(range(40))
     client.answers[0] = (record(0) + b"\x7f" * 9, 60)
     monkeypatch.setattr(reader, "SPAN_MESSAGES", 40)
-    reading = reader._Reading(client, ReadLimits(0, 0, 0))
+    reading = reader.SharedReads(client, ReadLimits(0, 0, 0))
     turn = asyncio.run(reading.turn(PART, reader._spans(PART)))
     heads = answer_records(turn.records)
     assert (heads.queue_offset.tolist(), len(turn.records) - heads.end) == ([0], 9)

@@ -20,9 +20,9 @@ from broker_core.transport import dialers, ssh_tunnel
 from broker_core.transport.client import ConnectionPool
 from broker_core.transport.dialers import dialer_of
 from broker_core.transport.event_loop import new_event_loop
+from broker_core.transport.proxies import SocksProxy, SshTunnel
 from broker_core.transport.server import RemotingServer
 from broker_core.transport.tls import TlsServer
-from broker_core.transport.way import SocksProxy, SshTunnel
 from tests.support.ways import PASSWORD, USER, know_host, socks_proxy, ssh_keys, ssh_server
 
 BODY = b"x" * 300_000

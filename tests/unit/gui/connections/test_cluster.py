@@ -9,7 +9,7 @@ import pytest
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.access import access_of_line
 from broker_core.cluster.details import kept_as_of, security_of
-from broker_core.transport.way import SocksProxy, SshTunnel
+from broker_core.transport.proxies import SocksProxy, SshTunnel
 from gui.connections.cluster import (
     ATTACHED,
     CONNECTIONS_MAX,

@@ -20,7 +20,7 @@ from broker_core.client.push_consumer import PushConsumer
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.properties import encode_properties
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from broker_core.tools.commands.replay import main
 from broker_core.tools.commands.search import main as search

@@ -19,7 +19,7 @@ from broker_core.protocol.message.body import compress_body, decompress_body
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record, encode_record
-from broker_core.protocol.message.resent import BROKERS_OWN, ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import BROKERS_OWN, ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from broker_core.tools.replay.item import ReplayItem, item_of_message, item_of_row
 from broker_core.tools.replay.rewrite import Outgoing, ReplayTarget, outgoing

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from broker_core.errors import CodecError, UsageError
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.rewrite import Outgoing, ReplayTarget, Skipped, first_topic, outgoing
 

@@ -14,7 +14,7 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.batch import decode_batch
 from broker_core.protocol.message.properties import decode_properties
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.tools.replay import runner as module
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.journal import RECEIPT_FILE, ReplayJournal, ReplayPlan, Spool

@@ -19,7 +19,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import PLACE_BITS
 from broker_core.protocol.message.properties import encode_properties
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.worker.attached import lifelines
 from broker_core.worker.attached.lifelines import ClusterLifelines, ClusterRecords
 from broker_core.worker.lifeline.gather import id_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.worker.lifeline import family
 from broker_core.worker.lifeline.family import gather_family, join_family
 from broker_core.worker.lifeline.gather import gather, id_of

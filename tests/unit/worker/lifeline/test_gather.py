@@ -3,7 +3,7 @@
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.protocol.message.resent import ORIGIN_LINK
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.worker.lifeline.gather import ALIKE_MAX, Reach, gather, id_of
 from broker_core.worker.lifeline.join import join, readable_places
 from broker_core.worker.lifeline.model import EventKind, Evidence

@@ -1,7 +1,7 @@
 """What a message keeps when it is sent again."""
 
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
-from broker_core.protocol.message.resent import ORIGIN_LINK, ROOM_OF_BROKERS, resent_properties
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK, ROOM_OF_BROKERS, resent_properties
 
 LINK_BYTES = len(f"\x02{ORIGIN_LINK}\x01ID1")
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from broker_core.cluster.asking import AskAgain
+from broker_core.cluster.request_pacing import AskAgain
 from broker_core.cluster.slices import QueueSlice, ReadLimits
 from broker_core.errors import NetworkError, RemoteError
 
