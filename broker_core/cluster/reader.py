@@ -102,7 +102,7 @@ class SliceReader:
         """
         reading = SharedReads(self._client, self._limits)
         for part in parts:
-            spans = _spans(part)
+            spans = spans_of(part)
             ahead = self._thread.begin(reading.turn(part, spans)) if spans else None
             try:
                 while ahead is not None:
@@ -125,7 +125,7 @@ class _Span:
     end: int
 
 
-def _spans(part: QueueSlice) -> list[_Span]:
+def spans_of(part: QueueSlice) -> list[_Span]:
     starts = range(part.first, part.end, SPAN_MESSAGES)
     return [_Span(first, min(first + SPAN_MESSAGES, part.end)) for first in starts]
 

@@ -104,8 +104,8 @@ class Peer:
             RequestCode.GET_BROKER_CLUSTER_INFO: self._cluster,
             RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _, c: c.reply(body=emit({"topicList": list(self.topics)})),
             RequestCode.UPDATE_AND_CREATE_TOPIC: self._create_topic,
-            RequestCode.SEND_MESSAGE_V2: self._send,
-            RequestCode.SEND_BATCH_MESSAGE: self._send,
+            RequestCode.SEND_MESSAGE_V2: self.store_sent,
+            RequestCode.SEND_BATCH_MESSAGE: self.store_sent,
             RequestCode.HEART_BEAT: self._heartbeat,
             RequestCode.UNREGISTER_CLIENT: self._unregister,
             RequestCode.GET_CONSUMER_LIST_BY_GROUP: self._members,
@@ -141,7 +141,7 @@ class Peer:
         self.topics[command.ext_fields["topic"]] = int(command.ext_fields["writeQueueNums"])
         return command.reply()
 
-    def _send(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+    def store_sent(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
         fields = command.ext_fields
         topic, queue_id = fields["b"], int(fields["e"])
         self.topics.setdefault(topic, int(fields["d"]))

@@ -104,7 +104,7 @@ class EmbeddedBroker:
         UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
 
     Attributes:
-        topics, groups, offsets, consumers, producers, counters: Live tables. Read them on the loop, change them
+        topics, groups, offsets, consumers, producers, counters, routes: Live tables. Read them on the loop, change them
             only through requests.
         journal: Actions of a person.
         set_aside: Messages that could not be copied.
@@ -176,6 +176,7 @@ class EmbeddedBroker:
             frame_directory=config.store.root,
             hold=self._written.hold,
         )
+        self.routes = self._name_server.routes
         self._server = RemotingServer(
             config.bind_host,
             config.listen_port,
@@ -305,7 +306,7 @@ class EmbeddedBroker:
             group_changed=self._tell_group,
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=asyncio.get_running_loop().call_soon,
-            route=self._name_server.routes.readable_queues,
+            route=self.routes.readable_queues,
         )
 
     def _record_at(self, position: int) -> memoryview | None:
@@ -333,7 +334,7 @@ class EmbeddedBroker:
             topics=self.topics,
             credentials=self.own_credentials,
             tls=own_client_tls() if self.config.has_tls and self.config.tls_mode == "enforcing" else None,
-            routed=partial(self._name_server.routes.add_topics, config.broker_name, self.broker_address),
+            routed=partial(self.routes.add_topics, config.broker_name, self.broker_address),
             filter_servers=dispatcher.filter_servers.addresses,
         )
 

@@ -33,7 +33,7 @@ def answering(peer, body, *, correlation=None, sys_flag="0"):
         answer = {"CORRELATION_ID": correlation or properties["CORRELATION_ID"]}
         fields = {"properties": encode_properties(answer).decode(), "sysFlag": sys_flag}
         connection.send_oneway(RemotingCommand(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, fields, body))
-        return peer._send(connection, command)
+        return peer.store_sent(connection, command)
 
     peer.script[RequestCode.SEND_MESSAGE_V2] = [send]
 
@@ -75,7 +75,7 @@ def test_a_request_that_is_refused_or_whose_producer_closes_fails_at_once():
 def test_a_reply_goes_to_the_cluster_s_reply_topic_with_what_the_request_said():
     async def scenario(peer, producer):
         peer.topics["DefaultCluster_REPLY_TOPIC"] = 1
-        peer.script[RequestCode.SEND_REPLY_MESSAGE_V2] = [peer._send]
+        peer.script[RequestCode.SEND_REPLY_MESSAGE_V2] = [peer.store_sent]
         request = received(b"question", CLUSTER="DefaultCluster", CORRELATION_ID="c1", REPLY_TO_CLIENT="me", TTL="3000")
         await producer.send_reply(reply_to(request, b"answer"))
         (sent,) = peer.of_code(RequestCode.SEND_REPLY_MESSAGE_V2)

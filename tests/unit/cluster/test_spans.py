@@ -42,7 +42,7 @@ def read(client, monkeypatch, span=8):
     reading = reader.SharedReads(client, ReadLimits(0, 0, 0))
 
     async def turns():
-        spans, found = reader._spans(PART), []
+        spans, found = reader.spans_of(PART), []
         while spans:
             found.append(await reading.turn(PART, spans))
         return found
@@ -78,6 +78,6 @@ def test_what_cannot_be_read_stays_in_the_answer(monkeypatch):
     client.answers[0] = (record(0) + b"\x7f" * 9, 60)
     monkeypatch.setattr(reader, "SPAN_MESSAGES", 40)
     reading = reader.SharedReads(client, ReadLimits(0, 0, 0))
-    turn = asyncio.run(reading.turn(PART, reader._spans(PART)))
+    turn = asyncio.run(reading.turn(PART, reader.spans_of(PART)))
     heads = answer_records(turn.records)
     assert (heads.queue_offset.tolist(), len(turn.records) - heads.end) == ([0], 9)

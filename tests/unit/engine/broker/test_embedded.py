@@ -108,7 +108,7 @@ def test_what_a_client_does_from_route_to_goodbye(tmp_path, kind):
             sent = await client.ask(Q.SEND_MESSAGE_V2, send_fields("Orders", properties="TAGS\x01中文"), b"one")
             assert (sent.code, sent.ext_fields["queueOffset"]) == (R.SUCCESS, "0")
 
-            await eventually(lambda: "Orders" in broker._name_server.routes.topics())
+            await eventually(lambda: "Orders" in broker.routes.topics())
             assert (await names.ask(Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "Orders"})).code == R.SUCCESS
 
             beat = await client.ask(Q.HEART_BEAT, body=consumer_heartbeat("me", Orders="*"))
@@ -234,7 +234,7 @@ def test_a_stop_answers_held_pulls_and_says_goodbye_to_the_name_server(tmp_path)
             answer = await client.take(lambda c: c.is_response)
             assert answer.code == R.PULL_NOT_FOUND
             await stopping
-        assert broker._name_server.routes.topics() == []
+        assert broker.routes.topics() == []
         await broker.stop()
 
     asyncio.run(scenario())
@@ -258,7 +258,7 @@ def test_topics_made_in_one_turn_are_all_routed(tmp_path):
             opaques = [client.tell(Q.SEND_MESSAGE_V2, send_fields(f"T{n}"), b"x") for n in range(200)]
             for opaque in opaques:
                 await client.take(lambda c, opaque=opaque: c.opaque == opaque)
-            routes = broker._name_server.routes
+            routes = broker.routes
             await eventually(lambda: {f"T{n}" for n in range(200)} <= set(routes.topics()))
 
     asyncio.run(scenario())
@@ -268,7 +268,7 @@ def test_a_topic_has_its_route_before_whoever_made_it_is_answered(tmp_path):
     async def scenario():
         async with running(tmp_path) as broker:
             broker.topics.put(TopicConfig("Made", 3, 2))
-            (queues,) = broker._name_server.routes.route("Made").queues
+            (queues,) = broker.routes.route("Made").queues
             assert (queues.broker_name, queues.read_queues, queues.write_queues) == ("broker-a", 3, 2)
 
     asyncio.run(scenario())

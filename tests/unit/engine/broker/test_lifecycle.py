@@ -16,6 +16,7 @@ from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand, encode_command
 from broker_core.protocol.json_body import emit, parse_object
 from broker_core.transport.client import connect
+from broker_core.transport.server import RemotingServer
 from tests.support.broker_bench import SMALL_FILES, consumer_heartbeat, pull_fields, send_fields
 from tests.support.embedded import started
 from tests.support.golden import golden_store
@@ -53,18 +54,18 @@ def test_a_stop_says_goodbye_before_its_ports_close_and_leaves_nothing_to_recove
         async with running(tmp_path) as broker, asking(broker.broker_address) as ask:
             for _ in range(10):
                 assert (await ask(Q.SEND_MESSAGE_V2, send_fields("Orders"), b"x")).code == R.SUCCESS
-            unregister, stop = broker._name_server.routes.unregister, broker._server.stop
+            unregister, stop = broker.routes.unregister, RemotingServer.stop
 
             def unregistered(identity):
                 order.append("unregistered")
                 unregister(identity)
 
-            async def stopped():
+            async def stopped(server):
                 order.append("port closed")
-                await stop()
+                await stop(server)
 
-            monkeypatch.setattr(broker._name_server.routes, "unregister", unregistered)
-            monkeypatch.setattr(broker._server, "stop", stopped)
+            monkeypatch.setattr(broker.routes, "unregister", unregistered)
+            monkeypatch.setattr(RemotingServer, "stop", stopped)
             assert (tmp_path / "abort").exists()
         assert order[:2] == ["unregistered", "port closed"]
         assert not (tmp_path / "abort").exists()
@@ -103,7 +104,7 @@ def test_a_changed_permission_reaches_the_routes(tmp_path):
         async with running(tmp_path) as broker, asking(broker.broker_address) as ask:
 
             def permission():
-                return broker._name_server.routes.route("TBW102").queues[0].permission
+                return broker.routes.route("TBW102").queues[0].permission
 
             await ask(Q.UPDATE_BROKER_CONFIG, body=b"brokerPermission=4")
             await eventually(lambda: permission() == 4)

@@ -79,7 +79,7 @@ def test_routes_name_them_with_the_next_registration(tmp_path):
 
         def registered():
             broker.topics.ensure("T", queues=1)
-            route = broker._name_server.routes.route("T")
+            route = broker.routes.route("T")
             return route is not None and route.filter_servers == {broker.broker_address: ("127.0.0.1:7777",)}
 
         await eventually(registered)

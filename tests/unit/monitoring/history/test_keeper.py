@@ -3,18 +3,20 @@
 import contextlib
 import dataclasses
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
 
-from broker_core.api import StoreError, WorkerError
+from broker_core.api import OrbitError, StoreError, WorkerError
 from broker_core.worker.questions.alerts import PutAlertRules, ReadAlerts
 from broker_core.worker.questions.figures import HistorySample, Occurred
 from broker_core.worker.questions.history import ReadEvents, ReadHistory
 from monitoring.alert_rules import AlertRule, rules_to_json
 from monitoring.history.database import FILE_NAME
-from monitoring.history.keeper import WAITING_MAX, open_history
-from tests.support.waiting import wait_until
+from monitoring.history.keeper import WAITING_MAX, HistoryKeeper, open_history
+from monitoring.history.recorder import Recorder
+from tests.support.waiting import DEADLINE_S, wait_until
 from tests.unit.monitoring.test_collector import CATALOG, snapshot
 
 BEGIN_MS = 1_700_000_000_000
@@ -135,37 +137,52 @@ def test_a_snapshot_that_cannot_be_understood_costs_only_itself(start):
     wait_until(lambda: len(lags(keeper)) == 2)
 
 
-def test_a_catalog_that_did_not_fit_the_queue_comes_with_the_next_sample(start):
+def test_a_catalog_that_did_not_fit_the_queue_comes_with_the_next_sample(start, monkeypatch):
     keeper = start()
     keeper.take(sample(0, catalog=CATALOG))
     wait_until(lambda: len(lags(keeper)) == 1)
-    with keeper._queries._recorder.lock:  # the writer waits for it
-        keeper.take(sample(1))
-        wait_until(keeper._samples.empty)
-        for second in range(2, WAITING_MAX + 2):
-            keeper.take(sample(second))
-        assert keeper._samples.full()
-        keeper.take(HistorySample(dataclasses.replace(CATALOG, revision=2), snapshot(BEGIN_MS + 100_000, revision=2), []))
-    wait_until(keeper._samples.empty)
+    writes, go_on, add = threading.Event(), threading.Event(), Recorder.add
+
+    def held(recorder, state) -> None:
+        writes.set()
+        assert go_on.wait(DEADLINE_S)
+        add(recorder, state)
+
+    monkeypatch.setattr(Recorder, "add", held)
+    keeper.take(sample(1))
+    assert writes.wait(DEADLINE_S)
+    for second in range(2, WAITING_MAX + 2):
+        keeper.take(sample(second))
+    keeper.take(HistorySample(dataclasses.replace(CATALOG, revision=2), snapshot(BEGIN_MS + 100_000, revision=2), []))
+    go_on.set()
+    wait_until(lambda: len(lags(keeper)) == WAITING_MAX + 2, "the last sample found no room")
     keeper.take(sample(101, revision=2))
-    wait_until(lambda: lags(keeper)[-1:] == [10.0] and len(lags(keeper)) > WAITING_MAX + 1)
+    wait_until(lambda: len(lags(keeper)) > WAITING_MAX + 2 and lags(keeper)[-1:] == [10.0])
 
 
-def test_a_file_that_turns_out_damaged_later_is_replaced_while_running(start, tmp_path):
+def test_a_file_that_turns_out_damaged_later_is_replaced_while_running(start, tmp_path, monkeypatch):
     keeper = start()
     feed(keeper, 0, 3)
     wait_until(lambda: len(lags(keeper)) == 3)
 
-    def broken(_state) -> None:
+    def broken(_recorder, _state) -> None:
         raise sqlite3.DatabaseError("database disk image is malformed")
 
-    queries = keeper._queries
-    queries._recorder.add = broken
-    keeper.take(sample(3))
-    wait_until(lambda: keeper._queries not in {None, queries})
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "add", broken)
+        keeper.take(sample(3))
+        wait_until(lambda: list((tmp_path / "orbit").glob("*.damaged-*")))
     keeper.take(sample(4))
-    wait_until(lambda: lags(keeper) == [10.0])
+    wait_until(lambda: recorded(keeper) == [10.0])
     assert len(list((tmp_path / "orbit").glob("*.damaged-*"))) == 1
+
+
+def recorded(keeper: HistoryKeeper) -> list[float]:
+    """The lags; none while the history is not open."""
+    try:
+        return lags(keeper)
+    except OrbitError:
+        return []
 
 
 def test_samples_are_judged_by_the_alert_rules(start):

@@ -70,6 +70,20 @@ def refusal(keeper: HistoryKeeper) -> str:
     return caught.value.message
 
 
+def is_open(keeper: HistoryKeeper) -> bool:
+    try:
+        return seconds(keeper) is not None
+    except OrbitError:
+        return False
+
+
+def keeps_alerts(keeper: HistoryKeeper) -> bool:
+    try:
+        return keeper.answer(ReadAlerts()) is not None
+    except OrbitError:
+        return False
+
+
 def test_a_locked_file_is_tried_again_and_says_so_meanwhile(start, lock, caplog):
     keeper = start()
     text = refusal(keeper)
@@ -79,7 +93,7 @@ def test_a_locked_file_is_tried_again_and_says_so_meanwhile(start, lock, caplog)
         keeper.take(sample(second))
         wait_until(lambda: keeper._samples.qsize() < WAITING_MAX // 2)
     lock.execute("ROLLBACK")
-    wait_until(lambda: keeper._queries is not None)
+    wait_until(lambda: is_open(keeper))
     for second in range(500, 503):
         keeper.take(sample(second))
     wait_until(lambda: seconds(keeper) == [500, 501, 502])
@@ -93,7 +107,7 @@ def test_what_came_meanwhile_is_known_afterwards(start, lock):
     keeper.take(sample(0, events=[Occurred("topic_created", "Topic orders was created", BEGIN_MS, "orders")]))
     wait_until(keeper._samples.empty)
     lock.execute("ROLLBACK")
-    wait_until(lambda: keeper._queries is not None)
+    wait_until(lambda: is_open(keeper))
     keeper.take(sample(1))
     wait_until(lambda: seconds(keeper) == [1])
     page = keeper.answer(ReadEvents(0, BEGIN_MS + 10_000))
@@ -116,7 +130,7 @@ def test_stopping_does_not_wait_for_the_next_try(start, lock, monkeypatch):
     keeper = start()
     refusal(keeper)
     keeper.close()
-    assert not keeper._thread.is_alive()
+    assert "history" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.parametrize("error", ["database or disk is full", "unable to open database file", "disk I/O error"])
@@ -135,7 +149,7 @@ def test_whatever_keeps_it_from_beginning_is_overcome(start, monkeypatch, error)
     assert error in refusal(keeper)
     keeper.take(sample(0))
     obstacle.clear()
-    wait_until(lambda: keeper._queries is not None)
+    wait_until(lambda: is_open(keeper))
     keeper.take(sample(1))
     wait_until(lambda: seconds(keeper)[-1:] == [1])
 
@@ -145,10 +159,10 @@ def test_a_folder_that_cannot_be_made_is_tried_again(start, tmp_path):
     keeper = start()
     refusal(keeper)
     (tmp_path / "orbit").unlink()
-    wait_until(lambda: keeper._queries is not None)
+    wait_until(lambda: is_open(keeper))
     keeper.take(sample(0))
     wait_until(lambda: seconds(keeper) == [0])
-    wait_until(lambda: keeper._judgement.alerts is not None)
+    wait_until(lambda: keeps_alerts(keeper))
 
 
 def test_a_file_of_a_newer_orbit_that_is_moved_away_makes_room(start, tmp_path):
@@ -159,7 +173,7 @@ def test_a_file_of_a_newer_orbit_that_is_moved_away_makes_room(start, tmp_path):
     keeper = start()
     assert "format 99; this Orbit knows 1" in refusal(keeper)
     path.rename(path.with_name("newer.db"))
-    wait_until(lambda: keeper._queries is not None)
+    wait_until(lambda: is_open(keeper))
 
 
 def test_alerts_that_cannot_be_opened_at_first_are_kept_later(start, tmp_path):
@@ -174,24 +188,24 @@ def test_alerts_that_cannot_be_opened_at_first_are_kept_later(start, tmp_path):
 
     def kept() -> bool:
         keeper.take(sample(next(tries)))
-        return keeper._judgement.alerts is not None
+        return keeps_alerts(keeper)
 
     wait_until(kept)
-    assert keeper.answer(ReadAlerts()) is not None
 
 
-def test_an_own_mistake_costs_a_gap_and_not_the_run(start, caplog):
+def test_an_own_mistake_costs_a_gap_and_not_the_run(start, caplog, monkeypatch):
     keeper = start()
     keeper.take(sample(0))
     wait_until(lambda: seconds(keeper) == [0])
-    before = keeper._queries
 
-    def broken(_state) -> None:
+    def broken(_recorder, _state) -> None:
         raise ValueError("no such bytes")
 
-    before._recorder.add = broken
-    keeper.take(sample(1))
-    wait_until(lambda: keeper._queries not in {None, before})
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "add", broken)
+        keeper.take(sample(1))
+        wait_until(lambda: "the history has a gap" in caplog.text)
+    wait_until(lambda: is_open(keeper))
     keeper.take(sample(20))
     wait_until(lambda: seconds(keeper)[-1:] == [20])
     page = keeper.answer(ReadEvents(0, BEGIN_MS + 100_000, kinds=["broker_started"]))
@@ -199,16 +213,15 @@ def test_an_own_mistake_costs_a_gap_and_not_the_run(start, caplog):
     assert any(record.levelno == logging.ERROR and "no such bytes" in record.getMessage() for record in caplog.records)
 
 
-def test_a_disk_that_stays_full_is_told_once(start, caplog):
+def test_a_disk_that_stays_full_is_told_once(start, caplog, monkeypatch):
     keeper = start()
     keeper.take(sample(0))
     wait_until(lambda: seconds(keeper) == [0])
-    recorder = keeper._queries._recorder
 
-    def full() -> None:
+    def full(_recorder) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    recorder._write_journal = full
+    monkeypatch.setattr(Recorder, "_write_journal", full)
     for second in range(1, 31):
         keeper.take(sample(second))
     wait_until(keeper._samples.empty)
