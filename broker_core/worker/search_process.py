@@ -78,11 +78,6 @@ class SearchProcess:
         self._frames = FrameReader()
         self._order = order.packed()
 
-    @property
-    def process_id(self) -> int:
-        """Of the process that searches."""
-        return self._process.pid
-
     def turn(self, search_id: int) -> SearchHits:
         """The hits of a moment of search. Blocks; raises an `OrbitError` where the search failed."""
         assert self._process.stdin is not None

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from broker_core.errors import FilterError, WorkerLostError
@@ -17,7 +18,7 @@ from broker_core.worker.channel.framing import FrameReader, frame
 from broker_core.worker.channel.schema import Failure, Reply
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, StartSearch
-from broker_core.worker.search_process import NICENESS, SearchOrder, SearchProcess, run_search_process
+from broker_core.worker.search_process import COMMAND, NICENESS, SearchOrder, run_search_process
 from tests.support.engine import Engine
 from tests.support.waiting import wait_until
 
@@ -35,8 +36,18 @@ def ask(queries: Queries, query: StartSearch | ContinueSearch | EndSearch):
     return asyncio.run(queries.answer(query))
 
 
-def processes(queries: Queries) -> list[SearchProcess]:
-    return [one for one in queries._searches._open.values() if isinstance(one, SearchProcess)]
+def processes() -> list[psutil.Process]:
+    """The processes that search for this one, the oldest first."""
+    return sorted(filter(searches, psutil.Process().children()), key=lambda one: one.create_time())
+
+
+def searches(child: psutil.Process) -> bool:
+    try:
+        return COMMAND in child.cmdline()
+    except psutil.ZombieProcess:  # it is left until it is waited for
+        return True
+    except psutil.NoSuchProcess:
+        return False
 
 
 def found_by(queries: Queries, text: str, limit: int = -1) -> tuple[list[tuple[int, bytes]], SearchHits]:
@@ -57,33 +68,35 @@ def test_a_process_finds_what_a_thread_finds(queries: Queries, monkeypatch, text
     assert by_process == by_thread
     assert by_thread
     assert (last.scanned, last.found, last.reasons) == (last_of_thread.scanned, last_of_thread.found, last_of_thread.reasons)
-    assert not processes(queries)
+    wait_until(lambda: not processes())
 
 
 def test_one_that_is_given_up_or_killed_leaves_nothing(queries: Queries, monkeypatch):
     monkeypatch.setattr(searches_module, "BESIDE_FROM_MESSAGES", 0)
+    found_by(queries, 'body contains "7"')
+    wait_until(lambda: not processes())
+    opened = psutil.Process().num_fds()
     first, second = (ask(queries, StartSearch('body contains "7"')) for _ in range(2))
-    given_up, killed = processes(queries)
+    given_up, killed = processes()
     ask(queries, EndSearch(first.search_id))
-    wait_until(lambda: given_up._process.returncode is not None)
-    os.kill(killed.process_id, 9)
+    wait_until(lambda: not given_up.is_running())
+    killed.kill()
     with pytest.raises(WorkerLostError, match="start the search again"):
         ask(queries, ContinueSearch(second.search_id))
-    assert not processes(queries)
-    wait_until(lambda: killed._process.stdin.closed)
+    wait_until(lambda: not processes() and psutil.Process().num_fds() == opened)
 
 
 def test_the_end_of_the_worker_ends_it(queries: Queries, monkeypatch):
     monkeypatch.setattr(searches_module, "BESIDE_FROM_MESSAGES", 0)
     ask(queries, StartSearch('body contains "7"'))
-    (process,) = processes(queries)
+    (process,) = processes()
     queries.close()
-    assert process._process.returncode is not None
+    assert not process.is_running()
 
 
 def test_few_messages_and_places_of_the_index_need_no_process(queries: Queries):
     ask(queries, StartSearch('body contains "7"'))
-    assert not processes(queries)
+    assert not processes()
 
 
 # ---- the process itself, without one ----
