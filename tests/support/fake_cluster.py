@@ -115,12 +115,12 @@ class FakeBroker:
     """Address that its messages name as that of their store, where it is not its own: it moved, or took its master's place."""
 
     async def start(self) -> None:
-        self._server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
-        await self._server.start()
-        self.port = self._server.port
+        self.server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
+        await self.server.start()
+        self.port = self.server.port
 
     async def stop(self) -> None:
-        await self._server.stop()
+        await self.server.stop()
 
     @property
     def address(self) -> str:
@@ -132,14 +132,14 @@ class FakeBroker:
 
     def _handle(self, connection: Connection, command: RemotingCommand) -> RemotingCommand | None:
         self.asked[command.code] += 1
-        answer = self.answers.get(command.code) or self._answers().get(command.code)
+        answer = self.answers.get(command.code) or self.known_answers().get(command.code)
         response = answer(connection, command) if answer else command.not_supported()
         if self.manner is None or response is None:
             return response
         self.manner(connection, response)
         return None
 
-    def _answers(self) -> dict[int, Answer]:
+    def known_answers(self) -> dict[int, Answer]:
         return {
             RequestCode.GET_ALL_TOPIC_CONFIG: self._topics,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lambda _, command: command.reply(
@@ -165,7 +165,7 @@ class FakeBroker:
             RequestCode.GET_MIN_OFFSET: lambda _, command: command.reply(ext_fields={"offset": "0"}),
             RequestCode.GET_MAX_OFFSET: lambda _, command: command.reply(ext_fields={"offset": str(self._end(command))}),
             RequestCode.QUERY_CONSUMER_OFFSET: lambda _, command: command.reply(ResponseCode.QUERY_NOT_FOUND, "Not found"),
-            RequestCode.PULL_MESSAGE: self._pull,
+            RequestCode.PULL_MESSAGE: self.pull,
             RequestCode.VIEW_MESSAGE_BY_ID: self._view,
         }
 
@@ -198,7 +198,7 @@ class FakeBroker:
     def _end(self, command: RemotingCommand) -> int:
         return self.held.get(command.ext_fields["topic"], 0)
 
-    def _pull(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
+    def pull(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
         fields = command.ext_fields
         first, end = int(fields["queueOffset"]), self._end(command)
         last = min(first + int(fields["maxMsgNums"]), end)

@@ -277,11 +277,14 @@ def test_a_topic_has_its_route_before_whoever_made_it_is_answered(tmp_path):
 def test_the_broker_registers_again_when_its_name_server_connection_breaks(tmp_path):
     async def scenario():
         async with running(tmp_path) as broker:
-            names = broker._name_server
-            (first,) = names.connections
+
+            def registering():
+                return [connection for side, connection in broker.open_connections() if side == "name server"]
+
+            (first,) = registering()
             first.abort("a test")
-            await eventually(lambda: names.connections and first not in names.connections)
-            await eventually(lambda: "TBW102" in names.routes.topics())
+            await eventually(lambda: registering() and first not in registering())
+            await eventually(lambda: "TBW102" in broker.routes.topics())
 
     asyncio.run(scenario())
 

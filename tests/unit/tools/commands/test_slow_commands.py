@@ -67,7 +67,7 @@ def command(*words):
 
 def falls_silent(broker: FakeBroker, code: RequestCode, after: int = 0) -> Callable[[], bool]:
     """Answer no request of a kind from some on; tells whether one waits."""
-    known, asked = broker._answers().get(code), []
+    known, asked = broker.known_answers().get(code), []
 
     def answer(connection, request):
         asked.append(request)
@@ -146,7 +146,7 @@ def test_a_copy_that_is_stopped_can_go_on(cluster, tmp_path):
     words = ["copy", "--from", cluster.name_server, "--to-store", tmp_path / "home", "--topic", "orders"]
 
     def once_planned(connection, request):
-        return None if (tmp_path / "receipt").exists() else broker._pull(connection, request)
+        return None if (tmp_path / "receipt").exists() else broker.pull(connection, request)
 
     broker.answers[RequestCode.PULL_MESSAGE] = once_planned
     with command(*words, "--receipt", tmp_path / "receipt") as copying:

@@ -200,7 +200,7 @@ def test_a_broker_that_restarts_during_a_search_is_read_to_the_end():
             fallen = cluster.brokers[1]
             for one in cluster.brokers:
                 one.held["orders"] = 200
-            pull, pulls = fallen._pull, 0
+            pull, pulls = fallen.pull, 0
 
             def falls(connection, command):
                 nonlocal pulls

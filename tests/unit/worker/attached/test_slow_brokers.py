@@ -332,7 +332,7 @@ async def test_a_broker_whose_connection_died_without_a_word_is_connected_to_ane
         slow = cluster.brokers[0]
         watched.sampling.start()
         # Whatever comes on the connections of now is never answered, as where a firewall forgot them.
-        dead = {connection for connection in slow._server.connections if not connection.is_closed}
+        dead = {connection for connection in slow.server.connections if not connection.is_closed}
         torn = Stopping(half=half)
         slow.manner = lambda connection, response: (
             torn(connection, response) if connection in dead else connection.send(response) and None
