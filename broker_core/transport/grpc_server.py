@@ -11,7 +11,7 @@ from typing import Final
 
 from broker_core.config import RemotingLimits
 from broker_core.protocol.grpc.framing import GrpcStatus
-from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
+from broker_core.transport.binding import BACKLOG, address_of, bind_error, bound_port, check_port
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.grpc_connection import Begin, GrpcCall, GrpcConnection
 from broker_core.transport.tls import HANDSHAKE_SECONDS, ServerTls
@@ -53,6 +53,11 @@ class GrpcServer:
     def port(self) -> int:
         """The bound port; before `start` the requested one."""
         return self._port if self._listener is None else bound_port(self._listener, self._port)
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that is bound."""
+        return address_of(self._host, self.port)
 
     async def start(self) -> None:
         """Bind and listen; raises `PortInUseError` or another `NetworkError`."""

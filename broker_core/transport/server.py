@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker_core.config import RemotingLimits
-from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
+from broker_core.transport.binding import BACKLOG, address_of, bind_error, bound_port, check_port
 from broker_core.transport.connection import Connection, Handler, end_all
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.tls import TlsServer
@@ -69,7 +69,7 @@ class RemotingServer:
     @property
     def address(self) -> str:
         """``host:port`` that is bound."""
-        return f"[{self._host}]:{self.port}" if ":" in self._host else f"{self._host}:{self.port}"
+        return address_of(self._host, self.port)
 
     async def start(self) -> None:
         """Bind and listen; raises `PortInUseError` or another `NetworkError`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-_READY = re.compile(r"ready name-server=(\S+) broker=(\S+) store=(.*)")
+_READY = re.compile(r"ready name-server=(\S+) broker=(\S+) grpc=\S+ store=(.*)")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 
