@@ -295,6 +295,7 @@ def _broker_config(arguments: argparse.Namespace) -> BrokerConfig:
     config = BrokerConfig(
         name_server_port=arguments.ns_port,
         listen_port=arguments.port,
+        grpc_port=arguments.grpc_port,
         bind_host=arguments.bind,
         advertised_host=advertised_host(arguments.bind),
         store=StoreConfig(root=_store(arguments), flush_disk_type=flush),
@@ -359,7 +360,7 @@ _Commands = argparse._SubParsersAction  # noqa: SLF001  argparse has no public n
 def _add_broker(commands: _Commands[_CommandParser]) -> None:
     text = (
         "Run name server and broker in the foreground, without a window. When clients are served it prints one line: "
-        "ready name-server=HOST:PORT broker=HOST:PORT store=DIR. SIGTERM and SIGINT stop it with everything on disk."
+        "ready name-server=HOST:PORT broker=HOST:PORT grpc=HOST:PORT store=DIR. SIGTERM and SIGINT stop it, all on disk."
     )
     parser = commands.add_parser("broker", help="run name server and broker without a window", description=text)
     _add_broker_arguments(parser, command=True)
@@ -420,6 +421,7 @@ def _add_broker_arguments(parser: argparse.ArgumentParser, *, command: bool = Fa
     add("--store", None, type=Path, metavar="DIR", help="folder of the messages; default: the user's data folder")
     add("--ns-port", 9876, type=_port, metavar="N", help="port of the name server, 0 for any; default 9876")
     add("--port", 10911, type=_port, metavar="N", help="port of the broker, 0 for any; default 10911")
+    add("--grpc-port", 8081, type=_port, metavar="N", help="port of gRPC clients, 0 for any; default 8081")
     add("--bind", "127.0.0.1", metavar="HOST", help="address to listen on; default 127.0.0.1, this machine only")
     flush_help = "acknowledge a message when it is in memory (async, the default) or on the disk (sync)"
     add("--flush", "async", choices=("async", "sync"), help=flush_help)

@@ -104,6 +104,8 @@ class BrokerConfig:
     broker_id: int = _setting("brokerId", 0)
     listen_port: int = _setting("listenPort", 10911)
     name_server_port: int = _setting("namesrvPort", 9876)
+    grpc: Switch = _setting("orbitGrpc", "on")
+    grpc_port: int = _setting("grpcServerPort", 8081)
     bind_host: str = _setting("bindAddress", "127.0.0.1")
     advertised_host: str = _setting("brokerIP1", "127.0.0.1")
     default_topic_queue_count: int = _setting("defaultTopicQueueNums", 8)

@@ -9,21 +9,20 @@ Source: docs/spec/remoting.md §2.6.1, §2.6.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import ReceivedMessage
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
-from broker_core.errors import CodecError, RemoteError, UsageError
+from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.admin.routes import PERMISSION_READ
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.model import StoredMessage
-from broker_core.protocol.message.receipt_handle import ReceiptHandle, flag_of, parse_handle, real_topic
-from broker_core.protocol.message.record import decode_records
+from broker_core.protocol.message.popped import changed_handle, popped_messages
+from broker_core.protocol.message.receipt_handle import ReceiptHandle, real_topic
 from broker_core.protocol.names import check_group, check_topic
 
 ANY_QUEUE = -1
@@ -31,7 +30,6 @@ MESSAGES_MAX = 32
 ANSWER_SLACK_MS = 5_000
 """For the answer to a pop, beyond the time that the broker may wait for a message."""
 
-_HANDLE_PROPERTY = "POP_CK"
 _NOTHING = (ResponseCode.POLLING_TIMEOUT, ResponseCode.POLLING_FULL, ResponseCode.PULL_NOT_FOUND)
 
 
@@ -127,14 +125,7 @@ class PopConsumer(OpenedClient):
         """
         more = {"invisibleTime": str(invisible_ms)}
         response = await self._settle(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, message, more)
-        fields = response.ext_fields
-        message.handle = replace(
-            message.handle,
-            start_offset=message.handle.start_offset if message.handle.is_order else message.handle.offset,
-            pop_time_ms=_number(fields, "popTime"),
-            invisible_ms=_number(fields, "invisibleTime"),
-            revive_queue=_number(fields, "reviveQid"),
-        )
+        message.handle = changed_handle(message.handle, response.ext_fields)
 
     async def _settle(self, code: RequestCode, message: PoppedMessage, more: dict[str, str]) -> RemotingCommand:
         handle = message.handle
@@ -167,45 +158,7 @@ class PopConsumer(OpenedClient):
 
 
 def _messages(response: RemotingCommand, group: str, topic: str, broker: str) -> list[PoppedMessage]:
-    """Messages of an answer with their handles: repeated ones with room for it carry theirs, others follow from the lists."""
-    fields = response.ext_fields
-    starts = _starts(fields.get("startOffsetInfo", ""))
-    found: list[PoppedMessage] = []
-    for stored in decode_records(response.body):
-        text = stored.properties.get(_HANDLE_PROPERTY)
-        if text is not None:
-            handle = parse_handle(text)
-        else:
-            flag = flag_of(group, stored.topic)
-            handle = ReceiptHandle(
-                start_offset=starts.get((flag, stored.queue_id), stored.queue_offset),
-                pop_time_ms=_number(fields, "popTime"),
-                invisible_ms=_number(fields, "invisibleTime"),
-                revive_queue=_number(fields, "reviveQid"),
-                flag=flag,
-                broker_name=broker,
-                queue_id=stored.queue_id,
-                offset=stored.queue_offset,
-            )
-        found.append(PoppedMessage(stored, MessageQueue(stored.topic, broker, stored.queue_id), topic, handle))
-    return found
-
-
-def _starts(text: str) -> dict[tuple[str, int], int]:
-    """First offset of the pop in each queue, by the flag of its topic and its id."""
-    starts = {}
-    for item in filter(None, text.split(";")):
-        words = item.split(" ")
-        try:
-            flag, queue_id, offset = words[0], int(words[1]), int(words[2])
-        except (IndexError, ValueError) as error:
-            raise CodecError(f"the broker answers a pop with startOffsetInfo “{text[:200]}”, which cannot be read") from error
-        starts[flag, queue_id] = offset
-    return starts
-
-
-def _number(fields: dict[str, str], name: str) -> int:
-    try:
-        return int(fields[name])
-    except (KeyError, ValueError) as error:
-        raise CodecError(f"the broker answers a pop without a number {name}") from error
+    return [
+        PoppedMessage(stored, MessageQueue(stored.topic, broker, stored.queue_id), topic, handle)
+        for stored, handle in popped_messages(response.ext_fields, bytes(response.body), group, broker)
+    ]

@@ -338,8 +338,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
-        self.remote_address = _address_text(transport.get_extra_info("peername"))
-        self.local_address = _address_text(transport.get_extra_info("sockname"))
+        self.remote_address = address_text(transport.get_extra_info("peername"))
+        self.local_address = address_text(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=self._limits.unsent_bytes_high)
         self._descriptor = _plain_descriptor(self._transport)
         if self._on_open is not None:
@@ -622,7 +622,7 @@ async def end_all(connections: Sequence[Connection], reason: str) -> None:
     await asyncio.gather(*waiting)
 
 
-def _address_text(address: object) -> str:
+def address_text(address: object) -> str:
     if isinstance(address, tuple) and len(address) >= 2:
         host, port = address[0], address[1]
         return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"

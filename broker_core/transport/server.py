@@ -6,13 +6,12 @@ It does not know what requests mean; name server and broker each run one with th
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from broker_core.config import RemotingLimits
-from broker_core.errors import NetworkError, PortInUseError
+from broker_core.transport.binding import BACKLOG, address_of, bind_error, bound_port, check_port
 from broker_core.transport.connection import Connection, Handler, end_all
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.tls import TlsServer
@@ -21,8 +20,6 @@ from broker_core.transport.tls_listener import TlsListener
 logger = logging.getLogger(__name__)
 
 _IDLE_CHECKS_PER_LIMIT = 12
-_BACKLOG = 1024
-_PORT_MAX = 65_535
 
 
 class RemotingServer:
@@ -67,31 +64,27 @@ class RemotingServer:
     @property
     def port(self) -> int:
         """The bound port; before `start` the requested one."""
-        if self._server is None or not self._server.sockets:
-            return self._port
-        return int(self._server.sockets[0].getsockname()[1])
+        return self._port if self._server is None else bound_port(self._server, self._port)
 
     @property
     def address(self) -> str:
         """``host:port`` that is bound."""
-        return f"[{self._host}]:{self.port}" if ":" in self._host else f"{self._host}:{self.port}"
+        return address_of(self._host, self.port)
 
     async def start(self) -> None:
         """Bind and listen; raises `PortInUseError` or another `NetworkError`."""
-        if not 0 <= self._port <= _PORT_MAX:
-            # Checked here, because uvloop never returns from binding such a port.
-            raise NetworkError(f"{self._port} is no port: ports are 0 to {_PORT_MAX}", port=self._port)
+        check_port(self._port)
         loop = asyncio.get_running_loop()
         try:
             if self._tls is None:
-                self._server = await loop.create_server(self._new_connection, self._host, self._port, backlog=_BACKLOG)
+                self._server = await loop.create_server(self._new_connection, self._host, self._port, backlog=BACKLOG)
             else:
                 self._server = TlsListener(
                     self._host, self._port, self._tls, self._new_connection, handshakes_max=self._limits.connections_max
                 )
-                self._server.start(_BACKLOG)
+                self._server.start(BACKLOG)
         except OSError as error:
-            raise self._bind_error(error) from error
+            raise bind_error(self._host, self._port, error) from error
         self._idle_timer = loop.call_later(self._idle_check_seconds, self._close_idle)
 
     async def stop(self) -> None:
@@ -102,7 +95,7 @@ class RemotingServer:
         server, self._server = self._server, None
         if server is None:
             return
-        self._port = int(server.sockets[0].getsockname()[1]) if server.sockets else self._port
+        self._port = bound_port(server, self._port)
         server.close()
         await end_all(list(self.connections), "the server stops")
         await server.wait_closed()
@@ -110,16 +103,6 @@ class RemotingServer:
     @property
     def _idle_check_seconds(self) -> float:
         return min(self._limits.idle_ms, self._limits.frame_ms) / 1000 / _IDLE_CHECKS_PER_LIMIT
-
-    def _bind_error(self, error: OSError) -> NetworkError:
-        if error.errno == errno.EADDRINUSE:
-            text = f"port {self._port} on {self._host} is in use by another program: stop that program or choose another port"
-            return PortInUseError(text, port=self._port, host=self._host)
-        if error.errno == errno.EACCES:
-            text = f"port {self._port} on {self._host} may not be used by this user: choose a port from 1024 up"
-            return NetworkError(text, port=self._port, host=self._host)
-        text = f"cannot listen on {self._host}:{self._port} ({error.strerror or error}): choose an address of this machine"
-        return NetworkError(text, port=self._port, host=self._host)
 
     def _new_connection(self) -> Connection:
         return Connection(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from broker_core.config import BrokerConfig
 from broker_core.errors import UsageError
+from broker_core.transport.own_certificate import ALPN, OwnCertificate
 
 HANDSHAKE_BYTE = 0x16
 HANDSHAKE_SECONDS = 10.0
@@ -19,12 +21,31 @@ HANDSHAKE_SECONDS = 10.0
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "require": ssl.CERT_REQUIRED}
 
 
+class ServerTls(Protocol):
+    """Certificate and handshake rules of a server, and whether it also serves connections without TLS."""
+
+    @property
+    def context(self) -> ssl.SSLContext | None:
+        """What handshakes are served with; None for a server that takes no TLS."""
+
+    @property
+    def plain_allowed(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class TlsServer:
-    """Certificate and handshake rules of a server, and whether it also serves connections without TLS."""
+    """`ServerTls` of a certificate that was given."""
 
     context: ssl.SSLContext
     plain_allowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlainServer:
+    """`ServerTls` of a server without TLS."""
+
+    context: None = None
+    plain_allowed: bool = True
 
 
 def tls_server(config: BrokerConfig) -> TlsServer | None:
@@ -51,6 +72,20 @@ def tls_server(config: BrokerConfig) -> TlsServer | None:
     if config.tls_client_auth != "none":
         _trust(context, config.tls_client_authority, "tls.server.trustCertPath")
     return TlsServer(context, plain_allowed=config.tls_mode == "permissive")
+
+
+def grpc_tls(config: BrokerConfig) -> ServerTls:
+    """The TLS of the gRPC port: as for remoting, and with an own certificate where none is given.
+
+    Raises `UsageError` as `tls_server`.
+    """
+    if config.tls_mode == "disabled":
+        return PlainServer()
+    given = tls_server(config)
+    if given is None:
+        return OwnCertificate()
+    given.context.set_alpn_protocols(ALPN)
+    return given
 
 
 def own_client_tls() -> ssl.SSLContext:

@@ -7,8 +7,7 @@ import logging
 import socket
 from collections.abc import Callable
 
-from broker_core.transport.connection import Connection
-from broker_core.transport.tls import HANDSHAKE_BYTE, HANDSHAKE_SECONDS, TlsServer
+from broker_core.transport.tls import HANDSHAKE_BYTE, HANDSHAKE_SECONDS, ServerTls
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ class TlsListener:
     """
 
     def __init__(
-        self, host: str, port: int, tls: TlsServer, new_connection: Callable[[], Connection], *, handshakes_max: int
+        self, host: str, port: int, tls: ServerTls, new_connection: Callable[[], asyncio.BaseProtocol], *, handshakes_max: int
     ) -> None:
         self._tls = tls
         self._new_connection = new_connection

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-_READY = re.compile(r"ready name-server=(\S+) broker=(\S+) store=(.*)")
+_READY = re.compile(r"ready name-server=(\S+) broker=(\S+) grpc=(\S+) store=(.*)")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 
@@ -25,6 +25,7 @@ class BrokerProcess:
     process: subprocess.Popen[str]
     name_server: str
     broker: str
+    grpc: str
     store: Path
     was_killed: bool = False
 
@@ -72,7 +73,7 @@ def _wait_until_ready(process: subprocess.Popen[str], store: Path) -> BrokerProc
             raise AssertionError(f"the broker was not ready in {_START_SECONDS} s; it said: {''.join(seen)}") from None
         match = _READY.match(line)
         if match:
-            return BrokerProcess(process, match[1], match[2], store)
+            return BrokerProcess(process, match[1], match[2], match[3], store)
         if not line:
             raise AssertionError(f"the broker ended with {process.wait()}; it said: {''.join(seen)}")
         seen.append(line)

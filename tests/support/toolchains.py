@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from tests.support.foreign_tools import need
 SUPPORT = Path(__file__).resolve().parent
 
 GO_CLIENT = "github.com/apache/rocketmq-client-go/v2@v2.1.2"
+SDK_VERSION = "5.2.0"
+"""Of the Java SDK, which speaks gRPC."""
+GO_SDK = "github.com/apache/rocketmq-clients/golang/v5@v5.1.4"
+NODE_SDK = "rocketmq-client-nodejs@1.0.8"
+PYTHON_SDK = "rocketmq-python-client==5.1.2"
 NODE_PACKAGES = ("ali-ons@3.12.0", "urllib@4.9.1")
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -21,6 +27,10 @@ SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _FETCH_SECONDS = 280
 _WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
+_SDK_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
+<dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client-java</artifactId><version>VERSION</version></dependency>
+</dependencies></project>"""
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
 <dependency><groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-client</artifactId><version>VERSION</version></dependency>
@@ -51,7 +61,17 @@ def java_class_path(folder: Path, version: str, *sources: str) -> str:
         sources: File names in tests/support.
     """
     need("java", "javac", "mvn")
-    path = f"{folder}{os.pathsep}{_java_jars(folder.parent, version)}/*"
+    return _compiled(folder, _java_jars(folder.parent, f"java-{version}-jars", _POM.replace("VERSION", version)), sources)
+
+
+def java_sdk(folder: Path, *sources: str) -> str:
+    """Class path with the Java SDK of gRPC, and programs from tests/support compiled."""
+    need("java", "javac", "mvn")
+    return _compiled(folder, _java_jars(folder.parent, "java-sdk-jars", _SDK_POM.replace("VERSION", SDK_VERSION)), sources)
+
+
+def _compiled(folder: Path, jars: Path, sources: Sequence[str]) -> str:
+    path = f"{folder}{os.pathsep}{jars}/*"
     if sources:
         files = [SUPPORT / source for source in sources]
         fast = [f"-J{option}" for option in SHORT_LIVED]
@@ -59,13 +79,13 @@ def java_class_path(folder: Path, version: str, *sources: str) -> str:
     return path
 
 
-def _java_jars(base: Path, version: str) -> Path:
+def _java_jars(base: Path, name: str, pom: str) -> Path:
     def copy(jars: Path) -> None:
-        (jars / "pom.xml").write_text(_POM.replace("VERSION", version))
+        (jars / "pom.xml").write_text(pom)
         command = ["mvn", "-q", "-B", "-f", jars / "pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={jars}"]
         run(command, environment={**os.environ, "MAVEN_OPTS": " ".join(SHORT_LIVED)})
 
-    return _made_once(base, f"java-{version}-jars", copy)
+    return _made_once(base, name, copy)
 
 
 def _made_once(base: Path, name: str, make: Callable[[Path], None]) -> Path:
@@ -104,18 +124,19 @@ def java_command(class_path: str, home: Path, *, serialize: str = "JSON") -> tup
     return ["java", *options, "-cp", class_path], {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(home)}
 
 
-def go_module(folder: Path) -> Path:
-    """A module in which programs that use the Go client can be built."""
+def go_module(folder: Path, client: str = GO_CLIENT, packages: Sequence[str] = ("", "/consumer", "/producer")) -> Path:
+    """A module in which programs that use a Go client can be built."""
     need("go")
 
     def get(module: Path) -> None:
         run(["go", "mod", "init", "interop"], cwd=module)
-        run(["go", "get", GO_CLIENT], cwd=module)
+        run(["go", "get", client], cwd=module)
         # Its first build takes a minute of processor; each of several processes would do it.
-        client = GO_CLIENT.partition("@")[0]
-        run(["go", "build", client, f"{client}/consumer", f"{client}/producer"], cwd=module)
+        path = client.partition("@")[0]
+        run(["go", "build", *(f"{path}{package}" for package in packages)], cwd=module)
 
-    return Path(shutil.copytree(_made_once(folder.parent, "go-module", get), folder, dirs_exist_ok=True))
+    name = f"go-{client.rpartition('@')[2]}"
+    return Path(shutil.copytree(_made_once(folder.parent, name, get), folder, dirs_exist_ok=True))
 
 
 def go_program(module: Path, source: str) -> Path:
@@ -126,15 +147,24 @@ def go_program(module: Path, source: str) -> Path:
     return program
 
 
-def node_packages(folder: Path) -> Path:
-    """A folder in which the Node client is installed; the same for all tests of the run.
+def python_sdk(folder: Path) -> Path:
+    """A folder in which the Python SDK of gRPC is installed, with what it needs; the same for all tests of the run."""
+
+    def install(packages: Path) -> None:
+        run([sys.executable, "-m", "pip", "install", "-q", "--target", packages, PYTHON_SDK])
+
+    return _made_once(folder.parent, "python-sdk", install)
+
+
+def node_packages(folder: Path, packages: Sequence[str] = NODE_PACKAGES) -> Path:
+    """A folder in which a Node client is installed; the same for all tests of the run.
 
     Args:
         folder: One of pytest's.
     """
     need("node", "npm")
 
-    def install(packages: Path) -> None:
-        run(["npm", "install", "--prefix", packages, "--no-audit", "--no-fund", "--ignore-scripts", *NODE_PACKAGES])
+    def install(made: Path) -> None:
+        run(["npm", "install", "--prefix", made, "--no-audit", "--no-fund", "--ignore-scripts", *packages])
 
-    return _made_once(folder.parent, "node-packages", install)
+    return _made_once(folder.parent, f"node-{packages[0].partition('@')[0]}", install)

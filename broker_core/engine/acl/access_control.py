@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker_core.engine.acl.accounts import AccessRules, Account, Permission, read_rules, rules_file, write_rules
-from broker_core.engine.acl.needs import OPEN, Need, RecordAt, needs_of
+from broker_core.engine.acl.needs import OPEN, Need, Needs, RecordAt, needs_of
 from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.names import TRACE_TOPIC
@@ -61,7 +61,7 @@ class AccessControl:
 
     def refusal(self, remote_address: str, command: RemotingCommand) -> str | None:
         """Why a request is refused, in the words that clients know; None when it may be served."""
-        fault = self._fault(remote_address.rpartition(":")[0].strip("[]"), command)
+        fault = self._fault(_host_of(remote_address), command)
         return None if fault is None else _REMARK.format(fault)
 
     def _fault(self, host: str, command: RemotingCommand) -> str | None:
@@ -84,10 +84,14 @@ class AccessControl:
 
     def _missing(self, account: Account, command: RemotingCommand) -> str | None:
         needs = needs_of(command, self._record_at)
-        if needs is None:
-            if account.admin:
-                return None
-            return f"Need admin permission for request code={command.code}, but accessKey={account.access_key} is not"
+        if needs is not None:
+            return self._missing_of(account, needs)
+        if account.admin:
+            return None
+        return f"Need admin permission for request code={command.code}, but accessKey={account.access_key} is not"
+
+    @staticmethod
+    def _missing_of(account: Account, needs: Needs) -> str | None:
         if account.admin and not account.names_resources:
             return None
         for need in needs:
@@ -95,6 +99,27 @@ class AccessControl:
                 kind = "group" if need.is_group else "topic"
                 return f"No default permission for {kind}: {need.name}"
         return None
+
+    # ---- deciding about calls of gRPC, whose signatures differ ----
+
+    def is_open_to(self, remote_address: str) -> bool:
+        """Whether calls from an address need no account."""
+        host = _host_of(remote_address)
+        return any(pattern.matches(host) for pattern in self.rules.white_addresses)
+
+    def fault_of(self, remote_address: str, access_key: str, is_signed: Callable[[str], bool]) -> str | None:
+        """Why a call is not of an account; None when it is. ``is_signed`` compares its signature with that of a secret."""
+        account = self._account(access_key)
+        if account is None:
+            return f"User:{access_key} is not found."
+        if account.white_address.matches(_host_of(remote_address)) or is_signed(account.secret_key):
+            return None
+        return "check signature failed."
+
+    def missing_for(self, access_key: str, needs: Needs) -> str | None:
+        """The first permission that an account lacks; None when it has all."""
+        account = self._account(access_key)
+        return f"User:{access_key} is not found." if account is None else self._missing_of(account, needs)
 
     # ---- changing ----
 
@@ -119,6 +144,10 @@ class AccessControl:
         self.rules = rules
         self.version = self.version.next(self._clock())
         logger.info("access control has %d accounts now", len(self.rules.accounts))
+
+
+def _host_of(address: str) -> str:
+    return address.rpartition(":")[0].strip("[]")
 
 
 def _is_granted(account: Account, need: Need) -> bool:

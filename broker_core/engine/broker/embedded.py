@@ -27,6 +27,7 @@ from broker_core.engine.broker.console_requests import answer_console
 from broker_core.engine.broker.fast_port import open_fast_port
 from broker_core.engine.broker.registration_link import RegistrationLink
 from broker_core.engine.broker.services import Service, broker_services
+from broker_core.engine.grpc.endpoint import GrpcEndpoint, open_grpc
 from broker_core.engine.nameserver.kv_config import KV_FILE, KV_RULE, KvConfig
 from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.nameserver.server import NameServer
@@ -145,8 +146,10 @@ class EmbeddedBroker:
             AccessControl(config.access_control_file, clock=clock, record_at=self._record_at) if config.acl_enabled else None
         )
         self._accounts = None if self._access is None else AccountFile(self._access)
+        self._limits = limits
         self._make_servers(limits)
         self._fast_server: RemotingServer | None = None
+        self._grpc: GrpcEndpoint | None = None
         self._addresses: Addresses | None = None
         self._store: MessageStore | None = None
         self._loaded: Loaded | None = None
@@ -238,6 +241,7 @@ class EmbeddedBroker:
             await self._name_server.start()
             await self._server.start()
             self._fast_server = await self._open_fast_port()
+            self._grpc = await open_grpc(self.config, limits=self._limits)
             self._name_server_settings.show("bindAddress", self.config.bind_host)
             self._name_server_settings.show("listenPort", str(self._name_server.port))
             self._addresses = bound_addresses(self.config, name_server_port=self._name_server.port, port=self._server.port)
@@ -276,6 +280,8 @@ class EmbeddedBroker:
         self._serving, self._unavailable = loaded, "the broker is stopping"
         for connection in self.client_connections:
             self._offer_express(connection)
+        if self._grpc is not None:
+            self._grpc.serve(state, dispatcher, self._access)
         self._link = self._make_link(state.config, dispatcher)
         await self._link.start()
         self._timer = loop.call_later(TICK_SECONDS, self._tick)
@@ -417,6 +423,8 @@ class EmbeddedBroker:
         loaded, self._loaded, self._serving = self._loaded, None, None
         for connection in self.client_connections:
             connection.express = None
+        if self._grpc is not None:
+            await self._grpc.stop()
         if loaded is not None:
             services, self._services = self._services, ()
             for service in reversed(services):
@@ -470,6 +478,11 @@ class EmbeddedBroker:
         own = [] if link is None else [("registration", link)]
         served = (("broker", self.client_connections), ("name server", self._name_server.connections))
         return [*((side, connection) for side, connections in served for connection in connections), *own]
+
+    @property
+    def grpc(self) -> GrpcEndpoint | None:
+        """The port of gRPC; None where it is off."""
+        return self._grpc
 
     @property
     def held_pulls(self) -> int:

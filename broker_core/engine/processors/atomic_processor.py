@@ -26,7 +26,7 @@ from broker_core.engine.processors.send_header import parse_send_header
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.processors.topic_processor import TopicProcessor
 from broker_core.engine.store.results import GetStatus, PutStatus
-from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.peer import Peer, host_of
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.atomic import (
@@ -116,7 +116,7 @@ class AtomicProcessor:
         coordinator = self._service.coordinator
         first = self._state.store.stored_max_offset(*queue)
         with coordinator.state.arriving(queue, first) if stamp.transactional else nullcontext():
-            result = self._send.store(header, stamped, command.body, self._send.born_host(peer))
+            result = self._send.store(header, stamped, command.body, host_of(peer))
             if result.status is not PutStatus.PUT_OK:
                 raise AtomicRefusedError(Refusal.NOT_STORED, self._send.put_remark(result))
             coordinator.stored(queue, result.queue_offset, result.physical_offsets, stamp, result.store_timestamp_ms)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.tables.clients import Client
 from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
-from broker_core.engine.tables.heartbeat import parse_heartbeat
+from broker_core.engine.tables.heartbeat import Heartbeat, parse_heartbeat
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.subscription import TAG
@@ -45,10 +45,16 @@ class ClientProcessor:
 
     def heart_beat(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Register a client's groups; creates group configs and retry topics at their first use."""
-        heartbeat = parse_heartbeat(command.body)
-        now_ms = self._state.clock()
-        language = command.language.name
-        client = Client(heartbeat.client_id, peer.remote_address, language, command.version, now_ms)
+        self.register(peer, parse_heartbeat(command.body), language=command.language.name, version=command.version)
+        return command.reply()
+
+    def register(self, peer: Peer, heartbeat: Heartbeat, *, language: str, version: int) -> None:
+        """Register a client's groups, as it describes itself.
+
+        Raises:
+            RequestRefusedError: A consumer group is unknown and may not be created.
+        """
+        client = Client(heartbeat.client_id, peer.remote_address, language, version, self._state.clock())
         for data in heartbeat.consumers:
             config = self._state.groups.find(data.group)
             if config is None:
@@ -62,7 +68,6 @@ class ClientProcessor:
             self._filters.register(data.group, data.subscriptions)
         for group in heartbeat.producer_groups:
             self._state.producers.register(peer, client, group)
-        return command.reply()
 
     def _why_unknown(self) -> str:
         groups = self._state.groups

@@ -163,7 +163,6 @@ class Dispatcher:
 
     def disconnected(self, peer: Peer) -> None:
         """Forget a closed connection."""
-        self.send.forget(peer)
         self.pull.forget(peer)
         self.pop.forget(peer)
         self.clients.disconnected(peer)

@@ -12,7 +12,7 @@ from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.send_admission import SendTarget
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
 from broker_core.engine.processors.send_processor import SendProcessor
-from broker_core.engine.tables.peer import Peer
+from broker_core.engine.tables.peer import Peer, host_of
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import OrbitError, RequestRefusedError
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -120,7 +120,7 @@ class ReplyProcessor:
             self._durable.wait(end, lambda durable: self._answer(reply, answer if durable else _not_durable(reply, fields)))
 
     def _store(self, reply: _Reply) -> tuple[dict[str, str], int]:
-        result = self._send.put(reply.header, reply.target, reply.body, self._send.born_host(reply.peer))
+        result = self._send.put(reply.header, reply.target, reply.body, host_of(reply.peer))
         return self._send.stored_fields(result, reply.target.told_queue_id), result.physical_offset + result.wrote_bytes
 
     def _answer(self, reply: _Reply, answer: RemotingCommand) -> None:

@@ -67,7 +67,6 @@ class SendProcessor:
         self._counters = state.counters
         self._durable = durable
         self._host_hex = state.store_host.packed.hex().upper()
-        self._born_hosts: dict[Peer, HostAddress] = {}
         self._region = state.config.region_id
         self._body_bytes_max = state.config.store.max_message_bytes
         self._traced_properties = f"{props.MESSAGE_REGION}\x01{self._region}\x02{props.TRACE_ON}\x01true"
@@ -81,7 +80,7 @@ class SendProcessor:
             if command.version >= VERSION_TOPIC_MAPPING:
                 header = self._as_stored_by_5x(header)
             target = self.admission.admit(header)
-            result = self.put(header, target, command.body, self.born_host(peer))
+            result = self.put(header, target, command.body, host_of(peer))
         except (RequestRefusedError, CodecError) as error:
             return self._refused(command, error)
         answer = command.reply(ext_fields=self._answer_fields(result, target))
@@ -99,7 +98,7 @@ class SendProcessor:
         try:
             self._flow.check(started)
             target = self.admission.admit(header)
-            result = self.put(header, target, send.body, self.born_host(peer))
+            result = self.put(header, target, send.body, host_of(peer))
         except (RequestRefusedError, CodecError) as error:
             return self._refused(send, error)
         if target.topic == names.WHEEL_TIMER_TOPIC or target.told_queue_id != header.queue_id:
@@ -143,10 +142,6 @@ class SendProcessor:
         self.admission.reconfigure(config)
         self._flow.reconfigure(config)
 
-    def forget(self, peer: Peer) -> None:
-        """Forget a closed connection."""
-        self._born_hosts.pop(peer, None)
-
     def _answer(self, peer: Peer, command: RemotingCommand, answer: RemotingCommand, started: float, durable: bool) -> None:
         self._took(started)
         if not durable:
@@ -181,13 +176,6 @@ class SendProcessor:
             raise RequestRefusedError(self.put_remark(result), code=_CODES[result.status])
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
         return result
-
-    def born_host(self, peer: Peer) -> HostAddress:
-        """Address of a client, as records hold it."""
-        found = self._born_hosts.get(peer)
-        if found is None:
-            found = self._born_hosts[peer] = host_of(peer)
-        return found
 
     def store(
         self, header: SendHeader, target: SendTarget, body: bytes | bytearray | memoryview, born_host: HostAddress

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 from broker_core.errors import OrbitError, UsageError
@@ -12,6 +13,9 @@ from broker_core.protocol.frame import Buffer, RemotingCommand
 from broker_core.protocol.message.model import HostAddress
 
 logger = logging.getLogger(__name__)
+
+_ADDRESSES_MAX = 16_384
+"""Addresses that are parsed once."""
 
 
 class Peer(Protocol):
@@ -58,8 +62,13 @@ class FramePeer(Peer, Protocol):
 
 def host_of(peer: Peer) -> HostAddress:
     """Address of a client, as records hold it; ``0.0.0.0:0`` if it is not an IP address."""
+    return _host_address(peer.remote_address)
+
+
+@lru_cache(maxsize=_ADDRESSES_MAX)
+def _host_address(text: str) -> HostAddress:
     try:
-        return HostAddress.parse(peer.remote_address)
+        return HostAddress.parse(text)
     except UsageError:
-        logger.warning("the address of a producer, %s, is not an IP address; its messages name 0.0.0.0:0", peer.remote_address)
+        logger.warning("the address of a producer, %s, is not an IP address; its messages name 0.0.0.0:0", text)
         return HostAddress(bytes(4), 0)

@@ -40,7 +40,9 @@ async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None
     if not await unless_stopped(broker.start(_log_progress), stop):
         return
     store = config.store.root.absolute()
-    sys.stdout.write(f"ready name-server={broker.name_server_address} broker={broker.broker_address} store={store}\n")
+    grpc = "off" if broker.grpc is None else broker.grpc.server.address
+    addresses = f"name-server={broker.name_server_address} broker={broker.broker_address} grpc={grpc}"
+    sys.stdout.write(f"ready {addresses} store={store}\n")
     sys.stdout.flush()
     async with _recorded(broker, open_history, stop):
         await stop.wait()

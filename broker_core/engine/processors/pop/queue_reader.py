@@ -16,10 +16,10 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.frame import Buffer
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore
+from broker_core.protocol.message.popped import POP_HANDLE
 from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ORDER_REVIVE_QUEUE, ReceiptHandle, flag_of
 from broker_core.protocol.message.record import decode_record, encode_record, read_head
 
-POP_HANDLE = "POP_CK"
 FIRST_POP_TIME = "1ST_POP_TIME"
 
 SCANS_MAX = 16

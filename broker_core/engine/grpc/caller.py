@@ -1,0 +1,88 @@
+"""Who calls: the identity and the address of a client, as the metadata of its calls state them.
+
+Source: docs/spec/grpc.md §2.3, §2.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from broker_core.engine.grpc.outcome import refuse
+from broker_core.protocol.codes import LanguageCode
+from broker_core.protocol.grpc import messaging_pb2 as pb
+
+_LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET", "NODEJS": "NODE_JS"}
+_TEXT_MAX: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The client of one call.
+
+    Attributes:
+        client_id: As it states itself; empty for none.
+        address: ``host:port`` that the call comes from.
+        local_address: ``host:port`` that it was made to.
+        language: Of its SDK.
+        sdk_version: Of its SDK, as text; empty for none.
+        deadline: Loop time at which it gives up; infinity for never.
+        account: Access key that its signature proves; empty where none is needed.
+    """
+
+    client_id: str
+    address: str
+    local_address: str
+    language: LanguageCode
+    sdk_version: str
+    deadline: float
+    account: str = ""
+
+
+def language_of(metadata: Mapping[str, str]) -> LanguageCode:
+    """The language of an SDK; unknown ones are OTHER."""
+    name = metadata.get("x-mq-language", "").upper()
+    if name == "HTTP" or "node" in metadata.get("user-agent", ""):
+        return LanguageCode.NODE_JS
+    name = _LANGUAGES.get(name, name)
+    return LanguageCode[name] if name in LanguageCode.__members__ else LanguageCode.OTHER
+
+
+def header_text(metadata: Mapping[str, str], name: str) -> str:
+    """A header of bounded length; empty for none."""
+    return metadata.get(name, "")[:_TEXT_MAX]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parts of an authorization header."""
+
+    access_key: str
+    date_time: str
+    digest: str
+
+    def is_of(self, secret: str) -> bool:
+        """Whether it was made with a secret."""
+        expected = hmac.new(secret.encode(), self.date_time.encode(), hashlib.sha1).hexdigest()
+        return hmac.compare_digest(expected, self.digest.lower())
+
+
+def signature_of(metadata: Mapping[str, str]) -> Signature:
+    """The signature of a call.
+
+    Raises:
+        CallRefusedError: There is none, or it cannot be read.
+    """
+    header, date_time = metadata.get("authorization", ""), metadata.get("x-mq-date-time", "")
+    if not header:
+        refuse(pb.UNAUTHORIZED, "username cannot be null.")
+    _, blank, rest = header.partition(" ")
+    fields = dict(part.strip().partition("=")[::2] for part in rest.split(","))
+    if not blank or "Credential" not in fields or "Signature" not in fields:
+        refuse(pb.UNAUTHORIZED, "authentication header is incorrect.")
+    if not date_time:
+        refuse(pb.UNAUTHORIZED, "datetime is null.")
+    return Signature(fields["Credential"].partition("/")[0], date_time, fields["Signature"])

@@ -1,0 +1,60 @@
+"""Receipt handles as gRPC clients echo them: those of remoting, and the place of the message in the log.
+
+Source: docs/spec/grpc.md §3.10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker_core.engine.grpc.outcome import refuse
+from broker_core.errors import CodecError
+from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.message.receipt_handle import ReceiptHandle, parse_handle, real_topic
+
+
+def handle_text(handle: ReceiptHandle, physical_offset: int) -> str:
+    """The handle of a delivery."""
+    return f"{handle} {physical_offset}"
+
+
+def parsed_handle(text: str) -> ReceiptHandle:
+    """A handle of a client.
+
+    Raises:
+        CallRefusedError: It is none.
+    """
+    try:
+        return parse_handle(" ".join(text.split(" ")[:8]))
+    except CodecError as error:
+        refuse(pb.INVALID_RECEIPT_HANDLE, error.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One delivery of a message to a group; ``topic`` is that of the consumer."""
+
+    group: str
+    topic: str
+    handle: ReceiptHandle
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Header fields of a request of remoting about it."""
+        return {
+            "consumerGroup": self.group,
+            "topic": self.real_topic,
+            "queueId": str(self.handle.queue_id),
+            "offset": str(self.handle.offset),
+            "extraInfo": str(self.handle),
+        }
+
+    @property
+    def real_topic(self) -> str:
+        """The topic that holds the message."""
+        return real_topic(self.group, self.topic, self.handle.flag)
+
+    @property
+    def visible_ms(self) -> int:
+        """When the message becomes visible again."""
+        return self.handle.pop_time_ms + self.handle.invisible_ms

@@ -1,0 +1,180 @@
+"""Deliveries and what becomes of them: acks, other invisible times, dead letters, renewals.
+
+Source: docs/spec/grpc.md §3.6, §3.7, §3.8, §8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from broker_core.engine.grpc.bridge import Bridge, CallPeer
+from broker_core.engine.grpc.caller import Caller
+from broker_core.engine.grpc.client import GrpcClient
+from broker_core.engine.grpc.handles import Delivery, handle_text, parsed_handle
+from broker_core.engine.grpc.incoming import duration_ms
+from broker_core.engine.grpc.names_check import checked_group, checked_topic
+from broker_core.engine.grpc.outcome import OK, CallRefusedError, common_status, refuse, status_of
+from broker_core.engine.grpc.renewals import GIVEN_BACK_MS, Renewal, Renewals
+from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import CodecError
+from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.message.popped import changed_handle
+from broker_core.protocol.message.receipt_handle import ReceiptHandle
+from broker_core.protocol.message.record import read_head
+
+INVISIBLE_MS_MAX: Final = 43_200_000
+ENTRIES_MAX: Final = 1_024
+
+Answered = Callable[[RemotingCommand], None]
+
+
+class Leases:
+    """Serves AckMessage, ChangeInvisibleDuration and ForwardMessageToDeadLetterQueue. For the loop's thread."""
+
+    def __init__(self, state: BrokerState, bridge: Bridge) -> None:
+        self._state = state
+        self._bridge = bridge
+        self.renewals = Renewals(self._renew)
+
+    # ---- calls ----
+
+    def ack(self, caller: Caller, request: pb.AckMessageRequest) -> pb.AckMessageResponse:
+        """Note that messages are consumed; the reply has a result for each, in order."""
+        topic, group = checked_topic(request.topic), checked_group(request.group)
+        if not request.entries:
+            refuse(pb.INTERNAL_SERVER_ERROR, "ack message result is empty")
+        if len(request.entries) > ENTRIES_MAX:
+            refuse(pb.BAD_REQUEST, f"{len(request.entries):,} entries in one request, allowed are {ENTRIES_MAX:,}")
+        results = [
+            pb.AckMessageResultEntry(
+                message_id=entry.message_id,
+                receipt_handle=entry.receipt_handle,
+                status=self._ack_one(caller, group, topic, entry.receipt_handle),
+            )
+            for entry in request.entries
+        ]
+        return pb.AckMessageResponse(status=common_status(result.status for result in results), entries=results)
+
+    def _ack_one(self, caller: Caller, group: str, topic: str, text: str) -> pb.Status:
+        try:
+            delivery = self._delivery(group, topic, text)
+        except CallRefusedError as error:
+            return error.status
+        found: list[pb.Status] = []
+        self._ask(caller, RequestCode.ACK_MESSAGE, delivery.fields, lambda answer: found.append(status_of(answer)))
+        return found[0] if found else OK
+
+    def _delivery(self, group: str, topic: str, text: str) -> Delivery:
+        """The delivery of a handle, whose renewal ends.
+
+        Raises:
+            CallRefusedError: It is no handle, or its time is over.
+        """
+        delivery = Delivery(group, topic, self.renewals.take(group, text) or parsed_handle(text))
+        if delivery.visible_ms <= self._state.clock():
+            refuse(pb.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
+        return delivery
+
+    def change(
+        self,
+        caller: Caller,
+        request: pb.ChangeInvisibleDurationRequest,
+        reply: Callable[[pb.ChangeInvisibleDurationResponse], None],
+    ) -> None:
+        """Change when a message becomes visible again; errors keep the client's handle."""
+        topic, group = checked_topic(request.topic), checked_group(request.group)
+        invisible_ms = duration_ms(request.invisible_duration)
+        if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
+            refuse(pb.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is out of range, 0 to {INVISIBLE_MS_MAX}")
+        text = request.receipt_handle
+        delivery = self._delivery(group, topic, text)
+        physical_offset = text.rpartition(" ")[2]
+
+        def answered(answer: RemotingCommand) -> None:
+            changed = _changed(delivery.handle, answer)
+            new = text if changed is None else handle_text(changed, int(physical_offset))
+            reply(pb.ChangeInvisibleDurationResponse(status=status_of(answer), receipt_handle=new))
+
+        fields = delivery.fields | {"invisibleTime": str(invisible_ms)}
+        self._ask(caller, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields, answered)
+
+    def forward(
+        self,
+        caller: Caller,
+        request: pb.ForwardMessageToDeadLetterQueueRequest,
+        reply: Callable[[pb.ForwardMessageToDeadLetterQueueResponse], None],
+    ) -> None:
+        """Make a message a dead letter."""
+        topic, group = checked_topic(request.topic), checked_group(request.group)
+        delivery = self._delivery(group, topic, request.receipt_handle)
+        handle = delivery.handle
+        records = self._state.store.get_messages(delivery.real_topic, handle.queue_id, handle.offset, 1).records
+        if not records:
+            refuse(pb.INVALID_RECEIPT_HANDLE, "the message of the handle is not in the store any more")
+        offset = read_head(records[0], 0).physical_offset
+
+        def answered(answer: RemotingCommand) -> None:
+            reply(pb.ForwardMessageToDeadLetterQueueResponse(status=status_of(answer)))
+
+        self.bury(caller, delivery, offset, answered)
+
+    # ---- for receives ----
+
+    def settle(self, caller: Caller, delivery: Delivery) -> None:
+        """Ack a message that its consumer does not want."""
+        self._ask(caller, RequestCode.ACK_MESSAGE, delivery.fields, _forget)
+
+    def give_back(self, caller: Caller, delivery: Delivery) -> None:
+        """Make a message visible again soon, because its consumer is gone."""
+        fields = delivery.fields | {"invisibleTime": str(GIVEN_BACK_MS)}
+        self._ask(caller, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields, _forget)
+
+    def bury(self, caller: Caller, delivery: Delivery, physical_offset: int, answered: Answered | None = None) -> None:
+        """Store a message as a dead letter, then ack it."""
+        fields = {"group": delivery.group, "offset": str(physical_offset), "delayLevel": "-1", "maxReconsumeTimes": "0"}
+
+        def stored(answer: RemotingCommand) -> None:
+            if answer.code == ResponseCode.SUCCESS:
+                self.settle(caller, delivery)
+            (answered or _forget)(answer)
+
+        self._ask(caller, RequestCode.CONSUMER_SEND_MSG_BACK, fields, stored)
+
+    def keep(self, renewal: Renewal) -> None:
+        """Keep a delivery invisible while its client works on it."""
+        self.renewals.add(renewal)
+
+    # ---- renewals ----
+
+    def _renew(self, renewal: Renewal, invisible_ms: int) -> None:
+        client = renewal.client
+        fields = renewal.delivery.fields | {"invisibleTime": str(invisible_ms)}
+        peer = CallPeer(client.remote_address, client.language, partial(self._renewed, renewal))
+        self._bridge.ask(peer, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields)
+
+    def _renewed(self, renewal: Renewal, answer: RemotingCommand) -> None:
+        self.renewals.changed(renewal, _changed(renewal.delivery.handle, answer))
+
+    def client_left(self, client: GrpcClient) -> None:
+        """Give back what a client has."""
+        self.renewals.give_back(client)
+
+    def _ask(self, caller: Caller, code: RequestCode, fields: dict[str, str], answered: Answered) -> None:
+        self._bridge.ask(CallPeer(caller.address, caller.language, answered), code, fields)
+
+
+def _changed(handle: ReceiptHandle, answer: RemotingCommand) -> ReceiptHandle | None:
+    if answer.code != ResponseCode.SUCCESS:
+        return None
+    try:
+        return changed_handle(handle, answer.ext_fields)
+    except CodecError:
+        return None
+
+
+def _forget(_answer: RemotingCommand) -> None:
+    """Nobody waits for the answer."""

@@ -1,0 +1,99 @@
+"""Stored messages as consumers of gRPC receive them (Source: docs/spec/grpc.md §7.2)."""
+
+from __future__ import annotations
+
+import hashlib
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from broker_core.engine.grpc.incoming import BORN_HOST, DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
+from broker_core.engine.grpc.message_types import SHARDING_KEY, type_of
+from broker_core.errors import CodecError
+from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.message import properties as props
+from broker_core.protocol.message.body import decompress_body
+from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.model import StoredMessage
+from broker_core.protocol.message.sys_flag import COMPRESSED
+
+_DELAY_SECONDS = "TIMER_DELAY_SEC"
+
+
+def outgoing(
+    message: StoredMessage, topic: str, *, now_ms: int, receipt_handle: str = "", attempt: int | None = None
+) -> pb.Message:
+    """A stored message for a client.
+
+    Args:
+        message: As stored.
+        topic: Its topic; for a retry, the original one.
+        now_ms: Present time.
+        receipt_handle: Name of the delivery; empty for none.
+        attempt: Number of the delivery, from 1; None for that of its retries.
+    """
+    found, body, encoding = message.properties, message.body, pb.IDENTITY
+    if message.sys_flag & COMPRESSED:
+        try:
+            body = decompress_body(message.sys_flag, message.body)
+        except CodecError:
+            encoding = pb.GZIP  # the client finds out what is wrong with it
+    digest = pb.Digest(type=pb.MD5, checksum=hashlib.md5(body, usedforsecurity=False).hexdigest().upper())
+    system = pb.SystemProperties(
+        tag=found.get(props.TAGS),
+        keys=[key for key in found.get(props.KEYS, "").split(props.KEY_SEPARATOR) if key],
+        message_id=found.get(props.UNIQUE_KEY) or offset_message_id(message.store_host, message.physical_offset),
+        body_digest=digest,
+        body_encoding=encoding,
+        message_type=type_of(found),
+        born_timestamp=timestamp(message.born_timestamp_ms),
+        born_host=found.get(BORN_HOST) or str(message.born_host).rpartition(":")[0],
+        store_timestamp=timestamp(message.store_timestamp_ms),
+        store_host=str(message.store_host),
+        delivery_timestamp=_delivery(found, now_ms),
+        receipt_handle=receipt_handle or None,
+        queue_id=message.queue_id,
+        queue_offset=message.queue_offset,
+        delivery_attempt=message.reconsume_times + 1 if attempt is None else attempt,
+        message_group=found.get(SHARDING_KEY),
+        trace_context=found.get(TRACE_CONTEXT),
+        dead_letter_queue=_dead_letter(found),
+        priority=int(found[PRIORITY]) if found.get(PRIORITY, "").isdecimal() else None,
+    )
+    user = {name: value for name, value in found.items() if name not in HIDDEN}
+    return pb.Message(topic=_resource(topic), user_properties=user, system_properties=system, body=body)
+
+
+def _resource(topic: str) -> pb.Resource:
+    """A topic; the part before the last ``%`` of a name without a prefix of the broker is its namespace."""
+    if "%" not in topic or topic.startswith("%"):
+        return pb.Resource(name=topic)
+    namespace, _, name = topic.partition("%")
+    return pb.Resource(resource_namespace=namespace, name=name)
+
+
+def _delivery(found: dict[str, str], now_ms: int) -> Timestamp | None:
+    seconds, deliver_ms = found.get(_DELAY_SECONDS, ""), found.get(DELIVER_MS, "")
+    if seconds.isdecimal():
+        return timestamp(now_ms + int(seconds) * 1000)
+    return timestamp(int(deliver_ms)) if deliver_ms.isdecimal() else None
+
+
+def _dead_letter(found: dict[str, str]) -> pb.DeadLetterQueue | None:
+    topic, message_id = found.get("DLQ_ORIGIN_TOPIC"), found.get("DLQ_ORIGIN_MESSAGE_ID")
+    return pb.DeadLetterQueue(topic=topic, message_id=message_id) if topic and message_id else None
+
+
+def timestamp(time_ms: int) -> Timestamp:
+    """A time in ms since the epoch; a time that the protocol cannot express is the epoch."""
+    seconds, rest = divmod(time_ms, 1000)
+    return Timestamp(seconds=seconds, nanos=rest * 1_000_000) if 0 <= seconds <= _SECONDS_MAX else Timestamp()
+
+
+def duration(time_ms: int) -> Duration:
+    """A duration in ms."""
+    return Duration(seconds=time_ms // 1000, nanos=time_ms % 1000 * 1_000_000)
+
+
+_SECONDS_MAX = 253_402_300_799
+"""The end of the year 9999, where timestamps end."""

@@ -1,0 +1,405 @@
+"""One gRPC connection on asyncio: calls of a client in, messages out. It does not know what a method means.
+
+An incomplete message above ``partial_bytes_free`` needs room of the server's budget; until there is some, the windows of HTTP/2
+stop the peer. All answers of one turn of the loop leave in one write.
+
+Threads: every method belongs to the loop's thread.
+
+Source: docs/spec/grpc.md §2, §10.3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast
+
+from broker_core.config import RemotingLimits
+from broker_core.errors import OrbitError
+from broker_core.protocol.grpc.framing import (
+    PREFIX,
+    GrpcStatus,
+    prefixed,
+    timeout_seconds,
+    trailers,
+)
+from broker_core.protocol.http2.connection import Headers, Http2Connection, Http2Error, Http2Limits, Stream
+from broker_core.protocol.http2.header_blocks import RESPONSE
+from broker_core.transport.connection import address_text
+from broker_core.transport.frame_budget import FrameBudget
+
+logger = logging.getLogger(__name__)
+
+_CONTENT_TYPE = "application/grpc"
+_COMPRESSED = 1
+
+
+class CallHandler(Protocol):
+    """Serves one call."""
+
+    def message(self, data: bytes) -> None:
+        """A whole message of the client."""
+
+    def ended(self) -> None:
+        """The client sends no more messages."""
+
+    def cancelled(self) -> None:
+        """The client wants no answer any more; nothing can be sent."""
+
+
+Begin = Callable[["GrpcCall"], CallHandler | None]
+"""Returns what serves a call; None for a method that is not served."""
+
+
+class GrpcCall:
+    """One call of a client.
+
+    Attributes:
+        path: ``/package.Service/Method``.
+        metadata: Headers by name, the last of each; no pseudo headers.
+        deadline: Loop time at which the client gives up; infinity without one.
+        connection: Where it came from.
+    """
+
+    __slots__ = (
+        "_begun", "_buffer", "_handler", "_held", "_stream", "connection", "deadline", "is_over", "metadata", "path",
+    )  # fmt: skip
+
+    def __init__(
+        self, connection: GrpcConnection, stream: Stream, path: str, metadata: Mapping[str, str], deadline: float
+    ) -> None:
+        self.connection = connection
+        self.path = path
+        self.metadata = metadata
+        self.deadline = deadline
+        self.is_over = False
+        """Whether nothing can be sent any more."""
+        self._stream = stream
+        self._handler: CallHandler | None = None
+        self._buffer = bytearray()
+        self._held = 0
+        """Bytes that the peer may send again when the budget has room for the message."""
+        self._begun = False
+
+    def send(self, message: bytes) -> bool:
+        """Send a message of the answer; False when the call is over."""
+        if self.is_over:
+            return False
+        self._begin()
+        self.connection.send_data(self._stream, prefixed(message))
+        return True
+
+    def begin(self) -> None:
+        """Send the headers of the answer before its first message."""
+        if not self.is_over:
+            self._begin()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self.connection.http2.send_headers(self._stream, RESPONSE)
+
+    def finish(self, status: GrpcStatus = GrpcStatus.OK, text: str = "") -> None:
+        """End the call; does nothing when it is over."""
+        if self.is_over:
+            return
+        self.is_over = True
+        block = trailers(status, text)
+        self.connection.end(self._stream, block if self._begun else RESPONSE + block)
+
+    # ---- for the connection ----
+
+    def attend(self, handler: CallHandler) -> None:
+        """Have the call served."""
+        self._handler = handler
+
+    def take(self, data: bytes) -> None:
+        """Take a piece of the request."""
+        size = len(data)
+        if not self._buffer and size >= PREFIX.size and PREFIX.unpack_from(data) == (0, size - PREFIX.size):
+            self._pass_on(data[PREFIX.size :])
+        else:
+            self._buffer += data
+            self._take_messages()
+        if not self._wants_room():
+            self.connection.http2.consumed(self._stream, size)
+        else:
+            self._held += size
+
+    def _take_messages(self) -> None:
+        while len(self._buffer) >= PREFIX.size and not self.is_over:
+            flag, size = PREFIX.unpack_from(self._buffer)
+            if flag == _COMPRESSED:
+                self._refuse(GrpcStatus.UNIMPLEMENTED, "compressed messages are not served: send them without compression")
+                return
+            if size > self.connection.message_bytes_max:
+                text = f"a message of {size:,} bytes; {self.connection.message_bytes_max:,} are allowed"
+                self._refuse(GrpcStatus.RESOURCE_EXHAUSTED, text)
+                return
+            end = PREFIX.size + size
+            if len(self._buffer) < end:
+                return
+            message = bytes(self._buffer[PREFIX.size : end])
+            del self._buffer[:end]
+            self.connection.budget.release(self)
+            self._pass_on(message)
+
+    def _wants_room(self) -> bool:
+        """Whether the incomplete message waits for room."""
+        limits, budget = self.connection.limits, self.connection.budget
+        if self.is_over or len(self._buffer) < PREFIX.size:
+            return False
+        size = PREFIX.unpack_from(self._buffer)[1]
+        if size <= limits.partial_bytes_free or self in budget:
+            return False
+        return self._held > 0 or not budget.reserve(self, size, self._room_granted)
+
+    def _room_granted(self) -> None:
+        held, self._held = self._held, 0
+        self.connection.http2.consumed(self._stream, held)
+        self.connection.flush_soon()
+
+    def _pass_on(self, message: bytes) -> None:
+        if self._handler is not None and not self.is_over:
+            self._handler.message(message)
+
+    def _refuse(self, status: GrpcStatus, text: str) -> None:
+        self.release()
+        handler, self._handler = self._handler, None
+        self.finish(status, text)
+        if handler is not None:
+            handler.cancelled()
+
+    def end_of_request(self) -> None:
+        """The client sends no more."""
+        if self._buffer and not self.is_over:
+            self._refuse(GrpcStatus.INTERNAL, "the request ends within a message")
+        elif self._handler is not None:
+            self._handler.ended()
+
+    def gone(self) -> None:
+        """The client cancelled the call, or the connection ended."""
+        self.release()
+        was_over, self.is_over = self.is_over, True
+        if self._handler is not None and not was_over:
+            self._handler.cancelled()
+
+    def gone_here(self, status: GrpcStatus, text: str) -> None:
+        """End the call and have its handler give up."""
+        self._refuse(status, text)
+
+    def release(self) -> None:
+        """Give up the incomplete message."""
+        self._buffer.clear()
+        self.connection.budget.release(self)
+
+
+class GrpcConnection(asyncio.Protocol):
+    """A connection of one client.
+
+    Args:
+        begin: Finds what serves a call.
+        limits: Bounds, as for remoting.
+        budget: Room for incomplete messages, shared with other connections.
+        on_open: Called once when the connection is open.
+        on_closed: Called once when it has ended.
+
+    Attributes:
+        remote_address: ``host:port`` of the client.
+        local_address: ``host:port`` that it connected to.
+        is_encrypted: Whether it uses TLS.
+        connected_at: Loop time when the connection opened.
+        last_active: Loop time of the last byte in or out.
+        bytes_in: Bytes received so far.
+        bytes_out: Bytes passed to the system so far.
+        calls: Calls so far.
+    """
+
+    def __init__(
+        self,
+        begin: Begin,
+        limits: RemotingLimits,
+        *,
+        budget: FrameBudget,
+        on_open: Callable[[GrpcConnection], None],
+        on_closed: Callable[[GrpcConnection], None],
+    ) -> None:
+        self._begin = begin
+        self.limits = limits
+        self.budget = budget
+        self._on_open = on_open
+        self._on_closed = on_closed
+        self._loop = asyncio.get_running_loop()
+        self.http2 = Http2Connection(self, Http2Limits(unsent_bytes_max=limits.unsent_bytes_max))
+        self._transport: asyncio.Transport | None = None
+        self._in_read = False
+        self._flush_scheduled = False
+        self._is_broken = False
+        self.remote_address = self.local_address = "unknown"
+        self.is_encrypted = False
+        self.connected_at = self.last_active = self._loop.time()
+        self.bytes_in = self.bytes_out = self.calls = 0
+
+    @property
+    def message_bytes_max(self) -> int:
+        """Largest message of a client."""
+        return self.limits.frame_bytes_max
+
+    @property
+    def open_calls(self) -> int:
+        """Calls that are being served."""
+        return len(self.http2.streams)
+
+    # ---- asyncio.Protocol ----
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
+        self.remote_address = address_text(transport.get_extra_info("peername"))
+        self.local_address = address_text(transport.get_extra_info("sockname"))
+        self.is_encrypted = transport.get_extra_info("ssl_object") is not None
+        self._transport.set_write_buffer_limits(high=self.limits.unsent_bytes_high)
+        self._on_open(self)
+        self.flush_soon()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_broken:
+            return
+        self.last_active = self._loop.time()
+        self.bytes_in += len(data)
+        self._in_read = True
+        try:
+            self.http2.receive(data)
+        except Http2Error as error:
+            self._break_off(error)
+        finally:
+            self._in_read = False
+            self._flush()
+
+    def pause_writing(self) -> None:
+        # A client that does not read its answers is not served further, because its answers would fill the memory.
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._transport = None
+        streams = list(self.http2.streams.values())
+        self.http2.streams.clear()
+        for stream in streams:
+            self.gone(stream)
+        self._on_closed(self)
+
+    # ---- events of HTTP/2 ----
+
+    def request(self, stream: Stream, headers: Headers) -> None:
+        """A call begins."""
+        fields = {name.decode("latin-1"): value.decode("utf-8", "replace") for name, value in headers}
+        if not fields.get("content-type", "").startswith(_CONTENT_TYPE) or fields.get(":method") != "POST":
+            text = "this port serves gRPC calls only"
+            self.end(stream, RESPONSE + trailers(GrpcStatus.UNIMPLEMENTED, text))
+            return
+        path = fields.get(":path", "")
+        metadata = {name: value for name, value in fields.items() if not name.startswith(":")}
+        seconds = timeout_seconds(fields["grpc-timeout"]) if "grpc-timeout" in fields else None
+        call = GrpcCall(self, stream, path, metadata, math.inf if seconds is None else self._loop.time() + seconds)
+        stream.owner = call
+        self.calls += 1
+        handler = self._begin(call)
+        if handler is None:
+            call.finish(GrpcStatus.UNIMPLEMENTED, f"Method not found: {path[1:]}")
+        else:
+            call.attend(handler)
+
+    def data(self, stream: Stream, data: bytes) -> None:
+        """A piece of a request."""
+        call = stream.owner
+        if isinstance(call, GrpcCall):
+            self._guarded(call, call.take, data)
+        else:
+            self.http2.consumed(stream, len(data))
+
+    def ended(self, stream: Stream) -> None:
+        """A request is complete."""
+        call = stream.owner
+        if isinstance(call, GrpcCall):
+            self._guarded(call, call.end_of_request)
+
+    def gone(self, stream: Stream) -> None:
+        """A call is cancelled."""
+        call = stream.owner
+        if isinstance(call, GrpcCall):
+            self._guarded(call, call.gone)
+
+    def _guarded(self, call: GrpcCall, step: Callable[..., None], *given: bytes) -> None:
+        try:
+            step(*given)
+        except Http2Error:
+            raise
+        except Exception as error:
+            logger.exception("call %s of %s failed", call.path, self.remote_address)
+            call.release()
+            call.finish(GrpcStatus.INTERNAL, error.message if isinstance(error, OrbitError) else repr(error))
+
+    # ---- out ----
+
+    def send_data(self, stream: Stream, data: bytes) -> None:
+        """Send data of an answer."""
+        try:
+            self.http2.send_data(stream, data)
+        except Http2Error as error:
+            self._break_off(error)
+        self.flush_soon()
+
+    def end(self, stream: Stream, block: bytes) -> None:
+        """End an answer."""
+        self.http2.end(stream, block)
+        self.flush_soon()
+
+    def flush_soon(self) -> None:
+        """Pass what is unsent to the system at the end of this turn of the loop."""
+        if not self._flush_scheduled and not self._in_read:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_later)
+
+    def _flush_later(self) -> None:
+        self._flush_scheduled = False
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self.http2.out or self._transport is None:
+            return
+        data = b"".join(self.http2.take_out())
+        self.last_active = self._loop.time()
+        self.bytes_out += len(data)
+        self._transport.write(data)
+        if self._is_broken:
+            self._transport.close()
+        elif self._transport.get_write_buffer_size() > self.limits.unsent_bytes_max:
+            logger.warning("connection of %s is closed: it does not read its answers", self.remote_address)
+            self._transport.abort()
+
+    def _break_off(self, error: Http2Error) -> None:
+        logger.warning("connection of %s is closed: %s", self.remote_address, error.message)
+        self._is_broken = True
+        self.flush_soon()
+
+    def leave(self) -> None:
+        """Take no further calls; open ones are served."""
+        self.http2.leave()
+        self.flush_soon()
+
+    def close(self) -> None:
+        """End the connection after its unsent bytes have been passed to the system."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._flush()
+            self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
