@@ -271,3 +271,17 @@ def version_name(ordinal: int) -> str:
             minor, patch = divmod((release - first) // 2, 10)
             return f"V{major}_{minor}_{patch}{snapshot}"
     return f"UNKNOWN_{ordinal}"
+
+
+def version_ordinal(text: str) -> int | None:
+    """Ordinal of a release such as ``5.2.0``; None for another text or an unknown series."""
+    numbers = text.split(".")
+    if len(numbers) != _RELEASE_NUMBERS or not all(number.isdecimal() for number in numbers):
+        return None
+    major, minor, patch = map(int, numbers)
+    first = {4: 213, 5: 413}.get(major)
+    ordinal = None if first is None else first + 2 * (10 * minor + patch)
+    return ordinal if ordinal is not None and patch <= 9 and version_name(ordinal) == f"V{major}_{minor}_{patch}" else None
+
+
+_RELEASE_NUMBERS = 3

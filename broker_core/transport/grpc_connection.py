@@ -18,6 +18,7 @@ from typing import Protocol, cast
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import OrbitError
+from broker_core.protocol.codes import LanguageCode
 from broker_core.protocol.grpc.framing import (
     PREFIX,
     GrpcStatus,
@@ -214,8 +215,12 @@ class GrpcConnection(asyncio.Protocol):
         last_active: Loop time of the last byte in or out.
         bytes_in: Bytes received so far.
         bytes_out: Bytes passed to the system so far.
-        calls: Calls so far.
+        requests_in: Calls so far.
+        language, version: Not stated by a connection; its clients state them.
     """
+
+    language = LanguageCode.OTHER
+    version = 0
 
     def __init__(
         self,
@@ -240,7 +245,7 @@ class GrpcConnection(asyncio.Protocol):
         self.remote_address = self.local_address = "unknown"
         self.is_encrypted = False
         self.connected_at = self.last_active = self._loop.time()
-        self.bytes_in = self.bytes_out = self.calls = 0
+        self.bytes_in = self.bytes_out = self.requests_in = 0
 
     @property
     def message_bytes_max(self) -> int:
@@ -308,7 +313,7 @@ class GrpcConnection(asyncio.Protocol):
         seconds = timeout_seconds(fields["grpc-timeout"]) if "grpc-timeout" in fields else None
         call = GrpcCall(self, stream, path, metadata, math.inf if seconds is None else self._loop.time() + seconds)
         stream.owner = call
-        self.calls += 1
+        self.requests_in += 1
         handler = self._begin(call)
         if handler is None:
             call.finish(GrpcStatus.UNIMPLEMENTED, f"Method not found: {path[1:]}")
@@ -393,8 +398,9 @@ class GrpcConnection(asyncio.Protocol):
         self.http2.leave()
         self.flush_soon()
 
-    def close(self) -> None:
+    def close(self, reason: str = "closed by this side") -> None:
         """End the connection after its unsent bytes have been passed to the system."""
+        logger.info("connection of %s ends: %s", self.remote_address, reason)
         if self._transport is not None and not self._transport.is_closing():
             self._flush()
             self._transport.close()

@@ -86,7 +86,7 @@ class GrpcServer:
             for stream in list(connection.http2.streams.values()):
                 if isinstance(stream.owner, GrpcCall):
                     stream.owner.gone_here(GrpcStatus.UNAVAILABLE, "the broker is stopping")
-            connection.close()
+            connection.close("the broker stops")
         await listener.wait_closed()
 
     def _new_connection(self) -> GrpcConnection:
@@ -112,5 +112,5 @@ class GrpcServer:
                 connection.abort()
             elif not connection.open_calls and now - connection.last_active > self._limits.idle_ms / 1000:
                 connection.leave()
-                connection.close()
+                connection.close(f"it made no call for {self._limits.idle_ms:,} ms")
         self._timer = loop.call_later(_LOOK_SECONDS, self._look)

@@ -23,15 +23,32 @@ CLOSE_REASON = "closed by hand at the console"
 class OpenConnection(Hashable, Protocol):
     """The attributes that are read of a `broker_core.transport.connection.Connection`."""
 
-    remote_address: str
-    local_address: str
-    language: LanguageCode
-    version: int
-    connected_at: float
-    last_active: float
-    bytes_in: int
-    bytes_out: int
-    requests_in: int
+    @property
+    def remote_address(self) -> str: ...
+
+    @property
+    def local_address(self) -> str: ...
+
+    @property
+    def language(self) -> LanguageCode: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def connected_at(self) -> float: ...
+
+    @property
+    def last_active(self) -> float: ...
+
+    @property
+    def bytes_in(self) -> int: ...
+
+    @property
+    def bytes_out(self) -> int: ...
+
+    @property
+    def requests_in(self) -> int: ...
 
     def close(self, reason: str = ...) -> None: ...
 

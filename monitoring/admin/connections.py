@@ -14,7 +14,7 @@ SILENT_MS = 60_000
 """Clients send a heartbeat every 30 s; after two missed ones something is wrong."""
 OLD_BEFORE = (4, 9)
 """Java clients before this version lack fixes of rebalance and of the name server's addresses."""
-BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
+BROKER, GRPC, NAME_SERVER, REGISTRATION = "broker", "grpc", "name server", "registration"
 _LANGUAGES = {
     "CPP": "C++", "DOTNET": ".NET", "OTHER": "other", "HTTP": "HTTP", "PHP": "PHP", "OMS": "OMS", "NODE_JS": "Node.js",
 }  # fmt: skip
@@ -82,7 +82,8 @@ class ClientRow:
 
     @property
     def client(self) -> str:
-        return f"{self.language} {self.version}".strip()
+        """Language and version, and the protocol where that is gRPC."""
+        return f"{self.language} {self.version} {'gRPC' if self.side == GRPC else ''}".strip()
 
 
 @dataclass(frozen=True, slots=True)

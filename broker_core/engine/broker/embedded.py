@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, RemotingLimits
@@ -71,6 +71,10 @@ from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection
 from broker_core.transport.server import RemotingServer
 from broker_core.transport.tls import own_client_tls, tls_server
+
+if TYPE_CHECKING:
+    from broker_core.engine.grpc.client import GrpcClient
+    from broker_core.transport.grpc_connection import GrpcConnection
 
 logger = logging.getLogger(__name__)
 
@@ -472,12 +476,17 @@ class EmbeddedBroker:
         servers = (self._server,) if self._fast_server is None else (self._server, self._fast_server)
         return [connection for server in servers for connection in server.connections]
 
-    def open_connections(self) -> list[tuple[str, Connection]]:
-        """Every connection with its side: ``broker`` and ``name server`` serve it, ``registration`` is the broker's own."""
+    def open_connections(self) -> list[tuple[str, Connection | GrpcClient | GrpcConnection]]:
+        """Every connection with its side: ``broker``, ``grpc`` and ``name server`` serve it, ``registration`` is our own."""
         link = None if self._link is None else self._link.connection
-        own = [] if link is None else [("registration", link)]
-        served = (("broker", self.client_connections), ("name server", self._name_server.connections))
-        return [*((side, connection) for side, connections in served for connection in connections), *own]
+        grpc = [] if self._grpc is None else self._grpc.open_connections()
+        served: list[tuple[str, Iterable[Connection | GrpcClient | GrpcConnection]]] = [
+            ("broker", self.client_connections),
+            ("grpc", grpc),
+            ("name server", self._name_server.connections),
+            ("registration", () if link is None else (link,)),
+        ]
+        return [(side, connection) for side, connections in served for connection in connections]
 
     @property
     def grpc(self) -> GrpcEndpoint | None:

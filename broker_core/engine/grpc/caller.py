@@ -14,6 +14,7 @@ from typing import Final
 from broker_core.engine.grpc.outcome import refuse
 from broker_core.protocol.codes import LanguageCode
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.transport.grpc_connection import GrpcConnection
 
 _LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET", "NODEJS": "NODE_JS"}
 _TEXT_MAX: Final = 256
@@ -25,8 +26,7 @@ class Caller:
 
     Attributes:
         client_id: As it states itself; empty for none.
-        address: ``host:port`` that the call comes from.
-        local_address: ``host:port`` that it was made to.
+        connection: That the call came over.
         language: Of its SDK.
         sdk_version: Of its SDK, as text; empty for none.
         deadline: Loop time at which it gives up; infinity for never.
@@ -34,12 +34,21 @@ class Caller:
     """
 
     client_id: str
-    address: str
-    local_address: str
+    connection: GrpcConnection
     language: LanguageCode
     sdk_version: str
     deadline: float
     account: str = ""
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that the call comes from."""
+        return self.connection.remote_address
+
+    @property
+    def local_address(self) -> str:
+        """``host:port`` that it was made to."""
+        return self.connection.local_address
 
 
 def language_of(metadata: Mapping[str, str]) -> LanguageCode:

@@ -17,7 +17,7 @@ from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.outgoing import outgoing
 from broker_core.errors import OrbitError, RecordError
 from broker_core.protocol import names
-from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType
+from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType, version_ordinal
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import emit
@@ -53,6 +53,7 @@ class GrpcClient:
 
     Attributes:
         client_id: As it states itself.
+        connection: Of its last settings or heartbeat.
         sdk_version: Of its SDK, as text.
         settings: As announced, with the broker's fields.
         last_heard_ms: Time of its last settings or heartbeat.
@@ -63,10 +64,10 @@ class GrpcClient:
 
     def __init__(self, caller: Caller, *, clock: Callable[[], int]) -> None:
         self.client_id = caller.client_id
-        self.remote_address = caller.address
+        self.connection = caller.connection
         self.language = caller.language
         self.sdk_version = caller.sdk_version
-        self.version = VERSION
+        self.version = version_ordinal(caller.sdk_version) or VERSION
         self.settings = pb.Settings()
         self._clock = clock
         self.last_heard_ms = clock()
@@ -87,6 +88,47 @@ class GrpcClient:
     def topics(self) -> list[str]:
         """Topics that it publishes to."""
         return [topic.name for topic in self.settings.publishing.topics]
+
+    # ---- a connection, for whoever lists these ----
+
+    @property
+    def remote_address(self) -> str:
+        """``host:port`` of the client."""
+        return self.connection.remote_address
+
+    @property
+    def local_address(self) -> str:
+        """``host:port`` that it connected to."""
+        return self.connection.local_address
+
+    @property
+    def connected_at(self) -> float:
+        """Loop time when the connection opened."""
+        return self.connection.connected_at
+
+    @property
+    def last_active(self) -> float:
+        """Loop time of the last byte in or out."""
+        return self.connection.last_active
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes of the connection received so far."""
+        return self.connection.bytes_in
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of the connection passed to the system so far."""
+        return self.connection.bytes_out
+
+    @property
+    def requests_in(self) -> int:
+        """Calls of the connection so far."""
+        return self.connection.requests_in
+
+    def close(self, reason: str = "closed by this side") -> None:
+        """End the connection."""
+        self.connection.close(reason)
 
     # ---- a peer ----
 

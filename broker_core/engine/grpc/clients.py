@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from broker_core.engine.grpc.bridge import VERSION
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import CommandStream, GrpcClient
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
@@ -104,7 +103,7 @@ class GrpcClients:
             if len(self._clients) >= CLIENTS_MAX:
                 refuse(pb.TOO_MANY_REQUESTS, f"{CLIENTS_MAX:,} clients are connected, the limit")
             client = self._clients[caller.client_id] = GrpcClient(caller, clock=self._state.clock)
-        client.remote_address, client.stream = caller.address, stream
+        client.connection, client.stream = caller.connection, stream
         client.settings = self._complete(settings)
         self._register(client, data)
         for serve in self._awaited.pop(client.client_id, ()):
@@ -149,7 +148,7 @@ class GrpcClients:
         producers = tuple(dict.fromkeys(client.topics)) if client.is_producer else ()
         heartbeat = Heartbeat(client.client_id, producers, consumers)
         try:
-            self._processor.register(client, heartbeat, language=client.language.name, version=VERSION)
+            self._processor.register(client, heartbeat, language=client.language.name, version=client.version)
         except RequestRefusedError as error:
             refuse(CODES.get(error.code, pb.INTERNAL_SERVER_ERROR), error.message)
 
@@ -167,13 +166,13 @@ class GrpcClients:
         elif not client.is_producer:
             kind = pb.ClientType.Name(client.settings.client_type)
             refuse(pb.UNRECOGNIZED_CLIENT_TYPE, f"{kind} sends no heartbeats here")
-        client.remote_address = caller.address
+        client.connection = caller.connection
         self._register(client, self._consumer_data(client.settings))
 
     def produces(self, client: GrpcClient, topic: str) -> None:
         """Have a producer asked about transactions of a topic that it has not announced yet."""
         heartbeat = Heartbeat(client.client_id, (topic,), ())
-        self._processor.register(client, heartbeat, language=client.language.name, version=VERSION)
+        self._processor.register(client, heartbeat, language=client.language.name, version=client.version)
 
     def terminate(self, caller: Caller) -> None:
         """Forget a client that says that it leaves.

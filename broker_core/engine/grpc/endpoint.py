@@ -15,11 +15,12 @@ from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import PortInUseError
 from broker_core.protocol.grpc.framing import GrpcStatus
-from broker_core.transport.grpc_connection import CallHandler, GrpcCall
+from broker_core.transport.grpc_connection import CallHandler, GrpcCall, GrpcConnection
 from broker_core.transport.grpc_server import GrpcServer
 from broker_core.transport.tls import ServerTls, grpc_tls
 
 if TYPE_CHECKING:
+    from broker_core.engine.grpc.client import GrpcClient
     from broker_core.engine.grpc.service import GrpcService
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,12 @@ class GrpcEndpoint:
     def service(self) -> GrpcService | None:
         """What serves calls; None before the first call."""
         return self._service
+
+    def open_connections(self) -> list[GrpcClient | GrpcConnection]:
+        """Clients that announced themselves, and connections without one."""
+        clients = [] if self._service is None else list(self._service.clients)
+        taken = {client.connection for client in clients}
+        return [*clients, *(connection for connection in self.server.connections if connection not in taken)]
 
     async def start(self) -> None:
         """Bind; raises `NetworkError`."""

@@ -128,8 +128,7 @@ class GrpcService:
         metadata = call.metadata
         caller = Caller(
             client_id=header_text(metadata, "x-mq-client-id"),
-            address=call.connection.remote_address,
-            local_address=call.connection.local_address,
+            connection=call.connection,
             language=language_of(metadata),
             sdk_version=header_text(metadata, "x-mq-client-version"),
             deadline=call.deadline,

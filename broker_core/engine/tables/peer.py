@@ -21,10 +21,13 @@ _ADDRESSES_MAX = 16_384
 class Peer(Protocol):
     """A client's connection: `broker_core.transport.connection.Connection`, or a recorder in tests. Hashable by identity."""
 
-    remote_address: str
     language: LanguageCode
     version: int
     serialize_type: SerializeType
+
+    @property
+    def remote_address(self) -> str:
+        """``host:port`` of the client."""
 
     def send(self, command: RemotingCommand) -> bool:
         """Send a response; False when the connection has ended."""

@@ -63,9 +63,9 @@ class TopicMeasures:
 class ConnectionPage:
     """Parallel lists: the first have one item a connection, those that begin with ``member`` one a group that a client is in.
 
-    ``side`` is ``broker`` or ``name server`` for connections that these serve, ``registration`` for the broker's own to its
-    name server; ``address`` is the other end's. Bytes and requests count from the begin of the connection. -1 is a number or
-    time that the broker does not report.
+    ``side`` is ``broker``, ``grpc`` (a client of the broker's gRPC port) or ``name server`` for connections that these serve,
+    ``registration`` for the broker's own to its name server; ``address`` is the other end's. Bytes and requests count from
+    the begin of the connection. -1 is a number or time that the broker does not report.
     """
 
     taken_ms: int

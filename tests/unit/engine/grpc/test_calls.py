@@ -14,6 +14,8 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.worker.connections import list_connections
+from monitoring.admin.connections import ConnectionRates, client_rows
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread
 from tests.support.grpc_stub import SERVICE, RawClient, message, receive_request, resource
@@ -567,3 +569,22 @@ def test_two_streams_of_one_client(running, client):  # [20]
     with contextlib.suppress(StopIteration):
         first.next()
     assert code_of(client.call("Heartbeat", pb.HeartbeatRequest(group=resource(group), client_type=pb.SIMPLE_CONSUMER))) == "OK"
+
+
+# ---- what the window sees ----
+
+
+def test_a_client_is_listed_with_its_protocol_and_version(running, client):
+    topic = make(running, "Listed")
+    new_group(client, "ListedGroup", topic)
+
+    async def listed():
+        return client_rows(*with_traffic(list_connections(running.broker, now_ms=0)))
+
+    rows = [row for row in running.thread.call(listed()) if row.client_id == client.client_id]
+    assert [(row.group, row.client, dict(row.topics)) for row in rows] == [("ListedGroup", "Java 5.2.0 gRPC", {topic: "*"})]
+    assert rows[0].requests >= 1
+
+
+def with_traffic(page):
+    return page, ConnectionRates().add(page)
