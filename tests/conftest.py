@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import foreign_tools, workers
+from tests.support import foreign_tools, temporary_files, workers
 
 # No test fails by the clock: a slow machine is no fault of the code.
 settings.register_profile("orbit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("orbit")
+
+temporary_files.keep_in_memory()
 
 # Secrets of tests do not go into the key store of whoever runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
