@@ -27,7 +27,7 @@ from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.language import parse_filter
 from broker_core.transport.event_loop import new_event_loop
 from tests.support.broker_process import running_broker
-from tests.support.java_program import compiled
+from tests.support.java_tools import JavaProgram
 
 TOPIC, QUEUES = "BenchScanned", 8
 BODY = b'{"order": 4711, "city": "here"}' * 10
@@ -100,6 +100,12 @@ def served(name_server: str | None, folder: Path) -> Iterator[str]:
         yield broker.name_server
 
 
+def java_pulls(version: str, folder: Path) -> JavaProgram:
+    """The program that pulls with a version of Java's client, with the compiler that optimizes."""
+    folder.mkdir()
+    return JavaProgram.compile("JavaPulls.java", version, folder, options=())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=40_000)
@@ -110,11 +116,11 @@ def main() -> None:
     rates: dict[str, list[Rate]] = {}
     with tempfile.TemporaryDirectory() as folder, served(arguments.ns, Path(folder)) as name_server:
         asyncio.run(fill(name_server, arguments.messages))
-        java = compiled("JavaPulls", arguments.java, Path(folder) / "java") if arguments.java else None
+        java = java_pulls(arguments.java, Path(folder) / "java") if arguments.java else None
         for _round in range(arguments.rounds):
             if java is not None:
                 # The last of several, when Java has compiled what it uses.
-                lines = java.run(name_server, TOPIC, JAVA_ROUNDS)
+                lines = [line.split() for line in java.run("JavaPulls", name_server, TOPIC, JAVA_ROUNDS)]
                 count, seconds = [words for words in lines if len(words) == 2 and words[0].isdecimal()][-1]
                 rates.setdefault("Java pulls", []).append(Rate(int(count) / float(seconds)))
             rates.setdefault("our pulls, one at a time", []).append(carried_out(pull_all(name_server)))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import foreign_tools, workers
+from tests.support import foreign_tools, temporary_files, workers
 
 # No test fails by the clock: a slow machine is no fault of the code.
 settings.register_profile("orbit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("orbit")
+
+temporary_files.keep_in_memory()
 
 # Secrets of tests do not go into the key store of whoever runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
@@ -28,6 +31,16 @@ def pytest_xdist_auto_num_workers() -> int:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> workers.GroupScheduling:
     return workers.GroupScheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Python does not look for garbage among modules and tests: not while they are read, nor with each full look after that."""
+    gc.disable()
+    found = yield
+    gc.freeze()
+    gc.enable()
+    return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

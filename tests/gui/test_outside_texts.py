@@ -87,9 +87,11 @@ def not_plain(root: QWidget) -> list[str]:
     found = [f"label {one.text()!r}" for one in (*root.findChildren(QLabel), root) if is_not_plain_label(one)]
     found += [f"tool tip {text!r}" for text in tips_of(root) if is_wrong_tip(text)]
     found += [f"shortcut in {text!r}" for text in button_texts(root) if not QKeySequence.mnemonic(text).isEmpty()]
-    if "[*]" in root.windowTitle().replace("[*][*]", ""):
-        found.append(f"title {root.windowTitle()!r}")
-    return found
+    return found + wrong_title(root)
+
+
+def wrong_title(root: QWidget) -> list[str]:
+    return [f"title {root.windowTitle()!r}"] if "[*]" in root.windowTitle().replace("[*][*]", "") else []
 
 
 def is_not_plain_label(widget: QWidget) -> bool:
@@ -185,9 +187,10 @@ def rest_at(widget: QWidget, at: QPoint) -> None:
 def test_pages_show_what_comes_from_outside_as_plain_text(hostile_window, qapp, bait, names):
     wrong: dict[str, list[str]] = {}
     for place in places(names):
-        open_page(hostile_window, place, qapp)
-        found = not_plain(hostile_window) + hover(hostile_window) + in_menus(hostile_window)
+        page = open_page(hostile_window, place, qapp)
+        found = not_plain(page) + wrong_title(hostile_window) + hover(hostile_window) + in_menus(page)
         wrong[f"{place.page_id} {place.arguments}"] = found
+    wrong["the frame and all pages"] = not_plain(hostile_window) + in_menus(hostile_window)
     assert "\n".join(f"{name}: {one}" for name, found in wrong.items() for one in sorted(set(found))) == ""
     assert bait.opened() == 0
 

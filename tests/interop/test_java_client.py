@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from gui.views.welcome.samples import SAMPLES
 from tests.support.broker_process import running_broker
 from tests.support.cpp_client import body
 from tests.support.remoting_peer import eventually
-from tests.support.toolchains import java_class_path, java_command
+from tests.support.toolchains import compile_java, java_class_path, java_command
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -124,8 +125,7 @@ def test_the_sample_program_runs_as_it_is_shown(broker, java, class_path, tmp_pa
     sample = next(sample for sample in SAMPLES if sample.title == "Java")
     source = tmp_path / "Hello.java"
     source.write_text(sample.code(broker.name_server))
-    compiled = class_path.split(os.pathsep)[0]
-    subprocess.run(["javac", "-cp", class_path, "-d", compiled, str(source)], check=True, timeout=120)
+    compile_java(class_path, Path(class_path.split(os.pathsep)[0]), source)
     assert "SEND_OK" in "".join(java("Hello"))
 
 

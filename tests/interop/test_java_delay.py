@@ -6,7 +6,7 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
-from tests.support.java_program import compiled
+from tests.support.java_tools import JavaProgram
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
@@ -23,10 +23,10 @@ async def create(name_server, *topics):
 
 @pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
 def test_it_gets_delayed_messages_in_time_and_failed_ones_again_until_they_are_dead(tmp_path, version):
-    java = compiled("JavaDelay", version, tmp_path)
+    java = JavaProgram.compile("JavaDelay.java", version, tmp_path)
     with running_broker(tmp_path / "store", "--set", "messageDelayLevel=1s 2s") as broker:
         asyncio.run(create(broker.name_server, "later", "%RETRY%CG-LATER"))
-        lines = java.run(broker.name_server, "later", "CG-LATER", COUNT)
+        lines = [line.split() for line in java.run("JavaDelay", broker.name_server, "later", "CG-LATER", COUNT)]
     keys = [f"key-{number}" for number in range(COUNT)]
     got = {key: (level, int(waited_ms)) for what, key, *rest in lines if what == "got" for level, waited_ms in [rest]}
     assert sorted(got) == sorted(keys)

@@ -13,10 +13,10 @@ import pytest
 from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import decode_record
-from tests.support.broker_process import CHECKOUT, running_broker
+from tests.support.broker_process import running_broker
 from tests.support.foreign_tools import need
 from tests.support.real_broker import PEER
-from tests.support.toolchains import SHORT_LIVED
+from tests.support.toolchains import SHORT_LIVED, SUPPORT, compile_java
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
@@ -65,10 +65,7 @@ def peer(tmp_path):
 @pytest.fixture
 def send_timers(peer, tmp_path):
     class_path = f"{tmp_path}{os.pathsep}{peer.class_path()}"
-    source = CHECKOUT / "tests" / "support" / "JavaTimers.java"
-    subprocess.run(
-        ["javac", "-encoding", "UTF-8", "-cp", class_path, "-d", str(tmp_path), str(source)], check=True, timeout=120
-    )
+    compile_java(class_path, tmp_path, SUPPORT / "JavaTimers.java")
 
     def send(name_server: str, *, first_ms: int) -> None:
         options = [*SHORT_LIVED, f"-Duser.home={tmp_path}", "-Xmx128m", "-cp", class_path, "JavaTimers"]

@@ -17,7 +17,7 @@ from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
 from broker_core.protocol.message.message_id import offset_message_id
 from tests.support.broker_process import running_broker
 from tests.support.remoting_peer import eventually, eventually_answers
-from tests.support.toolchains import java_class_path
+from tests.support.toolchains import SHORT_LIVED, java_class_path
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 
@@ -29,7 +29,7 @@ class Tool:
     """The admin tool in one Java machine; `run` gives what a command prints."""
 
     def __init__(self, class_path, home, name_server):
-        options = [f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
+        options = [*SHORT_LIVED, f"-Duser.home={home}", f"-Drocketmq.home.dir={home}", "-Dfile.encoding=UTF-8", "-Xmx256m"]
         options += ["-Drocketmq.client.logUseSlf4j=true", f"-Djava.io.tmpdir={home}"]
         environment = {**os.environ, "LC_ALL": "C.UTF-8", "ROCKETMQ_HOME": str(home)}
         self._process = subprocess.Popen(

@@ -5,11 +5,12 @@ import warnings
 import pytest
 
 from spark_reports.session import ReportSession, SparkOptions
+from tests.support.toolchains import SHORT_LIVED
 
 
 @pytest.fixture(scope="session")
 def report_session():
-    session = ReportSession(SparkOptions(master="local[2]", heap_bytes=1 << 30))
+    session = ReportSession(SparkOptions(master="local[2]", heap_bytes=1 << 30, java_options=SHORT_LIVED))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PySpark's own, at import
         connected = session.connect()

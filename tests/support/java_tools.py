@@ -21,18 +21,26 @@ class JavaProgram:
 
     class_path: str
     home: Path
+    options: tuple[str, ...]
 
     @classmethod
-    def compile(cls, source: str, version: str, folder: Path) -> JavaProgram:
-        """Compile a source of this folder against a client; skips the test where that cannot be had."""
+    def compile(cls, source: str, version: str, folder: Path, *, options: tuple[str, ...] = SHORT_LIVED) -> JavaProgram:
+        """Compile a source of this folder against a client; skips the test where that cannot be had.
+
+        Args:
+            source: Its file name.
+            version: Of the client.
+            folder: Where the program and its files are.
+            options: Of the Java machines that run it.
+        """
         class_path = java_class_path(folder, version, source)
         (folder / "conf").mkdir()
         (folder / "conf" / "logback_tools.xml").write_text("<configuration/>")  # the admin tool insists on it
-        return cls(class_path, folder)
+        return cls(class_path, folder, options)
 
     def command(self, main: str, *arguments: object) -> list[str]:
         """The command line of one run."""
-        options = [*SHORT_LIVED, f"-Duser.home={self.home}", f"-Drocketmq.home.dir={self.home}"]
+        options = [*self.options, f"-Duser.home={self.home}", f"-Drocketmq.home.dir={self.home}"]
         options += ["-Dfile.encoding=UTF-8", "-Xmx256m", "-Drocketmq.client.logUseSlf4j=true"]
         return ["java", *options, "-cp", self.class_path, main, *map(str, arguments)]
 

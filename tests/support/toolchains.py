@@ -73,10 +73,14 @@ def java_sdk(folder: Path, *sources: str) -> str:
 def _compiled(folder: Path, jars: Path, sources: Sequence[str]) -> str:
     path = f"{folder}{os.pathsep}{jars}/*"
     if sources:
-        files = [SUPPORT / source for source in sources]
-        fast = [f"-J{option}" for option in SHORT_LIVED]
-        run(["javac", *fast, "-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", path, "-d", folder, *files])
+        compile_java(path, folder, *(SUPPORT / source for source in sources))
     return path
+
+
+def compile_java(class_path: str, folder: Path, *sources: Path) -> None:
+    """Compile Java programs into a folder."""
+    fast = [f"-J{option}" for option in SHORT_LIVED]
+    run(["javac", *fast, "-proc:none", "-nowarn", "-encoding", "UTF-8", "-cp", class_path, "-d", folder, *sources])
 
 
 def _java_jars(base: Path, name: str, pom: str) -> Path:

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
@@ -15,24 +15,28 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.record import decode_record
 from broker_core.transport.client import connect
 from tests.support.broker_bench import SMALL_FILES, send_fields
-from tests.support.embedded import started
+from tests.support.clock import ManualClock
 from tests.support.pop_bench import pop_fields
 from tests.support.remoting_peer import eventually
 
 COUNT = 1_500
+DUE_MS = 1_000
+"""Enough for what waits by the loop's time, however far the clock of the broker goes."""
 RETRY = "%RETRY%CG_T"
 
 
 @asynccontextmanager
-async def serving(root):
+async def serving(root, clock):
     config = BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES))
-    async with started(config) as broker:
-        connection = await connect(broker.broker_address)
-        try:
-            yield broker, connection
-        finally:
-            connection.close()
-            await connection.wait_closed()
+    broker = EmbeddedBroker(config, clock=clock)
+    await broker.start()
+    connection = await connect(broker.broker_address)
+    try:
+        yield broker, connection
+    finally:
+        connection.close()
+        await connection.wait_closed()
+        await broker.stop()
 
 
 async def asked(connection, code, fields, body=b""):
@@ -49,19 +53,19 @@ async def send_all(connection, properties=""):
         await asyncio.gather(*(asked(connection, Q.SEND_MESSAGE_V2, fields, body) for body in bodies))
 
 
-async def send_timers(connection):
-    await send_all(connection, f"TIMER_DELIVER_MS\x01{wall_clock_ms() + 4_000}")
+async def send_timers(connection, now_ms):
+    await send_all(connection, f"TIMER_DELIVER_MS\x01{now_ms + DUE_MS}")
     return "T"
 
 
-async def send_delayed(connection):
-    await send_all(connection, "DELAY\x012")
+async def send_delayed(connection, _now_ms):
+    await send_all(connection, "DELAY\x011")
     return "T"
 
 
-async def pop_all(connection):
+async def pop_all(connection, now_ms):
     await send_all(connection)
-    while (await asked(connection, Q.POP_MESSAGE, pop_fields(wall_clock_ms(), invisibleTime=6_000))).code == R.SUCCESS:
+    while (await asked(connection, Q.POP_MESSAGE, pop_fields(now_ms, invisibleTime=DUE_MS))).code == R.SUCCESS:
         pass
     return RETRY
 
@@ -80,14 +84,17 @@ def stored(root, topic):
 def test_a_clean_stop_in_a_burst_repeats_nothing_and_loses_nothing(tmp_path, monkeypatch, how):
     monkeypatch.setattr("broker_core.engine.schedule.timer.service.STOP_SLOT_SECONDS", 0)
 
+    clock = ManualClock()
+
     async def until_some_came():
-        async with serving(tmp_path) as (broker, connection):
-            topic = await how(connection)
+        async with serving(tmp_path, clock) as (broker, connection):
+            topic = await how(connection, clock())
+            clock.advance(2 * DUE_MS)
             await eventually(lambda: broker.store.max_offset(topic, 0))
             return topic, broker.store.max_offset(topic, 0)
 
     async def until_all_came(topic):
-        async with serving(tmp_path) as (broker, _connection):
+        async with serving(tmp_path, clock) as (broker, _connection):
             await eventually(lambda: broker.store.max_offset(topic, 0) >= COUNT)
 
     topic, came = asyncio.run(until_some_came())

@@ -1,5 +1,7 @@
 """The command line refuses targets that the window keeps as read-only."""
 
+import socket
+
 import pytest
 from PySide6.QtCore import QSettings
 
@@ -22,6 +24,19 @@ def settings_file(tmp_path):
     settings.setValue(STORES_KEY, [kept_text(cluster) for cluster in kept])
     settings.sync()
     return path
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Names of this machine are known; the network, which may take seconds for others, is not asked."""
+    look_up = socket.getaddrinfo
+
+    def known(host, *arguments, **options):
+        if host.lower() not in {"localhost", "127.0.0.1"}:
+            raise socket.gaierror(socket.EAI_NONAME, "unknown here")
+        return look_up(host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", known)
 
 
 def test_one_of_its_name_servers_is_enough(settings_file):

@@ -41,6 +41,8 @@ def start(tmp_path):
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
     monkeypatch.setattr("monitoring.history.retry_pause.FIRST_SECONDS", 0.05)
+    monkeypatch.setattr("monitoring.history.retry_pause.LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr("monitoring.database_file.OPEN_SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -152,9 +152,10 @@ def _kinds(tree: ast.Module, what: ast.expr) -> set[str]:
 
 def test_production_is_asked_about_before_every_question_that_writes():
     """Whoever asks has a dialog that asks for the name, or is only called from one that has."""
+    modules = dict(_modules())
     names = {module: {one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
-             for module, tree in _modules()}  # fmt: skip
-    asked = {module: {kind for what in _asked(tree) for kind in _kinds(tree, what)} for module, tree in _modules()}
+             for module, tree in modules.items()}  # fmt: skip
+    asked = {module: {kind for what in _asked(tree) for kind in _kinds(tree, what)} for module, tree in modules.items()}
     callers = {
         module for module, kinds in asked.items() if kinds - LOOKING - LOCAL - OF_NOTES - {"AlertCommand", "NoteCommand"}
     }
@@ -167,7 +168,7 @@ def test_production_is_asked_about_before_every_question_that_writes():
             end = BEHIND_DIALOGS[end]
         assert names[end] & ASKS_BY_DIALOG, (carrier, end)
     acting = {code.name for code in ACTING if hasattr(code, "name")}
-    for module, tree in _modules():
+    for module, tree in modules.items():
         if module in READERS:
             used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
             assert not used & acting, module

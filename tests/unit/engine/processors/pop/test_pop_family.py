@@ -46,9 +46,9 @@ def _records(body):
 
 
 @asynccontextmanager
-async def running(root, clock):
+async def running(root, clock, **settings):
     store = StoreConfig(root=root / "store", **SMALL_FILES)
-    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store), clock=clock)
+    broker = EmbeddedBroker(BrokerConfig(listen_port=0, name_server_port=0, store=store, **settings), clock=clock)
     await broker.start()
     connection = await connect(broker.broker_address)
     try:
@@ -110,7 +110,7 @@ def test_the_offset_file_follows_within_seconds(tmp_path):
     clock = ManualClock(time.time_ns() // 1_000_000)
 
     async def scenario():
-        async with running(tmp_path, clock) as client:
+        async with running(tmp_path, clock, flush_consumer_offset_interval_ms=1_000) as client:
             await client.send(b"one")
             assert len(await client.pop(queueId=0)) == 1
 
