@@ -48,6 +48,7 @@ class ConfigFiles:
         self._read_only = read_only
         self.reports: list[str] = []
         self._files: dict[str, ConfigFile] = {}
+        self._loaded_ms: dict[str, int] = {}
         self._refused: set[str] = set()
         self._snapshots: dict[str, Callable[[], Mapping[str, Any]]] = {}
         self._marked: set[str] = set()
@@ -72,6 +73,7 @@ class ConfigFiles:
             StoreError: The operating system refuses; likewise.
         """
         file = self._file(name)
+        self._loaded_ms[name] = _modified_ms(file.path)
         if self._read_only:
             found = file.look(take)
             content, report = found.value or {}, report_of(file.path, found, rule)
@@ -84,6 +86,10 @@ class ConfigFiles:
         if report:
             self.report(report)
         return content
+
+    def loaded_ms(self, name: str) -> int:
+        """When the content of a loaded file was written, ms since the epoch; -1 if it was missing."""
+        return self._loaded_ms.get(name, -1)
 
     def report(self, text: str) -> None:
         """Log a fact about a file and keep it for a person."""
@@ -218,6 +224,13 @@ class ConfigFiles:
                 asyncio.get_running_loop().call_soon(written, fault)
         if fault is not None:
             raise fault
+
+
+def _modified_ms(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return -1
 
 
 def _after_all(count: int, written: Written) -> Written:

@@ -90,11 +90,14 @@ class PopFamily:
             RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self.assignment.all_modes,
         }
 
-    def load(self) -> None:
-        """Create the revive topic if it is missing, and read the live checkpoints."""
+    def load(self, *, offsets_ms: int = -1) -> None:
+        """Create the revive topic if it is missing, and read the live checkpoints.
+
+        ``offsets_ms`` is when the consumers' offsets were written; -1 if they were not.
+        """
         log = self.outstanding.log
         self._state.topics.ensure(log.topic, queues=log.queue_count)
-        log.load()
+        log.load(offsets_ms)
 
     def forget(self, peer: Peer) -> None:
         """Drop the held requests of a connection that ended; its messages are sent again after their invisible time."""
@@ -141,7 +144,7 @@ class PopService:
         self._files.serve(MODES_FILE, self._pop.modes.to_json)
         self._pop.modes_changed = lambda: self._files.mark(MODES_FILE)
         self._files.serve(self._offsets_file, lambda: self._pop.outstanding.offsets_to_write(self._state.offsets))
-        self._pop.load()
+        self._pop.load(offsets_ms=self._files.loaded_ms(self._offsets_file))
         self._tick()
 
     async def stop(self) -> None:

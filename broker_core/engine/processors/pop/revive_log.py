@@ -61,6 +61,8 @@ class ReviveLog:
         self.topic = revive_topic(state.config.cluster_name)
         self._next: dict[int, int] = {}
         self._rotation = 0
+        self._offsets_ms = -1
+        self._popped_later: list[PopCheckpoint] | None = None
 
     @property
     def queue_count(self) -> int:
@@ -121,14 +123,31 @@ class ReviveLog:
 
     # ---- reading ----
 
-    def load(self) -> None:
-        """Read everything after the revive group's offsets, at start."""
+    def load(self, offsets_ms: int) -> None:
+        """Read everything after the revive group's offsets, at start.
+
+        Pops after ``offsets_ms``, when the file of the consumers' offsets was written (-1: never), move these on, because a
+        kill keeps them from the file: their messages would be handed out again, acked or not.
+        """
         for queue in range(self.queue_count):
             finished = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
             self._next[queue] = max(finished + 1, self._store.min_offset(self.topic, queue), 0)
+        popped: list[PopCheckpoint] = []
+        self._offsets_ms, self._popped_later = offsets_ms, popped
         self.poll()
+        self._popped_later = None
+        self._move_on(popped)
         if len(self._ledger):
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
+
+    def _move_on(self, popped: list[PopCheckpoint]) -> None:
+        """Set the offsets of groups behind what they popped; a pop that does not begin at a group's offset changes none."""
+        offsets = self._state.offsets
+        for found in sorted(popped, key=lambda checkpoint: (checkpoint.key.pop_time_ms, checkpoint.key.start_offset)):
+            key, end = found.key, found.offsets[-1] + 1
+            present = offsets.get(key.group, key.topic, key.queue_id)
+            if present < 0 or key.start_offset <= present < end:
+                offsets.commit(key.group, key.topic, key.queue_id, end)
 
     def poll(self) -> None:
         """Read records of other writers: at start the former owner's, later those that a timer delivered."""
@@ -159,6 +178,8 @@ class ReviveLog:
     def _take_checkpoint(self, queue: int, message: StoredMessage) -> None:
         found = codec.decode_checkpoint(message.body, revive_queue=queue, log_offset=message.queue_offset)
         end = message.physical_offset + message.store_size
+        if self._popped_later is not None and message.store_timestamp_ms >= self._offsets_ms:
+            self._popped_later.append(found)
         known = self._ledger.get(found.key)
         if known is not None:
             # The checkpoint was written again, with the acks so far.
