@@ -12,6 +12,7 @@ from spark_reports.parameters import ReportParameters, time_text
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import (
     ACCOUNTING,
+    DAY_MS,
     QueryResults,
     bars,
     ordered,
@@ -29,7 +30,6 @@ from spark_reports.vocabulary import ValueUnit
 COMPARE_COLUMNS = ("topic", "tag", "store_time", "store_bytes")
 THEN, NOW = "then", "now"
 FIRST = ("changes",)
-DAY_MS = 86_400_000
 
 
 def check(parameters: ReportParameters) -> None:

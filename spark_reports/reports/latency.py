@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, HOUR_MS, QueryResults, bars_of, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, host_of, milliseconds_between, spread
@@ -21,7 +21,6 @@ from spark_reports.vocabulary import ValueUnit
 LATENCY_COLUMNS = ("born_time", "store_time", "born_host", *ORIGIN_COLUMNS)
 AHEAD, PLAUSIBLE, UNBORN = "ahead of the broker's", "plausible", "none"
 FIRST = ("hosts",)
-HOUR_MS = 3_600_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:

@@ -11,7 +11,18 @@ from pyspark.sql import functions as F  # noqa: N812  the name every Spark progr
 
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, bucket_ms, ordered, read, rows_of, table, with_share
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    HOUR_MS,
+    QueryResults,
+    bars_of,
+    bucket_ms,
+    ordered,
+    read,
+    rows_of,
+    table,
+    with_share,
+)
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, host_of
@@ -20,7 +31,6 @@ from spark_reports.vocabulary import ValueUnit
 PRODUCER_COLUMNS = ("born_host", "real_topic", "producer_group", "store_time", "store_bytes", *ORIGIN_COLUMNS)
 FIRST = ("hosts",)
 NEW_WITHIN = timedelta(days=1)
-HOUR_MS = 3_600_000
 CHART_HOSTS_MAX = 5
 
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number
-from spark_reports.transforms.delay import SCHEDULE_TOPIC
 from spark_reports.transforms.origin import first_and_last
 from spark_reports.vocabulary import ValueUnit
 

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, part, verb
-from spark_reports.transforms.origin import RETRY_PREFIX, first_and_last, host_of, meant_topic, pop_names, pop_retry_topic
+from spark_reports.transforms.origin import first_and_last, host_of, meant_topic, pop_names, pop_retry_topic
 from spark_reports.vocabulary import ValueUnit
 
 RETRY_COLUMNS = (
@@ -28,7 +29,6 @@ RETRY_COLUMNS = (
 )  # fmt: skip
 DEAD, WAITING, NOT_SEEN_AGAIN = "dead", "waiting", "not seen again"
 
-_DLQ = "%DLQ%"
 FIRST = ("topics",)
 _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
@@ -134,9 +134,9 @@ def chains(messages: DataFrame) -> DataFrame:
     """
     target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))
     records = messages.withColumns({"target": target, "pop": pop_retry_topic()})
-    records = records.where(F.col("target").startswith(RETRY_PREFIX) | F.col("target").startswith(_DLQ))
+    records = records.where(F.col("target").startswith(RETRY_PREFIX) | F.col("target").startswith(DLQ_PREFIX))
     records = records.join(F.broadcast(pop_names(messages)), "pop", "left")
-    group = F.regexp_replace("target", f"^({RETRY_PREFIX}|{_DLQ})", "")
+    group = F.regexp_replace("target", f"^({RETRY_PREFIX}|{DLQ_PREFIX})", "")
     group = F.when(F.col("target").startswith(RETRY_PREFIX), F.coalesce("pop_group", group)).otherwise(group)
     itself = F.col("physical_offset").cast("string")
     chain = F.when(F.col("pop").isNull(), F.col("origin_id"))

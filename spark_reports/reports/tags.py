@@ -11,7 +11,18 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, topic_tag_labels, total
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    DAY_MS,
+    QueryResults,
+    bars,
+    ordered,
+    read,
+    rows_of,
+    table,
+    topic_tag_labels,
+    total,
+)
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
 from spark_reports.samples.tables import SUBSCRIPTIONS
@@ -24,7 +35,6 @@ FOR_CONSUMERS = ("normal", "fifo", "delivered", "committed")
 BY_TAG = ("TAG", "")
 """Types of expressions that name tags; an unknown type is taken for one of them."""
 FIRST = ("tags", "recorded")
-DAY_MS = 86_400_000
 EXAMPLE_CHARACTERS = 60
 SUBSCRIBED, FILTERED, DEAD, UNKNOWN = "subscribed", "perhaps, by a filter", "dead", "not known"
 
