@@ -18,11 +18,11 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.heartbeat import ConsumerData
 from broker_core.engine.tables.set_aside import SetAside
-from broker_core.engine.tables.subscription import parse_subscription
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
+from broker_core.protocol.subscription import parse_subscription
 from broker_core.worker.connections import OpenConnection
 from broker_core.worker.embedded.atomic_views import AtomicTransactions
 from broker_core.worker.questions.administration import CreateTopic

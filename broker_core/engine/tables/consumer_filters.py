@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from broker_core.engine.store.config_file import object_in
-from broker_core.engine.tables.subscription import GroupSubscription
 from broker_core.errors import CodecError, FilterSyntaxError
 from broker_core.protocol.filter.bloom import BITS, HASHES, bloom_positions
 from broker_core.protocol.filter.evaluator import Filter, compile_filter
+from broker_core.protocol.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class ConsumerFilters:
         """Filters on a topic, including those of groups that left."""
         return list(self._topics.get(topic, {}).values())
 
-    def register(self, group: str, subscriptions: Iterable[GroupSubscription]) -> None:
+    def register(self, group: str, subscriptions: Iterable[Subscription]) -> None:
         """Apply the subscriptions of a heartbeat; the group's filters on other topics die."""
         wanted = {item.topic: item for item in subscriptions if item.expression_type == SQL92}
         for subscription in wanted.values():
@@ -94,7 +94,7 @@ class ConsumerFilters:
         """Mark all filters of a group dead: its last member left."""
         self._bury(group, keep=())
 
-    def _put(self, group: str, subscription: GroupSubscription) -> None:
+    def _put(self, group: str, subscription: Subscription) -> None:
         topic, version = subscription.topic, subscription.version
         known = self.get(topic, group)
         if known is not None and version <= known.client_version:

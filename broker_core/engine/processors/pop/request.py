@@ -17,14 +17,15 @@ from broker_core.engine.store.paths import TOPIC_CHARACTERS_MAX
 from broker_core.engine.tables.consumer_filters import SQL92
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.subscription import TAG, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
 from broker_core.protocol.filter.evaluator import compile_filter
+from broker_core.protocol.filter.rejection import TAG
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, pop_retry_topic
 from broker_core.protocol.names import FAQ_URL
+from broker_core.protocol.subscription import parse_subscription
 
 MESSAGES_MAX = 32
 POLL_MS_MAX = 300_000
