@@ -51,7 +51,7 @@ from broker_core.protocol.admin.running import (
     read_consume_result,
     read_running_info,
 )
-from broker_core.protocol.admin.topics import TopicSettings, read_all_topic_settings, read_topic_settings, topic_fields
+from broker_core.protocol.admin.topics import TopicConfig, read_all_topic_settings, read_topic_settings, topic_fields
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
@@ -133,7 +133,7 @@ __all__ = [
     "StoreLockedError",
     "StorePermissionError",
     "StoreReadOnlyError",
-    "TopicSettings",
+    "TopicConfig",
     "UnknownReportError",
     "UsageError",
     "Wanted",

@@ -11,7 +11,7 @@ from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.topic_admin import TopicAdmin
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets, read_consume_stats, read_offset, read_queue_offsets
-from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicSettings, read_topic_names, topic_fields
+from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicConfig, read_topic_names, topic_fields
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -33,7 +33,7 @@ class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
 
     async def create_topic(self, topic: str, *, queues: int = 8, permission: int = READ_AND_WRITE) -> None:
         """Create a topic on every master, or change its number of queues."""
-        fields = topic_fields(TopicSettings(check_topic(topic), queues, queues, permission))
+        fields = topic_fields(TopicConfig(check_topic(topic), queues, queues, permission))
         await self._on_masters(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
 
     async def delete_topic(self, topic: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.store.message_store import MessageStore
@@ -19,6 +18,7 @@ from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.heartbeat import ConsumerData
 from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.topic_table import TopicTable
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from broker_core.engine.nameserver.registration import PERM_READ, PERM_WRITE, DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
+from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE, TopicConfig
 from broker_core.protocol.json_body import MessageQueue
 
 MASTER_ID = 0

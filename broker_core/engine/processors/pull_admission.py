@@ -3,7 +3,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NoReturn
 
-from broker_core.engine.nameserver.registration import PERM_READ
 from broker_core.engine.processors.message_filter import EVERYTHING, MessageFilter, retry_filter, sql_filter, tag_filter
 from broker_core.engine.processors.plain.requests import PlainPull
 from broker_core.engine.processors.pull_request import FLAG_SUBSCRIPTION, PullTerms
@@ -11,6 +10,7 @@ from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.filter.evaluator import compile_filter
 from broker_core.protocol.subscription import Subscription, parse_subscription

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from broker_core.cluster.link import ClusterLink
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
-from broker_core.protocol.admin.topics import TopicSettings, topic_fields
+from broker_core.protocol.admin.topics import TopicConfig, topic_fields
 from broker_core.protocol.administration import ACTING, READING
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
@@ -78,7 +78,7 @@ async def ask_brokers(
 
 async def create_topic(link: ClusterLink, topic: CreateTopic) -> Done:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
-    fields = topic_fields(TopicSettings(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
+    fields = topic_fields(TopicConfig(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
     await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
     return Done()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from broker_core.cluster.reads_of_others import ReadsOfOthers
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.topics import TopicSettings
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.delay_levels import BrokerLevels
 
@@ -14,7 +14,7 @@ from broker_core.worker.attached.delay_levels import BrokerLevels
 class BrokerFigures:
     """What one broker reported last."""
 
-    topics: dict[str, TopicSettings] = field(default_factory=dict)
+    topics: dict[str, TopicConfig] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     groups_at_first: frozenset[str] = frozenset()
     """Groups of the first look, with a config or an offset; others were created later."""

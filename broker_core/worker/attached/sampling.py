@@ -31,8 +31,7 @@ from broker_core.protocol.admin.offsets import (
     read_queue_offsets,
     read_timer_counts,
 )
-from broker_core.protocol.admin.routes import PERMISSION_READ
-from broker_core.protocol.admin.topics import read_all_topic_settings
+from broker_core.protocol.admin.topics import PERM_READ, read_all_topic_settings
 from broker_core.protocol.admin.values import Body, whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -386,7 +385,7 @@ class BrokerRounds:
     async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
         """Queues that may be read but no longer written: brokers of 4.x do not list them (docs/spec/remoting.md §2.5.6)."""
         row = self._figures.of(self._name).topics.get(topic)
-        readable = row.read_queues if row is not None and row.permission & PERMISSION_READ else 0
+        readable = row.read_queues if row is not None and row.permission & PERM_READ else 0
         found: dict[int, QueueOffsets] = {}
         for queue_id in [one for one in range(readable) if one not in listed][:UNLISTED_QUEUES_MAX]:
             fields = {"topic": topic, "queueId": str(queue_id)}

@@ -20,7 +20,7 @@ from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.routes import PERMISSION_READ, PERMISSION_WRITE
+from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import is_system_group
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
@@ -151,7 +151,7 @@ def _topic_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
 
 
 def _permission_text(permission: int) -> str:
-    letters = ("R" if permission & PERMISSION_READ else "-", "W" if permission & PERMISSION_WRITE else "-")
+    letters = ("R" if permission & PERM_READ else "-", "W" if permission & PERM_WRITE else "-")
     return "".join(letters)
 
 
