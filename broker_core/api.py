@@ -40,7 +40,7 @@ from broker_core.errors import (
 )
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
-from broker_core.protocol.admin.groups import GroupSettings, group_body, read_group_settings
+from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
 from broker_core.protocol.admin.offsets import read_consume_stats, read_offset
 from broker_core.protocol.admin.routes import Route, read_route
 from broker_core.protocol.admin.running import (
@@ -105,7 +105,7 @@ __all__ = [
     "FilterKind",
     "FilterOperator",
     "ForeignStoreError",
-    "GroupSettings",
+    "GroupConfig",
     "JavaError",
     "JsonBodyError",
     "MarkPattern",
