@@ -189,7 +189,7 @@ class _Scan:
 
     def _take_half(self, half: StoredMessage) -> None:
         life, kind = self._life_of(half)
-        times = _number(half.properties.get(CHECK_TIMES), 0)
+        times = props.number_of(half.properties.get(CHECK_TIMES), 0)
         if kind is StepKind.CHECKED and times == life.check_times:
             kind = StepKind.POSTPONED
         life.check_times = times
@@ -199,7 +199,7 @@ class _Scan:
 
     def _life_of(self, half: StoredMessage) -> tuple[Life, StepKind]:
         """The transaction of a half message, and the meaning of this record for it."""
-        origin = _number(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
+        origin = props.number_of(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
         known = self._by_origin.get(origin)
         if known is None and CHECK_TIMES in half.properties:
             known = self._by_key.get(_key(half))
@@ -211,7 +211,7 @@ class _Scan:
             origin=min(origin, half.queue_offset),
             group=properties.get(props.PRODUCER_GROUP, ""),
             topic=properties.get(props.REAL_TOPIC, ""),
-            queue_id=_number(properties.get(props.REAL_QUEUE_ID), -1),
+            queue_id=props.number_of(properties.get(props.REAL_QUEUE_ID)),
             unique_key=properties.get(props.UNIQUE_KEY, ""),
             keys=properties.get(props.KEYS, ""),
             tags=properties.get(props.TAGS, ""),
@@ -284,7 +284,3 @@ class _Scan:
 
 def _key(message: StoredMessage) -> tuple[str, str]:
     return message.properties.get(props.UNIQUE_KEY, ""), message.properties.get(props.PRODUCER_GROUP, "")
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() and len(text) <= 18 else default

@@ -217,8 +217,7 @@ class _Gathering:
     def _due(self, waiting: StoredMessage) -> int:
         """When a waiting record is due; -1 where nothing says so."""
         if waiting.topic == WHEEL_TIMER_TOPIC:
-            text = waiting.properties.get(OUT_MS, "")
-            return int(text) if text.isdecimal() and len(text) <= 18 else -1
+            return props.number_of(waiting.properties.get(OUT_MS))
         # The consume queue of a delay level holds the due time in place of a tag's hash (docs/spec/broker.md §3.2).
         units = self._store.queue_units(SCHEDULE_TOPIC, waiting.queue_id, waiting.queue_offset, 1)
         return units[0].tags_code if units and units[0].physical_offset == waiting.physical_offset else -1
