@@ -11,14 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from broker_core.clock import wall_clock_ms
+from broker_core.engine.tables.clients import Consumers
 from broker_core.errors import BugError, OrbitError
+from broker_core.protocol.codes import version_name
 from broker_core.worker.connections import ConnectionEngine, connection_handlers
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
 from broker_core.worker.embedded.console import console_handlers
 from broker_core.worker.embedded.engine import EngineView
-from broker_core.worker.embedded.members import member_handlers
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queue_measures import QueueMeasures
 from broker_core.worker.embedded.store_views import store_handlers
@@ -26,7 +27,7 @@ from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
 from broker_core.worker.history import HistoryService, history_handlers
-from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.administration import AskBroker, ListMembers, Members
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.refusals import files_refusal
@@ -112,3 +113,31 @@ class Queries:
         if isinstance(question, AskBroker):
             return files_refusal(self._engine.store.config.root)
         return BugError(f"no answer is known to {type(question).__name__}")
+
+
+def member_handlers(consumers: Consumers[Any]) -> list[Handler]:
+    """Handlers on the engine's loop."""
+
+    async def members(query: ListMembers) -> Members:
+        return members_of(consumers, query.group)
+
+    return [ListMembers.answered_by(members)]
+
+
+def members_of(consumers: Consumers[Any], group: str) -> Members:
+    """The clients of a group; none for an unknown one."""
+    found = consumers.group(group)
+    clients = list(found.members.values()) if found else []
+    wanted = found.subscriptions if found else {}
+    topics = {topic: subscription.expression for topic, subscription in wanted.items()}
+    kinds = {topic: subscription.expression_type for topic, subscription in wanted.items()}
+    return Members(
+        client_id=[client.client_id for client in clients],
+        address=[client.address for client in clients],
+        language=[client.language for client in clients],
+        version=[version_name(client.version) for client in clients],
+        last_heartbeat_ms=[client.last_heartbeat_ms for client in clients],
+        # The broker keeps one subscription for all members of a group.
+        subscriptions=[topics for _client in clients],
+        expression_types=[kinds for _client in clients],
+    )

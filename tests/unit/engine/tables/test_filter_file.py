@@ -4,8 +4,7 @@ import asyncio
 import json
 
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_filters import ConsumerFilters
-from broker_core.engine.tables.filter_file import FILTERS_FILE, FilterFile
+from broker_core.engine.tables.consumer_filters import FILTERS_FILE, ConsumerFilters, FilterFile
 from broker_core.protocol.subscription import parse_subscription
 
 
