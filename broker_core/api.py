@@ -38,6 +38,7 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.kept_file import replace_file
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
@@ -168,6 +169,7 @@ __all__ = [
     "read_runtime",
     "read_topic_settings",
     "rejection",
+    "replace_file",
     "replays_folder",
     "resent_properties",
     "setting_specs",
