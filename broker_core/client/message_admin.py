@@ -5,13 +5,10 @@ Source: docs/spec/remoting.md §2.2.6, §2.4, §2.5.2, §2.5.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from broker_core.client.admin_requests import AdminRequests
-from broker_core.client.instance import answer_error
+from broker_core.client.record_admin import RecordAdmin
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.running import DirectConsumeResult, read_consume_result
-from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message import properties as names
 from broker_core.protocol.message.message_id import parse_offset_message_id
@@ -24,7 +21,7 @@ _QUERY_TIMEOUT_MS = 18_000
 _DIRECT_TIMEOUT_MS = 12_000
 
 
-class MessageAdmin(AdminRequests):
+class MessageAdmin(RecordAdmin):
     """Requests of the admin client about messages and brokers."""
 
     async def messages_by_key(
@@ -34,32 +31,22 @@ class MessageAdmin(AdminRequests):
 
         At most ``messages_max`` come from each broker.
         """
-        fields = {"maxNum": str(messages_max), "beginTimestamp": str(begin_ms), "endTimestamp": str(end_ms)}
-        found = await self._query(topic, key, fields)
+        found = await self._query(topic, key, messages_max, begin_ms, end_ms)
         # The index has only hashes.
         return [item for item in found if item.topic == topic and key in item.properties.get(names.KEYS, "").split()]
 
     async def messages_by_id(self, topic: str, message_id: str) -> list[StoredMessage]:
         """Messages of a topic with a unique id, oldest first: several when a producer repeated the send."""
-        fields = {"maxNum": str(QUERY_MESSAGES), "beginTimestamp": "0", "endTimestamp": str(_TIME_MAX_MS)}
-        found = await self._query(topic, message_id, fields)
+        found = await self._query(topic, message_id, QUERY_MESSAGES, 0, _TIME_MAX_MS)
         return [item for item in found if item.topic == topic and item.properties.get(names.UNIQUE_KEY) == message_id]
 
-    async def _query(self, topic: str, key: str, fields: Mapping[str, str]) -> list[StoredMessage]:
+    async def _query(self, topic: str, key: str, count: int, begin_ms: int, end_ms: int) -> list[StoredMessage]:
         found: list[StoredMessage] = []
-        route = await self.readable_route(topic)
-        for name in sorted(route.brokers):
-            address = route.address_of(name)
-            if address is None:
-                continue
-            # Without the flag for unique ids: see `records_by_key`.
-            command = RemotingCommand(RequestCode.QUERY_MESSAGE, {"topic": topic, "key": key, **fields})
-            response = await self._instance.request(address, command, _QUERY_TIMEOUT_MS)
-            if response.code == ResponseCode.QUERY_NOT_FOUND:
-                continue
-            if response.code != ResponseCode.SUCCESS:
-                raise answer_error(address, command.code, response)
-            found.extend(decode_records(response.body))
+        for address in await self._addresses(topic):
+            records = await self.records_by_key(
+                address, topic, key, count=count, begin_ms=begin_ms, until_ms=end_ms, timeout_ms=_QUERY_TIMEOUT_MS
+            )
+            found.extend(decode_records(records))
         return sorted(found, key=lambda message: message.store_timestamp_ms)
 
     async def consume_directly(self, group: str, client_id: str, offset_message_id: str) -> DirectConsumeResult:
@@ -71,10 +58,8 @@ class MessageAdmin(AdminRequests):
 
     async def runtime_info(self, address: str) -> dict[str, str]:
         """Figures of a broker, under RocketMQ's keys."""
-        response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_RUNTIME_INFO))
-        return read_runtime(response.body)
+        return read_runtime(await self._body(address, RequestCode.GET_BROKER_RUNTIME_INFO))
 
     async def broker_settings(self, address: str) -> dict[str, str]:
         """Settings of a broker, under RocketMQ's keys."""
-        response = await self._instance.call(address, RemotingCommand(RequestCode.GET_BROKER_CONFIG))
-        return read_broker_settings(response.body)
+        return read_broker_settings(await self._body(address, RequestCode.GET_BROKER_CONFIG))

@@ -43,24 +43,30 @@ class RecordAdmin(AdminRequests):
 
     async def record_at(self, address: str, physical_offset: int) -> bytes:
         """The record at a place of one broker's commit log; a broker that has none there refuses with SYSTEM_ERROR."""
-        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        return bytes((await self._instance.call(address, command)).body)
+        return bytes(await self._body(address, RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)}))
 
     async def queue_units_of(self, address: str, queue: MessageQueue, offset: int, count: int) -> list[QueueUnit]:
         """Entries of a consume queue from ``offset`` on."""
         fields = {"topic": queue.topic, "queueId": str(queue.queue_id), "index": str(offset), "count": str(count)}
-        command = RemotingCommand(RequestCode.QUERY_CONSUME_QUEUE, fields)
-        return read_queue_units((await self._instance.call(address, command)).body)
+        return read_queue_units(await self._body(address, RequestCode.QUERY_CONSUME_QUEUE, fields))
 
-    async def records_by_key(self, address: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:
+    async def records_by_key(
+        self, address: str, topic: str, key: str, *, count: int, until_ms: int, begin_ms: int = 0, timeout_ms: int | None = None
+    ) -> bytes:
         """Records with ``key``, a word of KEYS or a unique id, in one broker's index, unchecked; maybe fewer than ``count``.
 
         Java clients' flag for unique ids is not sent: brokers of 4.9 leave it out of the signature and those of 5.x do not, and
         it changes only the count (Source: docs/spec/remoting.md §7.1).
         """
-        fields = {"topic": topic, "key": key, "maxNum": str(count), "beginTimestamp": "0", "endTimestamp": str(until_ms)}
+        fields = {
+            "topic": topic,
+            "key": key,
+            "maxNum": str(count),
+            "beginTimestamp": str(begin_ms),
+            "endTimestamp": str(until_ms),
+        }
         command = RemotingCommand(RequestCode.QUERY_MESSAGE, fields)
-        response = await self._instance.request(address, command)
+        response = await self._instance.request(address, command, timeout_ms)
         if response.code == ResponseCode.QUERY_NOT_FOUND:
             return b""
         if response.code != ResponseCode.SUCCESS:

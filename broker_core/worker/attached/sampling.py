@@ -25,6 +25,7 @@ from broker_core.protocol.admin.brokers import BrokerPlace, read_broker_settings
 from broker_core.protocol.admin.connections import read_members, read_producers, read_subscriptions
 from broker_core.protocol.admin.groups import read_group_configs
 from broker_core.protocol.admin.offsets import (
+    NO_OFFSETS,
     QueueOffsets,
     read_consumer_offsets,
     read_delay_offsets,
@@ -44,7 +45,6 @@ from broker_core.worker.questions.abilities import Ability
 
 logger = logging.getLogger(__name__)
 
-_NO_OFFSETS = "No consumer offset in this broker"
 _NO_DELAYS = "No delay offset in this broker"
 AGES_IN_ROUND = 12
 """Messages read for their store time, of the positions that lag."""
@@ -326,7 +326,7 @@ class BrokerRounds:
             of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:
-        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, _NO_OFFSETS)
+        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, NO_OFFSETS)
         self._moving_groups = self._figures.take_positions(self._name, read_consumer_offsets(body))
 
     async def _levels(self) -> None:
