@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.engine.tables.clients import Consumers
 from broker_core.errors import BugError, OrbitError
 from broker_core.protocol.codes import version_name
-from broker_core.worker.connections import ConnectionEngine, connection_handlers
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
+from broker_core.worker.embedded.connections import connection_handlers
 from broker_core.worker.embedded.console import console_handlers
 from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.embedded.messages import StoredMessages
@@ -43,10 +43,6 @@ _Answer = TypeVar("_Answer")
 _T = TypeVar("_T")
 
 
-class QueryEngine(EngineView, ConnectionEngine, Protocol):
-    """The part of the engine that handlers use."""
-
-
 class Queries:
     """Answers questions about one engine, on its loop.
 
@@ -56,7 +52,7 @@ class Queries:
 
     def __init__(
         self,
-        engine: QueryEngine,
+        engine: EngineView,
         *,
         console: EmbeddedBroker | None,
         shut_down: Callable[[], None],
@@ -73,7 +69,7 @@ class Queries:
             handlers += console_handlers(console, lambda: engine.transactions)
         self._table = Handlers(handlers, refusal=self._refusal, read_only=read_only)
 
-    def _handlers(self, engine: QueryEngine, history: HistoryService | None) -> list[Handler]:
+    def _handlers(self, engine: EngineView, history: HistoryService | None) -> list[Handler]:
         store, run = engine.store, self._run
         return [
             *history_handlers(history, run=run, missing="no history is kept by this broker process"),
