@@ -178,7 +178,7 @@ class ClusterLink(AdminClient):
         return int(offset) if offset.isdecimal() else -1
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
-        """As `RecordAdmin.pull_records`; the records are counted."""
+        """As `MessageAdmin.pull_records`; the records are counted."""
         body, following = await super().pull_records(address, queue, offset, count)
         place = self._brokers.get(queue.broker_name)
         if place is not None and place.address == address:

@@ -14,11 +14,11 @@ from broker_core.clock import wall_clock_ms
 from broker_core.engine.tables.clients import Consumers
 from broker_core.errors import BugError, OrbitError
 from broker_core.protocol.codes import version_name
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
 from broker_core.worker.embedded.connections import connection_handlers
-from broker_core.worker.embedded.console import console_handlers
 from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queue_measures import QueueMeasures
@@ -27,12 +27,13 @@ from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
 from broker_core.worker.history import HistoryService, history_handlers
-from broker_core.worker.questions.administration import AskBroker, ListMembers, Members
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic, ListMembers, Members
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
+from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from broker_core.worker.refusals import files_refusal
 from broker_core.worker.searches import Searches
-from broker_core.worker.transactions import transaction_handlers
+from broker_core.worker.transactions import Transactions, end_as_chosen, half_of, serving, transaction_handlers
 
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker
@@ -137,3 +138,33 @@ def members_of(consumers: Consumers[Any], group: str) -> Members:
         subscriptions=[topics for _client in clients],
         expression_types=[kinds for _client in clients],
     )
+
+
+def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transactions | None]) -> list[Handler]:
+    """Handlers of questions that only a running broker can answer: messages sent, topics created, administration."""
+
+    async def put(message: SendMessage) -> SendReceipt:
+        stored = await console.put_from_console(message.topic, message.queue_id, message.body, message.properties, message.flag)
+        return SendReceipt(*stored)
+
+    async def send(message: SendMessage) -> SendReceipt:
+        """Store a message, or a half message that is decided at once where that is requested."""
+        if not message.transaction:
+            return await put(message)
+        half = half_of(message)
+        actions = serving(transactions()).actions
+        actions.check_loaded()
+        receipt = await put(half)
+        await end_as_chosen(actions, message.transaction, receipt.queue_offset)
+        return receipt
+
+    async def create_topic(topic: CreateTopic) -> Done:
+        await console.create_topic(topic.topic, topic.read_queues, topic.write_queues, topic.permission)
+        return Done()
+
+    async def ask(query: AskBroker) -> BrokerAnswer:
+        command = RemotingCommand(query.code, dict(query.fields), query.body)
+        answer = await console.answer_console(command, name_server=query.name_server)
+        return BrokerAnswer(answer.ext_fields, bytes(answer.body) + b"".join(answer.body_slices))
+
+    return [SendMessage.answered_by(send), CreateTopic.answered_by(create_topic), AskBroker.answered_by(ask)]

@@ -1,5 +1,5 @@
+from broker_core.engine.nameserver.processor import encode_cluster_info, encode_route, encode_topic_list
 from broker_core.engine.nameserver.route_info import BrokerData, RegisteredQueues, TopicRoute
-from broker_core.engine.nameserver.route_json import encode_cluster_info, encode_route, encode_topic_list
 
 BROKER = BrokerData("C", "a", {1: "10.0.0.2:1", 0: "10.0.0.1:1"})
 ROUTE = TopicRoute((RegisteredQueues("a", 4, 2, 6),), (BROKER,), {"10.0.0.1:1": ("f:1",)}, order_conf=None)
