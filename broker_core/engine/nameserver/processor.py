@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from broker_core.engine.nameserver.kv_config import ORDER_TOPIC_NAMESPACE, KvConfig
 from broker_core.engine.nameserver.registration import FLAG_UNIT, FLAG_UNIT_SUB, DataVersion, Registration
-from broker_core.engine.nameserver.route_info import BrokerData, BrokerIdentity, RegisteredQueues, RouteInfo, TopicRoute
+from broker_core.engine.nameserver.route_info import BrokerData, BrokerIdentity, RouteInfo, TopicRoute
 from broker_core.engine.nameserver.settings import (
     ALL_TOPIC_LIST,
     ORDER_MESSAGES,
@@ -19,6 +19,7 @@ from broker_core.engine.nameserver.settings import (
     NameServerSettings,
 )
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.protocol.admin.routes import QueueData
 from broker_core.protocol.codes import VERSION_STRICT_JSON_ROUTES, RequestCode, ResponseCode
 from broker_core.protocol.fields import Fields, bool_field, int_field, long_field, text_field
 from broker_core.protocol.frame import Buffer, RemotingCommand
@@ -54,7 +55,7 @@ def encode_topic_list(topics: Sequence[str], broker_address: str | None = None) 
     return emit({"brokerAddr": broker_address, "topicList": topics})
 
 
-def decode_queues(body: Buffer) -> list[RegisteredQueues]:
+def decode_queues(body: Buffer) -> list[QueueData]:
     """The queues of a TopicRouteData. Raises `CodecError` for any other body."""
     items = parse_object(body).get("queueDatas")
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -62,20 +63,20 @@ def decode_queues(body: Buffer) -> list[RegisteredQueues]:
     return [_queue_data(item) for item in items]
 
 
-def _queue_data(item: Mapping[str, JsonValue]) -> RegisteredQueues:
+def _queue_data(item: Mapping[str, JsonValue]) -> QueueData:
     numbers = [item.get(name, 0) for name in ("readQueueNums", "writeQueueNums", "perm", "topicSysFlag")]
     whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool) and number >= 0]
     name = item.get("brokerName")
     if not isinstance(name, str) or len(whole) != len(numbers):
         raise CodecError(f"the queue data {str(item)[:200]} of a topic route cannot be read")
-    return RegisteredQueues(name, *whole)
+    return QueueData(name, *whole)
 
 
 def _broker(broker: BrokerData) -> JsonValue:
     return {"brokerAddrs": broker.addresses, "brokerName": broker.broker_name, "cluster": broker.cluster}
 
 
-def _queue(data: RegisteredQueues) -> JsonValue:
+def _queue(data: QueueData) -> JsonValue:
     return {
         "brokerName": data.broker_name,
         "perm": data.permission,

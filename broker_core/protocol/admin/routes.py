@@ -20,6 +20,7 @@ class QueueData:
     read_queues: int
     write_queues: int
     permission: int
+    topic_sys_flag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
