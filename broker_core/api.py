@@ -7,6 +7,7 @@ console process stays light: the engine runs in the worker process.
 from __future__ import annotations
 
 from broker_core.client.send_outcome import may_be_stored
+from broker_core.clock import utc_text
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
 from broker_core.counted import counted
 from broker_core.delimited_text import csv_bytes, csv_text, open_csv, read_csv, tsv_text
@@ -176,4 +177,5 @@ __all__ = [
     "state_of_topic",
     "topic_fields",
     "tsv_text",
+    "utc_text",
 ]

@@ -7,8 +7,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  the name every Spark program uses
 
+from broker_core.clock import utc_text
 from broker_core.errors import UsageError
-from spark_reports.parameters import ReportParameters, time_text
+from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import (
     ACCOUNTING,
@@ -59,8 +60,8 @@ def result(found: QueryResults) -> ReportResult:
     now, then = total(changes, "messages"), total(changes, "messages_before")
     return found.result(
         headlines=(
-            KeyFigure(now, ValueUnit.COUNT, "messages in the period", f"from {time_text(from_ms)}"),
-            KeyFigure(then, ValueUnit.COUNT, "messages before", f"from {time_text(from_ms - earlier_ms)}"),
+            KeyFigure(now, ValueUnit.COUNT, "messages in the period", f"from {utc_text(from_ms)}"),
+            KeyFigure(then, ValueUnit.COUNT, "messages before", f"from {utc_text(from_ms - earlier_ms)}"),
             KeyFigure(per(now - then, then), ValueUnit.SHARE, "change"),
         ),
         findings=_findings(changes, now, then),
@@ -75,7 +76,7 @@ def result(found: QueryResults) -> ReportResult:
         tables=(by_topic_tag,),
         notes=(
             f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at "
-            f"{time_text(from_ms - earlier_ms)}. Rows read are those of both and of the time between."
+            f"{utc_text(from_ms - earlier_ms)}. Rows read are those of both and of the time between."
             + (" They overlap." if to_ms - from_ms > earlier_ms else ""),
             "Compare the same weekdays; and remember that retention may have cut the earlier period.",
         ),
