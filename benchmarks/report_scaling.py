@@ -29,7 +29,7 @@ from statistics import median
 from benchmarks.report_rows import processor_seconds
 from benchmarks.spark_report import ROOT, START_MS, STEP_MS, write_store
 from spark_reports import catalog
-from spark_reports.process_memory import family_bytes
+from spark_reports.serve import family_bytes
 from tests.support.known_history import write_known_history
 
 DEFAULT = (1_000_000, 2_000_000, 4_000_000, 8_000_000)

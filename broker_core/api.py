@@ -7,6 +7,7 @@ console process stays light: the engine runs in the worker process.
 from __future__ import annotations
 
 from broker_core.client.send_outcome import may_be_stored
+from broker_core.clock import utc_text
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
 from broker_core.counted import counted
 from broker_core.delimited_text import csv_bytes, csv_text, open_csv, read_csv, tsv_text
@@ -38,9 +39,10 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.kept_file import replace_file
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
-from broker_core.protocol.admin.groups import GroupSettings, group_body, read_group_settings
+from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
 from broker_core.protocol.admin.offsets import read_consume_stats, read_offset
 from broker_core.protocol.admin.routes import Route, read_route
 from broker_core.protocol.admin.running import (
@@ -51,7 +53,7 @@ from broker_core.protocol.admin.running import (
     read_consume_result,
     read_running_info,
 )
-from broker_core.protocol.admin.topics import TopicSettings, read_all_topic_settings, read_topic_settings, topic_fields
+from broker_core.protocol.admin.topics import TopicConfig, read_all_topic_settings, read_topic_settings, topic_fields
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
@@ -105,7 +107,7 @@ __all__ = [
     "FilterKind",
     "FilterOperator",
     "ForeignStoreError",
-    "GroupSettings",
+    "GroupConfig",
     "JavaError",
     "JsonBodyError",
     "MarkPattern",
@@ -133,7 +135,7 @@ __all__ = [
     "StoreLockedError",
     "StorePermissionError",
     "StoreReadOnlyError",
-    "TopicSettings",
+    "TopicConfig",
     "UnknownReportError",
     "UsageError",
     "Wanted",
@@ -168,10 +170,12 @@ __all__ = [
     "read_runtime",
     "read_topic_settings",
     "rejection",
+    "replace_file",
     "replays_folder",
     "resent_properties",
     "setting_specs",
     "state_of_topic",
     "topic_fields",
     "tsv_text",
+    "utc_text",
 ]

@@ -21,7 +21,7 @@ def error_line(error: OrbitError) -> str:
     return json.dumps(told, ensure_ascii=False) + "\n"
 
 
-def fail(command: str, error: OrbitError, *, as_json: bool) -> int:
+def fail(command: str, error: OrbitError, *, as_json: bool = False) -> int:
     """Report the failure of a command, such as ``orbit cluster``; returns its exit code."""
     sys.stderr.write(f"{command}: {error.message}\n")
     if as_json:

@@ -115,15 +115,6 @@ FIRST_RULE_IDS = frozenset({"lag", "behind", "dead-letters", "given-up", "late",
 """The rules of `DEFAULT_RULES` that windows already had when they stored the rules themselves."""
 
 
-def readings(state: ClusterState, series: str) -> tuple[Sequence[str], Floats]:
-    """Subjects that a series selects, and their values (float64, NaN unknown)."""
-    kind, pattern, figure = split_series(series)
-    if kind == TOTALS:
-        return [""], np.array([total_of(state, figure)])
-    names, rows = subjects_of(state, kind, pattern)
-    return names, figures_of(state, kind, figure)[rows]
-
-
 def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str], Ints]:
     """Subjects that a pattern matches, and their rows (int64). A pattern with ``*`` leaves out the broker's own groups."""
     if kind == "level":
@@ -185,11 +176,11 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
     """A figure of all subjects of a kind (float64, NaN unknown). A figure of which only some queues are known is unknown."""
     if kind == "topic":
         if figure == "kept_messages":
-            return _known(state.topic_kept_messages)
+            return known(state.topic_kept_messages)
         rates = state.topic_put_rate if figure == "put_rate" else state.topic_got_rate
         return np.where(_topics_in_part(state), np.nan, rates)
     if kind == "level":
-        return _known(getattr(state.delays, figure))
+        return known(getattr(state.delays, figure))
     match figure:
         case "members":
             return members_known(state)
@@ -199,7 +190,7 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
         case "got_rate":
             return np.where(_groups_in_part(state), np.nan, state.group_got_rate)
         case _:
-            return _known(getattr(state, f"group_{figure}"))
+            return known(getattr(state, f"group_{figure}"))
 
 
 def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
@@ -227,7 +218,8 @@ def members_known(state: ClusterState) -> Floats:
     return np.where(state.group_members == MEMBERS_UNREAD, np.nan, np.maximum(state.group_members, 0)).astype(np.float64)
 
 
-def _known(column: NDArray[Any]) -> Floats:
+def known(column: NDArray[Any]) -> Floats:
+    """A column as float64 with NaN for unknown."""
     if column.dtype.kind == "i":
         return np.where(column < 0, np.nan, column).astype(np.float64)
     values: Floats = column

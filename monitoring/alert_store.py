@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import logging
 import math
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from broker_core.api import StoreError, UsageError
+from broker_core.api import UsageError
 from monitoring.alert_rules import AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_watch import AlertChange, AlertFinding
-from monitoring.database_file import open_or_begin_anew
+from monitoring.database_file import DatabaseForm, open_or_begin_anew
 from monitoring.history.database import transaction
 from monitoring.missing_figures import KeptLack
 from monitoring.unjudged_rules import Cause, Lack
@@ -53,6 +52,7 @@ CREATE TABLE IF NOT EXISTS changes (
 );
 CREATE INDEX IF NOT EXISTS changes_to_post ON changes (id) WHERE post=1;
 """
+_FORM = DatabaseForm("alerts", FORMAT, _TABLES, "FULL", BUSY_SECONDS, is_checked=True)
 
 
 class Post(IntEnum):
@@ -79,7 +79,7 @@ class AlertStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = open_or_begin_anew(path, "alerts", _open)
+        self._connection = open_or_begin_anew(path, _FORM)
         self._seen = self._rules_seen = self._version()
         self._unreadable: set[str] = set()
 
@@ -264,28 +264,3 @@ def _known(value: float | None) -> float:
 
 def ids_from_json(text: str) -> set[str]:
     return set(json.loads(text))
-
-
-# ---- opening -----------------------------------------------------------------------------------------------------------
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        if found > FORMAT:
-            raise StoreError(
-                f"the alerts {path} have format {found}; this Orbit knows {FORMAT}. Use a newer Orbit, or move the file away",
-                path=str(path),
-            )
-        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise sqlite3.DatabaseError(verdict)
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version={FORMAT}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection

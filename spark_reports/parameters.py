@@ -11,9 +11,10 @@ import re
 import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
+from broker_core.clock import utc_text
 from broker_core.errors import UsageError
 from spark_reports.catalog import TOPICS, Parameter, ParameterKind, ReportSpec
 
@@ -53,7 +54,7 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
         raise UsageError("--topic is empty: no topic is called that. Name one, or leave it away for all.")
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         raise UsageError(
-            f"the range is empty: --from {time_text(from_ms)} is not before --to {time_text(to_ms)}. Exchange the two, "
+            f"the range is empty: --from {utc_text(from_ms)} is not before --to {utc_text(to_ms)}. Exchange the two, "
             "or leave one away.",
             from_ms=from_ms,
             to_ms=to_ms,
@@ -141,8 +142,3 @@ def parse_time(text: str, *, now_ms: int) -> int:
             "or a time before now such as -30m, -2h, -7d.",
             text=text,
         ) from error
-
-
-def time_text(epoch_ms: int) -> str:
-    """ISO 8601 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

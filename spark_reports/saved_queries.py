@@ -8,6 +8,7 @@ from pathlib import Path
 import platformdirs
 
 from broker_core.errors import ReportError, UsageError
+from broker_core.kept_file import replace_file
 
 _NAME = re.compile(r"[\w -]{1,64}")
 _END = ".sql"
@@ -41,9 +42,7 @@ def save(name: str, query: str) -> None:
     path = _path(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".new")
-        temporary.write_text(query, encoding="utf-8")
-        temporary.replace(path)
+        replace_file(path, query.encode())
     except OSError as error:
         raise ReportError(f"the query cannot be saved as {path}: {error.strerror}", path=str(path)) from error
 

@@ -26,12 +26,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+import psutil
+
 from broker_core.cluster.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.cluster_access import reached
 from spark_reports.connect import Session, open_session
-from spark_reports.process_memory import family_bytes
 from spark_reports.report_command import carry_out, spark_options, spec_of
 from spark_reports.warm_up import reports_to_warm, warm_report, warm_workers
 
@@ -178,3 +179,20 @@ class ReportServer:
     def _say(self, fields: dict[str, object]) -> None:
         self._out.write(json.dumps(fields, ensure_ascii=False) + "\n")
         self._out.flush()
+
+
+def family_bytes(pid: int | None = None) -> int:
+    """Bytes of a process (this one if None) and its descendants; 0 if it is gone. Shared mapped files do not count."""
+    total = 0
+    try:
+        first = psutil.Process(pid)
+        family = [first, *first.children(recursive=True)]
+    except psutil.Error:
+        return 0
+    for process in family:
+        try:
+            info = process.memory_info()
+        except psutil.Error:
+            continue  # it ended meanwhile
+        total += info.rss - getattr(info, "shared", 0)
+    return total

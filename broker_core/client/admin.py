@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from broker_core.client.group_admin import GroupAdmin
 from broker_core.client.message_admin import MessageAdmin
-from broker_core.client.record_admin import RecordAdmin
 from broker_core.client.topic_admin import TopicAdmin
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets, read_consume_stats, read_offset, read_queue_offsets
-from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicSettings, read_topic_names, topic_fields
+from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicConfig, read_topic_names, topic_fields
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import check_group, check_topic
 
 
-class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
+class AdminClient(GroupAdmin, MessageAdmin, TopicAdmin):
     """Requests to a cluster. Use it as an async context manager, or call `start` and `close`.
 
     Every method raises `NetworkError` when no server answers and `RemoteError` when the answer is an error code.
@@ -33,7 +31,7 @@ class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
 
     async def create_topic(self, topic: str, *, queues: int = 8, permission: int = READ_AND_WRITE) -> None:
         """Create a topic on every master, or change its number of queues."""
-        fields = topic_fields(TopicSettings(check_topic(topic), queues, queues, permission))
+        fields = topic_fields(TopicConfig(check_topic(topic), queues, queues, permission))
         await self._on_masters(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
 
     async def delete_topic(self, topic: str) -> None:
@@ -106,15 +104,7 @@ class AdminClient(GroupAdmin, MessageAdmin, RecordAdmin, TopicAdmin):
 
         Raises `CodecError` when it is no such id, or the answer is no record.
         """
-        host, physical_offset = parse_offset_message_id(offset_message_id)
-        command = RemotingCommand(RequestCode.VIEW_MESSAGE_BY_ID, {"offset": str(physical_offset)})
-        response = await self._instance.call(str(host), command)
-        return decode_record(response.body)
-
-    async def _addresses(self, topic: str) -> list[str]:
-        route = await self.readable_route(topic)
-        addresses = (route.address_of(name) for name in sorted(route.brokers))
-        return [address for address in addresses if address is not None]
+        return decode_record(await self.record_by_offset_id(offset_message_id))
 
     async def _queue_address(self, queue: MessageQueue) -> str:
         address = (await self.readable_route(queue.topic)).address_of(queue.broker_name)

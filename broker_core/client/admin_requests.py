@@ -52,6 +52,12 @@ class AdminRequests(OpenedClient):
             raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
         return route
 
+    async def _addresses(self, topic: str) -> list[str]:
+        """Of the brokers of a topic."""
+        route = await self.readable_route(topic)
+        addresses = (route.address_of(name) for name in sorted(route.brokers))
+        return [address for address in addresses if address is not None]
+
     async def _on_masters(self, code: RequestCode, fields: Mapping[str, str] | None = None, body: bytes = b"") -> None:
         """Send a request to every master, one after the other."""
         for address in (await self.master_addresses()).values():

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from typing import Any, Self, TypeVar
+from functools import partial
+from typing import Any, Generic, Self, TypeVar
 
 from broker_core.client.message import Message, SendResult
 from broker_core.client.producer import DEFAULT_GROUP, Producer, Selector
@@ -18,6 +19,7 @@ from broker_core.errors import UsageError
 from broker_core.protocol.json_body import MessageQueue
 
 T = TypeVar("T")
+_ProducerT = TypeVar("_ProducerT", bound=Producer)
 
 
 class LoopThread:
@@ -54,24 +56,20 @@ class LoopThread:
         self._loop.run_forever()
 
 
-class SyncProducer:
-    """A `Producer` for programs without asyncio. Use it as a context manager, or call `start` and `close`."""
+class BlockingProducer(Generic[_ProducerT]):
+    """A producer for programs without asyncio: its loop runs on a thread, and calls may come from any thread.
 
-    def __init__(
-        self,
-        name_servers: str,
-        group: str = DEFAULT_GROUP,
-        *,
-        config: ClientConfig | None = None,
-        **options: Any,
-    ) -> None:
+    ``make`` makes it, on that loop. Use it as a context manager, or call `start` and `close`.
+    """
+
+    def __init__(self, group: str, make: Callable[[], _ProducerT]) -> None:
         self._thread = LoopThread(f"producer {group}")
 
-        async def make() -> Producer:
-            return Producer(name_servers, group, config=config, **options)
+        async def made() -> _ProducerT:
+            return make()
 
         try:
-            self._producer = self._thread.run(make())
+            self._producer = self._thread.run(made())
         except BaseException:
             self._thread.close()
             raise
@@ -84,7 +82,7 @@ class SyncProducer:
         self.close()
 
     def start(self) -> None:
-        """As `Producer.start`; after a failure the client is closed."""
+        """As `Producer.start`; after a failure, as after `close`, the client cannot be started again."""
         try:
             self._thread.run(self._producer.start())
         except BaseException:
@@ -123,3 +121,17 @@ class SyncProducer:
 
     def queues(self, topic: str) -> list[MessageQueue]:
         return self._thread.run(self._producer.queues(topic))
+
+
+class SyncProducer(BlockingProducer[Producer]):
+    """A `Producer` for programs without asyncio."""
+
+    def __init__(
+        self,
+        name_servers: str,
+        group: str = DEFAULT_GROUP,
+        *,
+        config: ClientConfig | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(group, partial(Producer, name_servers, group, config=config, **options))

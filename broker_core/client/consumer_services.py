@@ -17,13 +17,13 @@ from broker_core.client.consuming import ConsumerFigures, ListenerCaller
 from broker_core.client.instance import ClientInstance
 from broker_core.client.message import ReceivedMessage
 from broker_core.client.process_queue import ProcessQueue
-from broker_core.client.subscription import Subscription
 from broker_core.errors import OrbitError
 from broker_core.protocol.admin.offsets import read_reset_offsets
 from broker_core.protocol.codes import MQ_VERSION, RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.subscription import Subscription
 from broker_core.transport.connection import Connection, Handler
 
 logger = logging.getLogger(__name__)

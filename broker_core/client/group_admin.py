@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from broker_core.client.admin_requests import AdminRequests
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
-from broker_core.protocol.admin.groups import GroupSettings, read_all_group_settings, read_groups_of_topic
+from broker_core.protocol.admin.groups import GroupConfig, read_all_group_settings, read_groups_of_topic
 from broker_core.protocol.admin.running import RunningInfo, read_running_info
 from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -25,9 +25,9 @@ _ANALYZED_AFTER_MS = 120_000
 class GroupAdmin(AdminRequests):
     """Requests of the admin client about groups."""
 
-    async def groups(self) -> dict[str, GroupSettings]:
+    async def groups(self) -> dict[str, GroupConfig]:
         """Settings of all consumer groups; of the first broker that has one."""
-        found: dict[str, GroupSettings] = {}
+        found: dict[str, GroupConfig] = {}
         for address in (await self.master_addresses()).values():
             table = read_all_group_settings(await self._body(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG))
             found = table | found

@@ -13,9 +13,9 @@ from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.offsets import BrokerOffsets, ConsumeFrom, OffsetStore, first_offset
 from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.rebalancing import Rebalancer
-from broker_core.client.subscription import Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from broker_core.client.process_queue import ProcessQueue
 from broker_core.client.pull_consumer import QueueReads
 from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.rebalancing import Rebalancer
-from broker_core.client.subscription import Subscription, Wanted, subscribe
+from broker_core.client.subscription import Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
@@ -30,6 +30,7 @@ from broker_core.protocol.allocation import Strategy, allocate_average
 from broker_core.protocol.filter.rejection import ALL_TAGS
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic
+from broker_core.protocol.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 

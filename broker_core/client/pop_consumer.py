@@ -16,7 +16,7 @@ from broker_core.client.message import ReceivedMessage
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError, UsageError
-from broker_core.protocol.admin.routes import PERMISSION_READ
+from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
@@ -146,7 +146,7 @@ class PopConsumer(OpenedClient):
     async def _next_broker(self, topic: str) -> tuple[str, str]:
         """Name and address of a topic's next broker in turn."""
         route = await self._instance.route(topic) or await self._instance.route(topic, fresh=True)
-        names = [] if route is None else sorted(d.broker_name for d in route.queues if d.permission & PERMISSION_READ)
+        names = [] if route is None else sorted(d.broker_name for d in route.queues if d.permission & PERM_READ)
         if route is None or not names:
             raise RemoteError(f"no broker serves topic {topic}: create it first", code=int(ResponseCode.TOPIC_NOT_EXIST))
         self._turn += 1

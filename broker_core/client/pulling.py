@@ -7,12 +7,12 @@ from enum import StrEnum
 
 from broker_core.client.instance import ClientInstance, answer_error
 from broker_core.client.message import ReceivedMessage
-from broker_core.client.subscription import Subscription
 from broker_core.errors import RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import Buffer, decode_records
+from broker_core.protocol.subscription import Subscription
 
 FLAG_COMMIT_OFFSET = 1
 FLAG_SUSPEND = 2
@@ -122,7 +122,7 @@ class QueuePuller:
 
 def _decode(body: Buffer, queue: MessageQueue, subscription: Subscription) -> list[ReceivedMessage]:
     messages = [ReceivedMessage(stored, queue) for stored in decode_records(body)]
-    return [message for message in messages if subscription.accepts(message.tags)]
+    return [message for message in messages if subscription.accepts_tag(message.tags)]
 
 
 def number(response: RemotingCommand, name: str, address: str) -> int:

@@ -36,13 +36,14 @@ from broker_core.client.pulling import PullStatus, QueuePuller
 from broker_core.client.queue_locks import HeldLocks
 from broker_core.client.rebalancing import Rebalancer
 from broker_core.client.send_back import DEFAULT_RECONSUME_TIMES, SendBack
-from broker_core.client.subscription import Subscription, Wanted, subscribe
+from broker_core.client.subscription import Wanted, subscribe
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
 from broker_core.protocol.allocation import Strategy, allocate_average
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import check_group, check_topic, retry_topic
+from broker_core.protocol.subscription import Subscription
 
 __all__ = ["ConsumeFrom", "ConsumeResult", "Listener", "MessageModel", "PushConsumer"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from broker_core.client.instance import ClientInstance, repeat
-from broker_core.client.subscription import Subscription
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.admin.connections import read_member_ids
 from broker_core.protocol.admin.routes import Route
@@ -22,6 +22,7 @@ from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.filter.rejection import SQL92
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
+from broker_core.protocol.subscription import Subscription
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class Rebalancer:
                     logger.warning("queues of topic %s cannot be shared in group %s: %s", topic, self._group, error)
             if changed:
                 version = self._clock()
-                self.subscriptions = {topic: item.renewed(version) for topic, item in self.subscriptions.items()}
+                self.subscriptions = {topic: replace(item, version=version) for topic, item in self.subscriptions.items()}
                 await self._instance.heartbeat()
 
     async def check_filters(self) -> None:

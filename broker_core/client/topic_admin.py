@@ -11,13 +11,11 @@ from typing import Any
 from broker_core.client.admin_requests import AdminRequests
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.groups import read_group_configs
-from broker_core.protocol.admin.offsets import read_consumer_offsets
+from broker_core.protocol.admin.offsets import NO_OFFSETS, read_consumer_offsets
 from broker_core.protocol.admin.topics import read_topic_configs, settings_of_config, topic_fields
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.names import check_topic
-
-_NO_OFFSETS = "No consumer offset in this broker"
 
 
 class TopicAdmin(AdminRequests):
@@ -47,6 +45,6 @@ class TopicAdmin(AdminRequests):
             return read_consumer_offsets(await self._body(address, RequestCode.GET_ALL_CONSUMER_OFFSET))
         except RemoteError as error:
             # Brokers refuse, instead of sending an empty table.
-            if _NO_OFFSETS not in error.message:
+            if NO_OFFSETS not in error.message:
                 raise
             return {}

@@ -27,16 +27,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Self, TypeVar
+from functools import partial
+from typing import Any
 
-from broker_core.client.blocking import LoopThread
+from broker_core.client.blocking import BlockingProducer
 from broker_core.client.message import Message, ReceivedMessage, SendResult, SendStatus
 from broker_core.client.producer import Producer
-from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.fields import text_field
 from broker_core.protocol.frame import RemotingCommand
@@ -51,9 +52,6 @@ logger = logging.getLogger(__name__)
 
 CHECKS_WAITING_MAX = 2_000
 """Pending checks of brokers; further ones are dropped, because the broker repeats them."""
-CALL_SECONDS_MAX = 60.0
-
-_T = TypeVar("_T")
 
 
 class LocalState(Enum):
@@ -242,45 +240,11 @@ class TransactionProducer(Producer):
         return sent
 
 
-class BlockingTransactionProducer:
-    """`TransactionProducer` for programs without asyncio. Its loop runs on a thread; calls may come from any thread."""
+class BlockingTransactionProducer(BlockingProducer[TransactionProducer]):
+    """`TransactionProducer` for programs without asyncio."""
 
     def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:
-        self._made = (name_servers, group, check, options)
-        self._producer: TransactionProducer | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def start(self) -> None:
-        """Connect to a name server; raises `NetworkError` when there is none."""
-        self._thread = LoopThread(f"producer {self._made[1]}")
-        try:
-            self._producer = self._call(self._start())
-        except BaseException:
-            self._thread.close()
-            raise
-
-    async def _start(self) -> TransactionProducer:
-        name_servers, group, check, options = self._made
-        producer = TransactionProducer(name_servers, group, check, **options)
-        try:
-            await producer.start()
-        except BaseException:
-            await producer.close()
-            raise
-        return producer
-
-    def close(self) -> None:
-        """Unregister at the brokers and end all connections. Safe to call again."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            self._call(producer.close())
-            self._thread.close()
+        super().__init__(group, partial(TransactionProducer, name_servers, group, check, **options))
 
     def send_in_transaction(
         self,
@@ -291,8 +255,7 @@ class BlockingTransactionProducer:
         timeout_ms: int | None = None,
     ) -> TransactionResult:
         """As `TransactionProducer.send_in_transaction`; ``execute`` runs on the calling thread."""
-        producer = self._started()
-        transaction = self._call(producer.begin(message, queue=queue, timeout_ms=timeout_ms))
+        transaction = self._thread.run(self._producer.begin(message, queue=queue, timeout_ms=timeout_ms))
         state, remark = LocalState.ROLLBACK, _not_safe(transaction.sent)
         if transaction.sent.status is SendStatus.SEND_OK:
             try:
@@ -301,21 +264,10 @@ class BlockingTransactionProducer:
                 # The root of a call into the program; a check finds out how it ended.
                 logger.exception("the state of a transaction is unknown, because the program failed")
                 state, remark = LocalState.UNKNOWN, repr(error)[:500]
-        return self._call(producer.end(transaction, state, remark))
+        return self._thread.run(self._producer.end(transaction, state, remark))
 
     def answer_checks(self, topic: str) -> None:
-        self._call(self._started().answer_checks(topic))
-
-    def send(self, message: Message, *, timeout_ms: int | None = None) -> SendResult:
-        return self._call(self._started().send(message, timeout_ms=timeout_ms))
-
-    def _started(self) -> TransactionProducer:
-        if self._producer is None:
-            raise UsageError("the producer is not started: call start(), or use it in “with”")
-        return self._producer
-
-    def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return self._thread.begin(work).result(CALL_SECONDS_MAX)
+        self._thread.run(self._producer.answer_checks(topic))
 
 
 def _not_safe(sent: SendResult) -> str:

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
-from broker_core.cluster.budget import Budget
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.cluster.records import record_count
 from broker_core.cluster.request_pacing import Question
@@ -31,6 +30,41 @@ ASKED_AGAIN = "; it is asked again until it does"
 """Reported of a broker that does not answer while it is watched."""
 V5 = 413
 """Ordinal of the first release 5.0.0 (Source: docs/spec/remoting.md §1.9)."""
+
+
+class Budget:
+    """Two allowances a second that fill with time. It has no sockets and does not wait itself.
+
+    The bytes of an answer are known only afterwards, so they may be overdrawn.
+    """
+
+    def __init__(self, *, requests_per_second: int, bytes_per_second: int, monotonic: Callable[[], float]) -> None:
+        self._requests_per_second = requests_per_second
+        self._bytes_per_second = bytes_per_second
+        self._monotonic = monotonic
+        self._requests = float(requests_per_second)
+        self._bytes = float(bytes_per_second)
+        self._filled = monotonic()
+
+    def wait_seconds(self) -> float:
+        """How long to wait before the next request; 0 when it may be sent now."""
+        self._fill()
+        requests = max(1.0 - self._requests, 0.0) / self._requests_per_second
+        return max(requests, max(-self._bytes, 0.0) / self._bytes_per_second)
+
+    def spend_request(self) -> None:
+        self._fill()
+        self._requests -= 1.0
+
+    def spend_bytes(self, count: int) -> None:
+        self._fill()
+        self._bytes -= count
+
+    def _fill(self) -> None:
+        now = self._monotonic()
+        passed, self._filled = max(now - self._filled, 0.0), now
+        self._requests = min(self._requests + passed * self._requests_per_second, float(self._requests_per_second))
+        self._bytes = min(self._bytes + passed * self._bytes_per_second, float(self._bytes_per_second))
 
 
 class ClusterLink(AdminClient):
@@ -144,7 +178,7 @@ class ClusterLink(AdminClient):
         return int(offset) if offset.isdecimal() else -1
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
-        """As `RecordAdmin.pull_records`; the records are counted."""
+        """As `MessageAdmin.pull_records`; the records are counted."""
         body, following = await super().pull_records(address, queue, offset, count)
         place = self._brokers.get(queue.broker_name)
         if place is not None and place.address == address:

@@ -1,6 +1,6 @@
 """The one way to pull a slice of a queue of a broker.
 
-It pulls as the group of tools (`broker_core.client.record_admin`), so no group's offset changes. Queues that a broker does not
+It pulls as the group of tools (`broker_core.client.message_admin`), so no group's offset changes. Queues that a broker does not
 let clients pull are read record by record. `broker_core.cluster.request_pacing` decides on retries and pace, the callers on the
 order of slices, parallel pulls and filters.
 

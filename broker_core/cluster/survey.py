@@ -19,7 +19,8 @@ from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol import names
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.routes import PERMISSION_READ, QueueData, Route
+from broker_core.protocol.admin.routes import QueueData, Route
+from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
@@ -120,7 +121,7 @@ class ClusterSurvey:
         if address is None:
             self._miss(broker, f"the name server tells no address of broker {broker}")
             return
-        readable = data.read_queues if data.permission & PERMISSION_READ else 0
+        readable = data.read_queues if data.permission & PERM_READ else 0
         try:
             async with self._at_once:
                 queues = await queues_on(self._puller, topic, broker, address, readable)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.tools.search.expression import Field
 from broker_core.tools.search.facts import MessageFacts, utf8
-from broker_core.tools.search.field_text import field_text
 from broker_core.tools.search.language import parse_field
 from broker_core.tools.search.patterns import MarkPattern
 from broker_core.worker.message_views import BODY_START_BYTES
 from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
+
+TEXT_CHARACTERS_MAX = 1_000
+"""Of one value; a longer one is cut, with an ellipsis."""
 
 if TYPE_CHECKING:
     from broker_core.engine.store.message_store import MessageStore
@@ -25,6 +29,16 @@ PLACES_AT_A_TIME = 100
 """Messages read at once; other work takes turns with these reads."""
 BEFORE_MATCH_CHARACTERS = 24
 """Characters of a body before the match."""
+
+
+def field_text(facts: MessageFacts, field: Field) -> str:
+    """All values of a field in one text, separated by commas; empty without one."""
+    text = ", ".join(_text(value) for value in facts.values(field))
+    return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
+
+
+def _text(value: Any) -> str:  # noqa: ANN401  what a JSON text holds
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class FieldReader:

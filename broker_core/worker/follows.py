@@ -16,11 +16,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
 from broker_core.protocol.message.record import decode_record
@@ -107,55 +107,23 @@ class Tail(Protocol):
     """A tail that one question at a time asks about."""
 
     is_asked: bool
+    is_ended: bool
 
 
 _Tail = TypeVar("_Tail", bound=Tail)
 
 
-@contextlib.contextmanager
-def asked_about(opened: Mapping[int, _Tail], follow_id: int) -> Iterator[_Tail]:
-    """The tail of a question. Raises `UsageError` where it has ended, or another question about it is open."""
-    tail = opened.get(follow_id)
-    if tail is None:
-        raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
-    if tail.is_asked:
-        raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
-    tail.is_asked = True
-    try:
-        yield tail
-    finally:
-        tail.is_asked = False
+class OpenTails(Generic[_Tail]):
+    """The live tails that a window has open, by their numbers. On the loop.
 
-
-class Follows:
-    """The live tails of a worker. To be called on the engine's loop.
-
-    A question waits ``hold_seconds`` for an answer that is not empty; ``pace_seconds`` lie between two looks. ``clock`` returns
-    ms since the epoch, for times like ``-15m``.
+    A question waits ``hold_seconds`` for an answer that is not empty; ``pace_seconds`` lie between two looks.
     """
 
-    def __init__(
-        self,
-        store: MessageStore,
-        *,
-        clock: Callable[[], int],
-        pace_seconds: float = PACE_SECONDS,
-        hold_seconds: float = HOLD_SECONDS,
-    ) -> None:
-        self._store = store
-        self._clock = clock
+    def __init__(self, *, pace_seconds: float, hold_seconds: float) -> None:
         self._pace_seconds = pace_seconds
         self._hold_looks = max(1, round(hold_seconds / pace_seconds))
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="follow")
-        self._open: dict[int, _StoreTail] = {}
+        self._open: dict[int, _Tail] = {}
         self._numbers = itertools.count(1)
-
-    def close(self) -> None:
-        """End all tails and the thread."""
-        for one in self._open.values():
-            one.is_ended = True
-        self._open.clear()
-        self._thread.shutdown(wait=True, cancel_futures=True)
 
     def handlers(self) -> list[Handler]:
         """The handlers of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
@@ -165,18 +133,94 @@ class Follows:
             EndFollow.answered_by(self._end),
         ]
 
-    async def _end(self, query: EndFollow) -> Done:
-        ended = self._open.pop(query.follow_id, None)
-        if ended is not None:
-            ended.is_ended = True
-        return Done()
-
     async def _start(self, query: StartFollow) -> FollowStarted:
         check_follow(query, open_already=len(self._open))
-        opened = await self._run(partial(self._prepared, query))
+        opened = await self._prepare(query)
         number = next(self._numbers)
         self._open[number] = opened
-        return FollowStarted(number, opened.position)
+        return FollowStarted(number, self._position(number, opened))
+
+    async def _end(self, query: EndFollow) -> Done:
+        self._end_tail(query.follow_id)
+        return Done()
+
+    def _end_tail(self, follow_id: int) -> _Tail | None:
+        ended = self._open.pop(follow_id, None)
+        if ended is not None:
+            ended.is_ended = True
+        return ended
+
+    async def _continue(self, query: ContinueFollow) -> Followed:
+        batch = FollowBatch()
+        with self._asked_about(query.follow_id) as opened:
+            for _ in range(self._hold_looks):
+                await asyncio.sleep(self._pace_seconds)
+                if opened.is_ended:
+                    break
+                batch = await self._look(opened)
+                if not batch.is_empty:
+                    break
+        return batch.answer(query.follow_id, position=self._position(query.follow_id, opened), is_over=opened.is_ended)
+
+    @contextlib.contextmanager
+    def _asked_about(self, follow_id: int) -> Iterator[_Tail]:
+        tail = self._open.get(follow_id)
+        if tail is None:
+            raise UsageError(f"there is no live tail {follow_id}: it was ended; start it again")
+        if tail.is_asked:
+            raise UsageError(f"a question about live tail {follow_id} is open already; wait for its answer")
+        tail.is_asked = True
+        try:
+            yield tail
+        finally:
+            tail.is_asked = False
+
+    async def _prepare(self, query: StartFollow) -> _Tail:
+        raise NotImplementedError
+
+    async def _look(self, opened: _Tail) -> FollowBatch:
+        """What has arrived since the last look that found something."""
+        raise NotImplementedError
+
+    def _position(self, follow_id: int, opened: _Tail) -> int:
+        """Where a later tail can continue this one."""
+        raise NotImplementedError
+
+
+class Follows(OpenTails[_StoreTail]):
+    """The live tails of a store. ``clock`` returns ms since the epoch, for times like ``-15m``."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        *,
+        clock: Callable[[], int],
+        pace_seconds: float = PACE_SECONDS,
+        hold_seconds: float = HOLD_SECONDS,
+    ) -> None:
+        super().__init__(pace_seconds=pace_seconds, hold_seconds=hold_seconds)
+        self._store = store
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="follow")
+
+    def close(self) -> None:
+        """End all tails and the thread."""
+        for follow_id in list(self._open):
+            self._end_tail(follow_id)
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    async def _prepare(self, query: StartFollow) -> _StoreTail:
+        return await self._run(partial(self._prepared, query))
+
+    async def _look(self, opened: _StoreTail) -> FollowBatch:
+        if self._store.commit_log_max_offset <= opened.position:
+            return FollowBatch()
+        return await self._run(partial(self._read, opened))
+
+    def _position(self, _follow_id: int, opened: _StoreTail) -> int:
+        return opened.position
+
+    # ---- on the thread -------------------------------------------------------------------------------------------------
 
     def _prepared(self, query: StartFollow) -> _StoreTail:
         from broker_core.tools.search.columns import TopicVerdicts
@@ -192,22 +236,7 @@ class Follows:
             breathe=Breather(),
         )
 
-    async def _continue(self, query: ContinueFollow) -> Followed:
-        batch = FollowBatch()
-        with asked_about(self._open, query.follow_id) as opened:
-            for _ in range(self._hold_looks):
-                await asyncio.sleep(self._pace_seconds)
-                if opened.is_ended:
-                    break
-                if self._store.commit_log_max_offset > opened.position:
-                    batch = await self._run(partial(self._look, opened))
-                if not batch.is_empty:
-                    break
-        return batch.answer(query.follow_id, position=opened.position, is_over=opened.is_ended)
-
-    # ---- on the thread -------------------------------------------------------------------------------------------------
-
-    def _look(self, opened: _StoreTail) -> FollowBatch:
+    def _read(self, opened: _StoreTail) -> FollowBatch:
         from broker_core.engine.store.inspection.log_reader import LogReader
 
         opened.breathe.begin()

@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from broker_core.errors import UsageError
 from broker_core.worker.questions.lifecycle import Done
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker_core.worker.search_process import SearchProcess
 
 _T = TypeVar("_T")
+_Open = TypeVar("_Open")
 
 SEARCHES_MAX = 8
 BESIDE_FROM_MESSAGES = 20_000
@@ -34,24 +35,12 @@ WINDOW_BYTES = 1024 * 1024
 """Small, because the broker waits while bytes are compared."""
 
 
-class Searches:
-    """The searches of a worker, on the engine's loop. ``clock`` returns ms since the epoch, for times like ``-15m``."""
+class OpenSearches(Generic[_Open]):
+    """The searches that a window has open, by their numbers; each is idle between two questions. On the loop."""
 
-    def __init__(self, store: MessageStore, *, clock: Callable[[], int]) -> None:
-        self._store = store
-        self._clock = clock
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
-        self._open: dict[int, SearchTurns | SearchProcess] = {}
-        """Used by the search thread alone, but for `cancel`."""
+    def __init__(self) -> None:
+        self._open: dict[int, _Open] = {}
         self._numbers = itertools.count(1)
-
-    def close(self) -> None:
-        """End all searches and the thread."""
-        for turns in self._open.values():
-            turns.cancel()
-            self._thread.submit(turns.close)
-        self._open.clear()
-        self._thread.shutdown(wait=True)
 
     def handlers(self) -> list[Handler]:
         """The handlers of searches. They raise `FilterError` for a filter that cannot be read."""
@@ -64,10 +53,66 @@ class Searches:
     async def _start(self, query: StartSearch) -> SearchStarted:
         if len(self._open) >= SEARCHES_MAX:
             raise UsageError(f"{SEARCHES_MAX} searches are open; end one of them, then try again")
-        turns, plan = await self._run(lambda: self._prepared(query))
+        opened, steps, total = await self._prepare(query)
         number = next(self._numbers)
-        self._open[number] = turns
-        return SearchStarted(number, list(plan.steps), plan.total_messages)
+        self._open[number] = opened
+        return SearchStarted(number, steps, total)
+
+    async def _continue(self, query: ContinueSearch) -> SearchHits:
+        opened = self._open.get(query.search_id)
+        if opened is None:
+            raise UsageError(f"there is no search {query.search_id}: it has ended, or was given up; start it again")
+        try:
+            hits = await self._turn(query.search_id, opened)
+        except Exception:
+            # It cannot go on, and would take the place of another one.
+            await self._forget(query.search_id)
+            raise
+        if hits.is_over:
+            await self._forget(query.search_id)
+        return hits
+
+    async def _end(self, query: EndSearch) -> Done:
+        await self._forget(query.search_id)
+        return Done()
+
+    async def _forget(self, search_id: int) -> None:
+        opened = self._open.pop(search_id, None)
+        if opened is not None:
+            await self._close(opened)
+
+    async def _prepare(self, query: StartSearch) -> tuple[_Open, list[str], int]:
+        """A new search, the steps of its plan, and the number of messages to scan."""
+        raise NotImplementedError
+
+    async def _turn(self, search_id: int, opened: _Open) -> SearchHits:
+        """What a moment of search finds."""
+        raise NotImplementedError
+
+    async def _close(self, opened: _Open) -> None:
+        """End a search that may be in a turn."""
+        raise NotImplementedError
+
+
+class Searches(OpenSearches["SearchTurns | SearchProcess"]):
+    """The searches of a store, of which the search thread takes the turns. ``clock`` returns ms since the epoch."""
+
+    def __init__(self, store: MessageStore, *, clock: Callable[[], int]) -> None:
+        super().__init__()
+        self._store = store
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+
+    def close(self) -> None:
+        """End all searches and the thread."""
+        for turns in self._open.values():
+            self._give_up(turns)
+        self._open.clear()
+        self._thread.shutdown(wait=True)
+
+    async def _prepare(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, list[str], int]:
+        turns, plan = await self._run(lambda: self._prepared(query))
+        return turns, list(plan.steps), plan.total_messages
 
     def _prepared(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, Plan]:
         from broker_core.tools.search.language import parse_filter
@@ -88,30 +133,15 @@ class Searches:
 
         return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts)), plan
 
-    async def _continue(self, query: ContinueSearch) -> SearchHits:
-        search_id = query.search_id
-        turns = self._open.get(search_id)
-        if turns is None:
-            raise UsageError(f"there is no search {search_id}: it has ended, or was given up; start it again")
-        try:
-            hits = await self._run(lambda: turns.turn(search_id))
-        except Exception:
-            # It cannot go on, and would take the place of another one.
-            self._forget(search_id)
-            raise
-        if hits.is_over:
-            self._forget(search_id)
-        return hits
+    async def _turn(self, search_id: int, opened: SearchTurns | SearchProcess) -> SearchHits:
+        return await self._run(lambda: opened.turn(search_id))
 
-    async def _end(self, query: EndSearch) -> Done:
-        self._forget(query.search_id)
-        return Done()
+    async def _close(self, opened: SearchTurns | SearchProcess) -> None:
+        self._give_up(opened)
 
-    def _forget(self, search_id: int) -> None:
-        turns = self._open.pop(search_id, None)
-        if turns is not None:
-            turns.cancel()
-            self._thread.submit(turns.close)
+    def _give_up(self, turns: SearchTurns | SearchProcess) -> None:
+        turns.cancel()
+        self._thread.submit(turns.close)
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from monitoring.admin.runtime import BrokerRuntime
-from monitoring.admin.runtime_figures import FIGURES, RuntimeFigure, Table, Value, apart_of
+from monitoring.admin.runtime_figures import FIGURES, BrokerRuntime, RuntimeFigure, Table, Value, apart_of
 
 NO_TABLE: Table = {}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.api import TopicSettings, csv_bytes
+from broker_core.api import TopicConfig, csv_bytes
 from gui.models.topics import SERVICE_PREFIXES, topic_name_fault
 from monitoring.admin.topic_files import EntryFault, TopicEntry
 
@@ -40,8 +40,8 @@ class TopicImport:
     """Of the entry in the file, from 1."""
     entry: TopicEntry
     kind: ImportKind
-    before: TopicSettings
-    after: TopicSettings
+    before: TopicConfig
+    after: TopicConfig
     name_fault: str = ""
     """The name rule it breaks, as `topic_name_fault` returns it."""
     is_taken: bool = False
@@ -57,7 +57,7 @@ class TopicImport:
 
 def planned_imports(
     entries: Iterable[TopicEntry],
-    existing: Mapping[str, TopicSettings],
+    existing: Mapping[str, TopicConfig],
     is_own: Callable[[str], bool],
     *,
     changes: bool,
@@ -67,10 +67,10 @@ def planned_imports(
 
 
 def _planned(
-    number: int, entry: TopicEntry, existing: Mapping[str, TopicSettings], is_own: Callable[[str], bool], *, changes: bool
+    number: int, entry: TopicEntry, existing: Mapping[str, TopicConfig], is_own: Callable[[str], bool], *, changes: bool
 ) -> TopicImport:
     known = existing.get(entry.name)
-    before = known or TopicSettings(entry.name, QUEUES_DEFAULT, QUEUES_DEFAULT, PERMISSION_DEFAULT)
+    before = known or TopicConfig(entry.name, QUEUES_DEFAULT, QUEUES_DEFAULT, PERMISSION_DEFAULT)
     fault = topic_name_fault(entry.name, [])
     if fault == "reserved" or is_own(entry.name) or entry.name.startswith(SERVICE_PREFIXES):
         return TopicImport(number, entry, ImportKind.OWN, before, before)

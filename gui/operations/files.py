@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject
 
+from broker_core.api import replace_file
 from gui.operations.queries import BackgroundCall
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file by ``data``, or leave it unchanged.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def write_file(
@@ -37,7 +18,7 @@ def write_file(
 
     def work() -> int:
         data = make()
-        replace_file(path, data)
+        replace_file(path, data, mode=0o600)
         return len(data)
 
     call = BackgroundCall(owner)

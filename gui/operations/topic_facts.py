@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import JsonBodyError, OrbitError, TopicSettings, read_all_topic_settings
+from broker_core.api import JsonBodyError, OrbitError, TopicConfig, read_all_topic_settings
 from broker_core.worker.questions.administration import BrokerAnswer, MeasureTopics, TopicMeasures
 from broker_core.worker.questions.figures import Catalog
 from gui.models.topic_queues import QueueMeasure, TopicMeasure
@@ -34,7 +34,7 @@ class TopicFacts(QObject):
         self._source = source
         self._settings_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self._measure_query: LatestQuery[TopicMeasures] = LatestQuery(self)
-        self._settings: dict[str, TopicSettings] = {}
+        self._settings: dict[str, TopicConfig] = {}
         self._catalog: Catalog | None = None
         self._settings_ms = 0
         self._measured: dict[str, tuple[int, TopicMeasure]] = {}
@@ -43,7 +43,7 @@ class TopicFacts(QObject):
 
     # ---- what pages ask ------------------------------------------------------------------------------------------------
 
-    def settings_of(self, topic: str) -> TopicSettings | None:
+    def settings_of(self, topic: str) -> TopicConfig | None:
         return self._settings.get(topic)
 
     def type_of(self, topic: str, *, is_system: bool) -> TopicType | None:

@@ -1,6 +1,6 @@
-"""Members of a group compared by their `RunningInfo`: disagreements, stuck threads, stacks. Pure.
+"""Members of a group compared by their `RunningInfo`, and delivery of one message to one of them. Pure.
 
-Source: docs/spec/remoting.md §4.8 (307), docs/spec/broker.md §10.3, §10.4.
+Source: docs/spec/remoting.md §2.4 (309), §4.8 (307), docs/spec/broker.md §10.3, §10.4.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from enum import Enum
 
 from broker_core.api import RequestCode, RunningInfo
 from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.stored_messages import MessageDetail
 
 BLOCKED_AFTER_MS = 60_000
 """Held messages without any consumption for longer than this may be stuck in a listener."""
@@ -123,3 +124,17 @@ def read_stacks(text: str) -> list[ThreadStack]:
 def _frame(line: str, name: str) -> str:
     stripped = line.strip()
     return stripped.removeprefix(name).strip() if name and stripped.startswith(name) else stripped
+
+
+def consume_request(group: str, client_id: str, detail: MessageDetail) -> AskBroker:
+    """Send a stored message to one client's listener. No offset changes, but the listener's side effects are real.
+
+    Answer: `read_consume_result`.
+    """
+    fields = {
+        "consumerGroup": group,
+        "clientId": client_id,
+        "msgId": detail.offset_message_id,
+        "topic": detail.topic,
+    }
+    return AskBroker(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields)

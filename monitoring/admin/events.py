@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum
 
-from broker_core.api import csv_bytes
+from broker_core.api import csv_bytes, utc_text
 from broker_core.worker.questions.history import EventPage
 
 
@@ -104,20 +103,16 @@ def counts_by_part(rows: Iterable[EventRow], group: EventGroup, from_ms: int, to
 def events_csv(rows: Sequence[EventRow]) -> bytes:
     """Events as a CSV file; times in ms since the epoch and in UTC."""
     head = ("at_ms", "time_utc", "kind", "subject", "text")
-    return csv_bytes([head, *((row.at_ms, _utc(row.at_ms), row.kind, row.subject, row.text) for row in rows)])
+    return csv_bytes([head, *((row.at_ms, utc_text(row.at_ms), row.kind, row.subject, row.text) for row in rows)])
 
 
 def events_json_lines(rows: Sequence[EventRow]) -> bytes:
     lines = (
         json.dumps(
-            {"atMs": row.at_ms, "time": _utc(row.at_ms), "kind": row.kind, "subject": row.subject, "text": row.text},
+            {"atMs": row.at_ms, "time": utc_text(row.at_ms), "kind": row.kind, "subject": row.subject, "text": row.text},
             ensure_ascii=False,
         )
         + "\n"
         for row in rows
     )
     return "".join(lines).encode("utf-8", "surrogatepass")
-
-
-def _utc(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

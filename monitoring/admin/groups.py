@@ -5,7 +5,7 @@ Source: docs/spec/remoting.md §2.5.4 (200, 207, 352), §4.7.
 
 from __future__ import annotations
 
-from broker_core.api import GroupSettings, RequestCode, group_body
+from broker_core.api import GroupConfig, RequestCode, group_body
 from broker_core.worker.questions.administration import AskBroker
 
 RETRY_QUEUES_MAX = 4_096
@@ -17,7 +17,7 @@ def ask_settings(group: str) -> AskBroker:
     return AskBroker(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": group})
 
 
-def change_settings(settings: GroupSettings) -> AskBroker:
+def change_settings(settings: GroupConfig) -> AskBroker:
     return AskBroker(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=group_body(settings))
 
 

@@ -1,10 +1,12 @@
-"""The broker's settings: read, compared with their defaults, changed as ``key=value`` lines. Pure.
+"""The broker's settings: read, compared with their defaults, changed as ``key=value`` lines; units of their numbers. Pure.
 
-Source: docs/spec/remoting.md §2.5.2, docs/spec/broker.md §16.
+Source: docs/spec/remoting.md §2.5.2, docs/spec/broker.md §16; units from RocketMQ's `BrokerConfig` and `MessageStoreConfig`,
+for a setting that Orbit does not know from the end of its name.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -19,8 +21,6 @@ PATH_KEYS = frozenset(
      "tls.server.keyPath", "tls.server.trustCertPath"}
 )  # fmt: skip
 """Paths have no meaningful default."""
-
-
 OWN_KEYS = PATH_KEYS | {
     "brokerName", "brokerId", "brokerIP1", "brokerIP2", "listenPort", "haListenPort", "fastListenPort", "rocketmqHome",
     "haMasterAddress", "configBlackList", "storePathConsumeQueue", "storePathIndex", "storeCheckpoint", "abortFile",
@@ -28,6 +28,40 @@ OWN_KEYS = PATH_KEYS | {
     "configStorePath", "storePathCacheFile", "storePathColdDataFile",
 }  # fmt: skip
 """Settings whose values differ between brokers by nature."""
+
+
+class SettingUnit(Enum):
+    BYTES = "bytes"
+    MILLISECONDS = "ms"
+    SECONDS = "s"
+    HOURS = "h"
+    PERCENT = "%"
+    PAGES = "pages"
+    """Of 4 KiB, as commit log and consume queue are flushed."""
+
+
+_KNOWN = {
+    "maxMessageSize": SettingUnit.BYTES,
+    "consumerFallbehindThreshold": SettingUnit.BYTES,
+    "transactionOpMsgMaxSize": SettingUnit.BYTES,
+    "popCkStayBufferTime": SettingUnit.MILLISECONDS,
+    "fileReservedTime": SettingUnit.HOURS,
+    "popFromRetryProbability": SettingUnit.PERCENT,
+}
+_BY_NAME = (
+    (re.compile(r"mappedFileSize|Bytes"), SettingUnit.BYTES),
+    (re.compile(r"Interval|Mill[is]|Ms$|Period$|Time[Oo]ut$"), SettingUnit.MILLISECONDS),
+    (re.compile(r"Sec$|Seconds$"), SettingUnit.SECONDS),
+    (re.compile(r"Ratio$"), SettingUnit.PERCENT),
+    (re.compile(r"LeastPages$"), SettingUnit.PAGES),
+)
+
+
+def setting_unit(key: str) -> SettingUnit | None:
+    """Unit of a setting; None for a plain count or no number."""
+    if key in _KNOWN:
+        return _KNOWN[key]
+    return next((unit for pattern, unit in _BY_NAME if pattern.search(key)), None)
 
 
 class Fault(Enum):

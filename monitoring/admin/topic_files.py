@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
-from broker_core.api import CodecError, TopicSettings, UsageError, csv_bytes, read_csv
+from broker_core.api import CodecError, TopicConfig, UsageError, csv_bytes, read_csv
 from monitoring.admin.topics import QUEUES_MAX
 from monitoring.outside import read_json
 
@@ -34,7 +34,7 @@ _FIELDS = {
     "topicSysFlag": "sys_flag",
     "attributes": "attributes",
 }
-"""Key of a config → field of `TopicSettings`."""
+"""Key of a config → field of `TopicConfig`."""
 _QUEUES = ("read_queues", "write_queues")
 _TRUE, _FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no", ""})
 _SEPARATORS = (",", ";", "\t")
@@ -57,7 +57,7 @@ class TopicEntry:
 
     Attributes:
         name: Empty if the entry has none.
-        given: Values by field of `TopicSettings`; other fields keep their value.
+        given: Values by field of `TopicConfig`; other fields keep their value.
         word: The wrong key and value.
     """
 
@@ -66,7 +66,7 @@ class TopicEntry:
     fault: EntryFault | None = None
     word: str = ""
 
-    def merged(self, before: TopicSettings) -> TopicSettings:
+    def merged(self, before: TopicConfig) -> TopicConfig:
         values: Mapping[str, Any] = self.given
         return replace(before, **values)
 
@@ -89,23 +89,23 @@ def read_topic_file(data: bytes) -> list[TopicEntry]:
     return _without_repeats(map(_entry, rows))
 
 
-def topics_json(topics: Iterable[TopicSettings]) -> bytes:
+def topics_json(topics: Iterable[TopicConfig]) -> bytes:
     """Settings in the format of ``config/topics.json``."""
     table = {one.name: _config(one) for one in sorted(topics, key=lambda one: one.name)}
     return json.dumps({TABLE_KEY: table}, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
-def topics_csv(topics: Iterable[TopicSettings]) -> bytes:
+def topics_csv(topics: Iterable[TopicConfig]) -> bytes:
     return csv_bytes([(_NAME_KEYS[0], *_FIELDS), *map(_cells, sorted(topics, key=lambda one: one.name))])
 
 
-def _cells(one: TopicSettings) -> list[object]:
+def _cells(one: TopicConfig) -> list[object]:
     attributes = ";".join(f"{key}={value}" for key, value in sorted(one.attributes.items()))
     cells = {**_config(one), "order": str(one.order).lower(), "attributes": attributes}
     return [cells[key] for key in (_NAME_KEYS[0], *_FIELDS)]
 
 
-def _config(one: TopicSettings) -> dict[str, object]:
+def _config(one: TopicConfig) -> dict[str, object]:
     config = {_NAME_KEYS[0]: one.name, **{key: getattr(one, attribute) for key, attribute in _FIELDS.items()}}
     return {**config, "attributes": dict(one.attributes)}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from broker_core.api import RequestCode, TopicSettings, topic_fields
+from broker_core.api import RequestCode, TopicConfig, topic_fields
 from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import AskBroker
 
@@ -68,7 +68,7 @@ def ask_route(topic: str) -> AskBroker:
     return AskBroker(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, name_server=True)
 
 
-def change_settings(before: TopicSettings, after: TopicSettings) -> AskBroker:
+def change_settings(before: TopicConfig, after: TopicConfig) -> AskBroker:
     """Request that changes a topic from ``before`` to ``after``; attributes are sent as their difference."""
     changes = attribute_changes(before.attributes, after.attributes)
     return AskBroker(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_fields(after, changes))

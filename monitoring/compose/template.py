@@ -16,9 +16,8 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from broker_core.api import UsageError
+from broker_core.api import UsageError, utc_text
 
 VARIABLES = ("${n}", "${n:6}", "${uuid}", "${now}", "${now:iso}", "${random:1-9}", "${pick:a|b}")
 DIGITS_MAX = 20
@@ -92,11 +91,7 @@ def _uuid(rest: str) -> Piece | None:
 
 
 def _now(rest: str) -> Piece | None:
-    return {"": lambda moment: str(moment.now_ms), "iso": _iso}.get(rest)
-
-
-def _iso(moment: Moment) -> str:
-    return datetime.fromtimestamp(moment.now_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"": lambda moment: str(moment.now_ms), "iso": lambda moment: utc_text(moment.now_ms)}.get(rest)
 
 
 def _random(rest: str) -> Piece | None:

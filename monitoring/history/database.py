@@ -11,8 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from broker_core.api import StoreError
-from monitoring.database_file import open_or_begin_anew
+from monitoring.database_file import DatabaseForm, open_or_begin_anew
 from monitoring.history.tiers import HOUR_MS
 
 FORMAT = 1
@@ -51,6 +50,7 @@ CREATE TABLE IF NOT EXISTS letter_notes (
 CREATE INDEX IF NOT EXISTS letter_notes_by_change ON letter_notes (changed);
 CREATE TABLE IF NOT EXISTS group_notes (grp TEXT PRIMARY KEY, text TEXT NOT NULL, changed INTEGER NOT NULL) WITHOUT ROWID;
 """
+_FORM = DatabaseForm("history", FORMAT, _TABLES, "NORMAL", OPENING_SECONDS, page_bytes=8_192, cache_kib=CACHE_KIB)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -59,7 +59,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     Raises:
         StoreError: It cannot be opened, or a newer Orbit wrote it.
     """
-    return open_or_begin_anew(path, "history", _open)
+    return open_or_begin_anew(path, _FORM)
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -72,28 +72,6 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 def be_patient(connection: sqlite3.Connection) -> None:
     """Raise the wait for locks to `BUSY_SECONDS`."""
     connection.execute(f"PRAGMA busy_timeout={round(BUSY_SECONDS * 1_000)}")
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=OPENING_SECONDS, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA page_size=8192")
-        connection.execute("PRAGMA journal_mode=WAL")
-        # In WAL mode a power failure loses at most the last commits; the file stays consistent.
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        (found,) = connection.execute("PRAGMA user_version").fetchone()
-        if found > FORMAT:
-            raise StoreError(
-                f"the history {path} has format {found}; this Orbit knows {FORMAT}. Use a newer Orbit, or move the file away",
-                path=str(path),
-            )
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version={FORMAT}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 class Numbers:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.worker.questions.figures import Catalog
-from monitoring.alert_rules import members_known
+from monitoring.alert_rules import known, members_known
 from monitoring.history.tiers import rounded
-from monitoring.series import Floats, Ints
+from monitoring.series import Floats
 from monitoring.state import ClusterState
 
 TOTALS, TOPIC, GROUP, QUEUE, POSITION, LEVEL = "totals", "topic", "group", "queue", "position", "level"
@@ -58,7 +58,7 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
     late = (delays.late_p50_ms, delays.late_p99_ms)
     return [
         KindSample(TOTALS, ("",), tuple(totals), np.array([[state.totals[name] for name in totals]], np.float64)),
-        _kind(TOPIC, names.catalog.topics, state.topic_put_rate, state.topic_got_rate, _known(state.topic_kept_messages)),
+        _kind(TOPIC, names.catalog.topics, state.topic_put_rate, state.topic_got_rate, known(state.topic_kept_messages)),
         _kind(
             GROUP,
             names.catalog.groups,
@@ -67,16 +67,16 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
             state.group_got_rate,
             members_known(state),
         ),
-        _kind(QUEUE, names.queues, _known(state.queue_min_offset), _known(state.queue_max_offset), state.queue_put_rate),
+        _kind(QUEUE, names.queues, known(state.queue_min_offset), known(state.queue_max_offset), state.queue_put_rate),
         _kind(
             POSITION,
             names.positions,
-            _known(state.position_offset),
+            known(state.position_offset),
             state.position_lag_messages,
             state.position_behind_ms,
             numbers[np.maximum(state.position_owner, -1)],
         ),
-        _kind(LEVEL, levels, _known(delays.pending), _known(delays.overdue_ms), delays.delivered_rate, *late),
+        _kind(LEVEL, levels, known(delays.pending), known(delays.overdue_ms), delays.delivered_rate, *late),
     ]
 
 
@@ -85,11 +85,6 @@ def _kind(kind: str, names: Sequence[str], *columns: Floats) -> KindSample:
     # Digits of a rate beyond the seventh are noise, and cannot be compressed.
     tidy = [rounded(values) if name.endswith("_rate") else values for name, values in zip(figures, columns, strict=True)]
     return KindSample(kind, names, figures, np.stack(tidy, axis=1))
-
-
-def _known(values: Ints) -> Floats:
-    known: Floats = np.where(values < 0, np.nan, values).astype(np.float64)
-    return known
 
 
 def split_name(name: str) -> tuple[str, str, str]:

@@ -27,7 +27,7 @@ _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
 """Possible first bytes of a character that is cut."""
 _JUDGED_BYTES_MAX: Final = 16 * 1024
 _FIELD_CHARACTERS_MAX: Final = 1_000
-"""A field value of this length was cut (`broker_core.tools.search.field_text`)."""
+"""A field value of this length was cut (`broker_core.worker.field_views`)."""
 _CUT: Final = "…"
 _parsed = lru_cache(maxsize=256)(parse_field)
 

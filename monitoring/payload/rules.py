@@ -10,14 +10,13 @@ The first rule that matches a topic applies. A message in a topic of the broker 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
-from broker_core.api import UsageError, state_of_topic
+from broker_core.api import UsageError, replace_file, state_of_topic
 from broker_core.api import names as reserved
 from monitoring.outside import read_json
 from monitoring.payload.masking import MaskRules, united
@@ -130,14 +129,9 @@ def write_rules(path: Path, rules: Iterable[DecoderRule]) -> None:
         mask = item.pop("mask")
         items.append(item | {"masked_paths": list(mask["paths"]), "masked_text": list(mask["expressions"])})
     text = json.dumps({"version": VERSION, "rules": items}, ensure_ascii=False, indent=2)
-    beside = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"the rules cannot be written to {path}: {error.strerror}", path=str(path)) from error
 

@@ -31,13 +31,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from broker_core.clock import utc_text
 from broker_core.version import ORBIT_VERSION
 from spark_reports.catalog import ReportSpec
 from spark_reports.chinese_words import in_chinese
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.output.folder import CHARTS, PAGE
-from spark_reports.parameters import ReportParameters, time_text
+from spark_reports.parameters import ReportParameters
 from spark_reports.progress import StageTime
 from spark_reports.reports.result import KeyFigure, ReportResult
 
@@ -156,4 +157,4 @@ def _headline(headline: KeyFigure) -> dict[str, object]:
 
 
 def _time(epoch_ms: int | None) -> str | None:
-    return None if epoch_ms is None else time_text(epoch_ms)
+    return None if epoch_ms is None else utc_text(epoch_ms)

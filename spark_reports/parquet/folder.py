@@ -20,13 +20,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from broker_core.errors import CorruptStoreError, ForeignStoreError, ReportError, UsageError
+from broker_core.kept_file import replace_file
 
 FORMAT = 1
 MANIFEST = "orbit-parquet.json"
@@ -99,27 +99,13 @@ class PreparedFolder:
         data = {"format": FORMAT, "columns": self.columns, "stores": [asdict(one) for one in self.stores],
                 "parts": [asdict(one) for one in self.parts]}  # fmt: skip
         text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
-        temporary = self.path / f".{MANIFEST}.new"
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path / MANIFEST)
-            _sync(self.path)
+            replace_file(self.path / MANIFEST, text.encode())
         except OSError as error:
             raise ReportError(
                 f"{self.path / MANIFEST} cannot be written: {error.strerror}. What was prepared before is untouched.",
                 path=str(self.path),
             ) from error
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def open_folder(path: Path) -> PreparedFolder:

@@ -12,12 +12,12 @@ from datetime import date, timedelta
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
-from spark_reports.transforms.calendar import by_hour
 from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("hours",)
@@ -179,3 +179,14 @@ def _days(days: pa.Table) -> ReportChart:
 
 def _noons(days: pa.Table) -> list[object]:
     return [int(np.datetime64(f"{day}T00:00", "ms").astype(np.int64)) for day in days["day"].to_pylist()]
+
+
+def by_hour(messages: DataFrame, zone: str) -> DataFrame:
+    """A row for each hour in a time zone: day (date as text), weekday (0 is Monday), hour, messages, store_bytes."""
+    local = F.from_utc_timestamp("store_time", zone)
+    keys = [
+        F.date_format(local, "yyyy-MM-dd").alias("day"),
+        F.weekday(local).alias("weekday"),
+        F.hour(local).alias("hour"),
+    ]
+    return messages.groupBy(*keys).agg(F.count("*").alias("messages"), F.sum("store_bytes").alias("store_bytes"))

@@ -37,7 +37,7 @@ UNREAD = say("No message of this range could be read; what was left out, and why
 NO_SAMPLE = say("No sample was taken in this range: nobody looked.")
 CHART_BARS_MAX = 15
 CHART_POINTS_MAX = 400
-MINUTE_MS, DAY_MS = 60_000, 86_400_000
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 ACCOUNTING = "accounting"
 NO_TAG = "(no tag)"
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from broker_core.clock import utc_text
 from broker_core.errors import UsageError
-from spark_reports.parameters import ReportParameters, time_text
+from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import (
     ACCOUNTING,
+    DAY_MS,
     QueryResults,
     bars,
     ordered,
@@ -23,11 +26,11 @@ from spark_reports.reports.common import (
 )
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import change_text, duration_text, number
-from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
 from spark_reports.vocabulary import ValueUnit
 
+COMPARE_COLUMNS = ("topic", "tag", "store_time", "store_bytes")
+THEN, NOW = "then", "now"
 FIRST = ("changes",)
-DAY_MS = 86_400_000
 
 
 def check(parameters: ReportParameters) -> None:
@@ -57,8 +60,8 @@ def result(found: QueryResults) -> ReportResult:
     now, then = total(changes, "messages"), total(changes, "messages_before")
     return found.result(
         headlines=(
-            KeyFigure(now, ValueUnit.COUNT, "messages in the period", f"from {time_text(from_ms)}"),
-            KeyFigure(then, ValueUnit.COUNT, "messages before", f"from {time_text(from_ms - earlier_ms)}"),
+            KeyFigure(now, ValueUnit.COUNT, "messages in the period", f"from {utc_text(from_ms)}"),
+            KeyFigure(then, ValueUnit.COUNT, "messages before", f"from {utc_text(from_ms - earlier_ms)}"),
             KeyFigure(per(now - then, then), ValueUnit.SHARE, "change"),
         ),
         findings=_findings(changes, now, then),
@@ -73,7 +76,7 @@ def result(found: QueryResults) -> ReportResult:
         tables=(by_topic_tag,),
         notes=(
             f"Both periods are {duration_text(to_ms - from_ms)} long; the earlier one begins at "
-            f"{time_text(from_ms - earlier_ms)}. Rows read are those of both and of the time between."
+            f"{utc_text(from_ms - earlier_ms)}. Rows read are those of both and of the time between."
             + (" They overlap." if to_ms - from_ms > earlier_ms else ""),
             "Compare the same weekdays; and remember that retention may have cut the earlier period.",
         ),
@@ -106,3 +109,29 @@ def _findings(changes: pa.Table, now: int, then: int) -> list[str]:
 
 def _name(row: dict[str, object]) -> str:
     return f"{row['topic']} · {row['tag']}" if row["tag"] else str(row["topic"])
+
+
+def by_period(messages: DataFrame, *, from_ms: int, to_ms: int, earlier_ms: int) -> DataFrame:
+    """Messages by topic and tag in a period and in one of the same length earlier.
+
+    Returns:
+        topic, tag, messages, messages_before, store_bytes, store_bytes_before, messages_change, relative_change (null: there
+        were none before).
+    """
+    at = F.unix_millis("store_time")
+    now = (at >= from_ms) & (at < to_ms)
+    then = (at >= from_ms - earlier_ms) & (at < to_ms - earlier_ms)
+    stored = F.col("store_bytes")
+    sums = (
+        messages.where(now | then)
+        .groupBy("topic", "tag")
+        .agg(
+            F.count(F.when(now, 1)).alias("messages"),
+            F.count(F.when(then, 1)).alias("messages_before"),
+            F.coalesce(F.sum(F.when(now, stored)), F.lit(0)).alias("store_bytes"),
+            F.coalesce(F.sum(F.when(then, stored)), F.lit(0)).alias("store_bytes_before"),
+        )
+    )
+    change = F.col("messages") - F.col("messages_before")
+    relative = F.when(F.col("messages_before") > 0, change / F.col("messages_before"))
+    return sums.withColumns({"messages_change": change, "relative_change": relative})

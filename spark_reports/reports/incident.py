@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from broker_core.clock import utc_text
 from broker_core.errors import UsageError
-from spark_reports.parameters import ReportParameters, time_text
+from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import (
     ACCOUNTING,
@@ -132,7 +133,7 @@ def result(found: QueryResults) -> ReportResult:
         tables=tables,
         notes=(
             (
-                f"The window is from {time_text(from_ms)} to {time_text(_end_ms(parameters))}; the time before it is "
+                f"The window is from {utc_text(from_ms)} to {utc_text(_end_ms(parameters))}; the time before it is "
                 f"{duration_text(parameters.number('before-min') * MINUTE_MS)} long, and rows read are those of both."
             ),
             "Latency is that of messages as producers sent them; negative ones are clocks that go wrong and are left out.",

@@ -9,16 +9,18 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, lines, ordered, read, rows_of, table, total
+from spark_reports.reports.common import ACCOUNTING, HOUR_MS, QueryResults, bars_of, lines, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
-from spark_reports.transforms.latency import AHEAD, LATENCY_COLUMNS, PLAUSIBLE, UNBORN, latency_by, with_latency
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored, host_of, milliseconds_between, spread
 from spark_reports.vocabulary import ValueUnit
 
+LATENCY_COLUMNS = ("born_time", "store_time", "born_host", *ORIGIN_COLUMNS)
+AHEAD, PLAUSIBLE, UNBORN = "ahead of the broker's", "plausible", "none"
 FIRST = ("hosts",)
-HOUR_MS = 3_600_000
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
@@ -110,3 +112,24 @@ def _over_time(hours: pa.Table) -> ReportChart:
         "hours", "Latency over time", both, by="what", value="ms", unit=ValueUnit.DURATION, width_ms=HOUR_MS,
         note="One point is one hour.", words=True,
     )  # fmt: skip
+
+
+def with_latency(messages: DataFrame) -> DataFrame:
+    """Messages as sent, with latency_ms and host.
+
+    skew separates clocks ahead of the broker's, and messages without a time of birth (0).
+    """
+    sent = first_stored(messages).withColumn("latency_ms", milliseconds_between("store_time", "born_time"))
+    return sent.select(
+        host_of("born_host").alias("host"),
+        F.date_trunc("hour", "store_time").alias("hour_time"),
+        "latency_ms",
+        F.when(F.unix_millis("born_time") <= 0, UNBORN).when(F.col("latency_ms") < 0, AHEAD).otherwise(PLAUSIBLE).alias("skew"),
+    )
+
+
+def latency_by(latencies: DataFrame, *keys: str) -> DataFrame:
+    """Messages and their spread of latency_ms by some columns; min_ms is the shortest."""
+    return latencies.groupBy(*keys).agg(
+        F.count("*").alias("messages"), F.min("latency_ms").alias("min_ms"), *spread("latency_ms")
+    )

@@ -6,20 +6,31 @@ from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
-from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, bucket_ms, ordered, read, rows_of, table, with_share
+from spark_reports.reports.common import (
+    ACCOUNTING,
+    HOUR_MS,
+    QueryResults,
+    bars_of,
+    bucket_ms,
+    ordered,
+    read,
+    rows_of,
+    table,
+    with_share,
+)
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import clock, duration_text, number, part, say
-from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
+from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_and_last, first_stored, host_of
 from spark_reports.vocabulary import ValueUnit
 
+PRODUCER_COLUMNS = ("born_host", "real_topic", "producer_group", "store_time", "store_bytes", *ORIGIN_COLUMNS)
 FIRST = ("hosts",)
 NEW_WITHIN = timedelta(days=1)
-HOUR_MS = 3_600_000
 CHART_HOSTS_MAX = 5
 
 
@@ -115,3 +126,24 @@ def _findings(hosts: pa.Table, new: list[dict[str, object]], gone: list[dict[str
 def _names(rows: list[dict[str, object]]) -> str:
     names = ", ".join(str(row["host"]) for row in rows[:5])
     return f"{names} and {len(rows) - 5} more" if len(rows) > 5 else names
+
+
+def over_time(messages: DataFrame, bucket_ms: int, hosts: int) -> DataFrame:
+    """Messages as sent by the hosts that sent most: host, bucket_ms (its beginning), messages."""
+    sent = first_stored(messages).withColumn("host", host_of("born_host"))
+    most = sent.groupBy("host").agg(F.count("*").alias("messages")).orderBy(F.desc("messages"), "host").limit(hosts)
+    bucket = F.floor(F.unix_millis("store_time") / bucket_ms) * bucket_ms
+    of_most = sent.join(F.broadcast(most.select("host")), "host", "left_semi")
+    return of_most.groupBy("host", bucket.cast("bigint").alias("bucket_ms")).agg(F.count("*").alias("messages"))
+
+
+def producer_rows(messages: DataFrame, *keys: str | Column) -> DataFrame:
+    """Messages as sent, by some of host, topic, group or columns of time: messages, topics, store_bytes, first and last."""
+    sent = first_stored(messages).withColumn("host", host_of("born_host"))
+    sent = sent.withColumnsRenamed({"real_topic": "topic", "producer_group": "group"})
+    return sent.groupBy(*keys).agg(
+        F.count("*").alias("messages"),
+        F.countDistinct("topic").alias("topics"),
+        F.sum("store_bytes").alias("store_bytes"),
+        *first_and_last(),
+    )

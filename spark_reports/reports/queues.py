@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number
-from spark_reports.transforms.delay import SCHEDULE_TOPIC
-from spark_reports.transforms.queues import QUEUE_COLUMNS, queue_rows, topic_rows
+from spark_reports.transforms.origin import first_and_last
 from spark_reports.vocabulary import ValueUnit
 
+QUEUE_COLUMNS = ("store", "topic", "queue_id", "queue_offset", "store_time", "store_bytes", "kind")
 FIRST = ("queues",)
 
 
@@ -81,3 +83,44 @@ def _findings(topics: pa.Table, queues: pa.Table) -> list[str]:
         if row["largest"] * row["queues"] > row["messages"]
     ]
     return sentences
+
+
+def queue_rows(messages: DataFrame) -> DataFrame:
+    """One row for each queue.
+
+    Returns:
+        store, topic, queue_id, messages, store_bytes, offset_first, offset_last, offsets_missing (between the two),
+        first_time, last_time.
+    """
+    grouped = messages.groupBy("store", "topic", "queue_id").agg(
+        F.count("*").alias("messages"),
+        F.sum("store_bytes").alias("store_bytes"),
+        F.min("queue_offset").alias("offset_first"),
+        F.max("queue_offset").alias("offset_last"),
+        F.countDistinct("queue_offset").alias("offsets"),
+        *first_and_last(),
+    )
+    missing = F.col("offset_last") - F.col("offset_first") + 1 - F.col("offsets")
+    return grouped.select(
+        "store", "topic", "queue_id", "messages", "store_bytes", "offset_first", "offset_last",
+        missing.alias("offsets_missing"), "first_time", "last_time",
+    )  # fmt: skip
+
+
+def topic_rows(queues: DataFrame) -> DataFrame:
+    """One row for each topic.
+
+    Returns:
+        store, topic, queues, silent (ids below the highest without a message), messages, largest (of one queue), skewness
+        (largest by mean), offsets_missing.
+    """
+    silent = F.max("queue_id") + 1 - F.count("*")
+    mean = F.sum("messages") / F.count("*")
+    return queues.groupBy("store", "topic").agg(
+        F.count("*").alias("queues"),
+        silent.alias("silent"),
+        F.sum("messages").alias("messages"),
+        F.max("messages").alias("largest"),
+        F.round(F.max("messages") / mean, 6).alias("skewness"),
+        F.sum("offsets_missing").alias("offsets_missing"),
+    )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from spark_reports.transforms.origin import meant_topic, spread
 
 DELAY_COLUMNS = (
@@ -20,7 +21,6 @@ DELAY_COLUMNS = (
     "reconsume_times", "deliver_time", "cancelled_key",
 )  # fmt: skip
 TIMER = "timer"
-SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 DELIVERED, WAITING, CANCELLED = "delivered", "waiting", "cancelled"
 
 _PAIR = ["store", "unique_key", "real_topic", "reconsume_times"]

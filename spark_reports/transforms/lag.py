@@ -8,8 +8,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-HOUR_MS = 3_600_000
-
 
 def judged(samples: DataFrame, *, lag_max: int, behind_ms_max: int) -> DataFrame:
     """Rows of table ``lag`` with ``late``: whether the group was above one of the bounds."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-RETRY_PREFIX = "%RETRY%"
+from broker_core.protocol.names import RETRY_PREFIX
+
 ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key", "roll_times")
 """Columns that `first_stored` needs."""
 

@@ -10,7 +10,7 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.cluster.records import split_records
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.protocol.admin.routes import PERMISSION_READ
+from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl
@@ -61,7 +61,7 @@ def refused_in(path):
 def topics_of(broker):
     """Those that producers send to and that may be read."""
     table = broker.topics.all().items()
-    return [topic for topic, settings in table if not is_reserved(topic) and settings.permission & PERMISSION_READ]
+    return [topic for topic, settings in table if not is_reserved(topic) and settings.permission & PERM_READ]
 
 
 @pytest.mark.parametrize("name", ["normal", "normal-5", "delay", "consume", "transaction"])

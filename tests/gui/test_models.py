@@ -20,7 +20,7 @@ from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.cluster_part import FiguresPanel
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.widgets.data_grid import DataGrid
-from monitoring.admin.runtime import BrokerRuntime
+from monitoring.admin.runtime_figures import BrokerRuntime
 from tests.gui.test_abilities import FAULT, state_with
 from tests.gui.test_accessible import PLACES
 from tests.gui.test_reports import leave_result

@@ -7,7 +7,7 @@ import pytest
 
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import FORMAT, MESSAGES, SUMS_BY, columns, sums
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
+from spark_reports.reports.throughput import MESSAGE_COLUMNS, TRAFFIC_KEYS, by_traffic_keys, each_a_sum
 from tests.support.golden import golden_store
 from tests.support.store_writer import StoreWriter
 

@@ -5,25 +5,25 @@ import zlib
 import pytest
 
 from spark_reports.datasource.schema import SKIPPED_COLUMNS
+from spark_reports.reports.calendar import by_hour
+from spark_reports.reports.compare import COMPARE_COLUMNS, by_period
+from spark_reports.reports.dead_letters import DEAD_COLUMNS, causes, dead_by, dead_letters
+from spark_reports.reports.duplicates import DUPLICATE_COLUMNS, by_sameness, cases
+from spark_reports.reports.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
+from spark_reports.reports.latency import LATENCY_COLUMNS, latency_by, with_latency
+from spark_reports.reports.producers import PRODUCER_COLUMNS, over_time, producer_rows
+from spark_reports.reports.queues import QUEUE_COLUMNS, queue_rows, topic_rows
+from spark_reports.reports.reconcile import RECONCILE_COLUMNS, reconciled
+from spark_reports.reports.retries import RETRY_COLUMNS, chains, chains_by
+from spark_reports.reports.story import STORY_COLUMNS, story
+from spark_reports.reports.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
+from spark_reports.reports.throughput import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
+from spark_reports.reports.transactions import TRANSACTION_COLUMNS, outcomes_by, transactions
 from spark_reports.transforms.accounting import ACCOUNTED, accounting, messages_of
-from spark_reports.transforms.calendar import by_hour
-from spark_reports.transforms.compare import COMPARE_COLUMNS, by_period
-from spark_reports.transforms.dead_letters import DEAD_COLUMNS, causes, dead_by, dead_letters
 from spark_reports.transforms.delay import DELAY_COLUMNS, by_level, deliveries
-from spark_reports.transforms.duplicates import DUPLICATE_COLUMNS, by_sameness, cases
 from spark_reports.transforms.incident import INCIDENT_COLUMNS, by_minute, by_topic
-from spark_reports.transforms.keys import KEY_COLUMNS, evenness, key_counts, with_share_of_topic
-from spark_reports.transforms.latency import LATENCY_COLUMNS, latency_by, with_latency
 from spark_reports.transforms.origin import ORIGIN_COLUMNS, first_stored
-from spark_reports.transforms.producers import PRODUCER_COLUMNS, over_time, producer_rows
-from spark_reports.transforms.queues import QUEUE_COLUMNS, queue_rows, topic_rows
-from spark_reports.transforms.reconcile import RECONCILE_COLUMNS, reconciled
-from spark_reports.transforms.retries import RETRY_COLUMNS, chains, chains_by
 from spark_reports.transforms.sizes import SAMPLE_COLUMNS, SIZE_COLUMNS, compression_trial, size_classes, size_rows
-from spark_reports.transforms.story import STORY_COLUMNS, story
-from spark_reports.transforms.tags import TAG_COLUMNS, property_rows, tag_rows, with_subscribers
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
-from spark_reports.transforms.transactions import TRANSACTION_COLUMNS, outcomes_by, transactions
 from tests.spark.rows import START_MS, at, messages, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]

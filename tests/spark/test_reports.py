@@ -25,8 +25,8 @@ from spark_reports.parameters import ReportParameters
 from spark_reports.report_input import ReportInput
 from spark_reports.reports import tags, throughput
 from spark_reports.reports.common import QueryResults
+from spark_reports.reports.throughput import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
 from spark_reports.run import gather
-from spark_reports.transforms.traffic import MESSAGE_COLUMNS, by_traffic_keys, each_a_sum
 from tests.spark.golden_totals import EXPECTED, Told
 from tests.spark.support import only, rows, run
 from tests.support import known_store as known

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.engine.processors.atomic_service import AtomicService
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.store.message_store import MessageStore
@@ -18,13 +18,13 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.heartbeat import ConsumerData
 from broker_core.engine.tables.set_aside import SetAside
-from broker_core.engine.tables.subscription import parse_subscription
 from broker_core.engine.tables.topic_table import TopicTable
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
-from broker_core.worker.connections import OpenConnection
-from broker_core.worker.embedded.atomic_views import AtomicTransactions
+from broker_core.protocol.subscription import parse_subscription
+from broker_core.worker.embedded.engine import OpenConnection
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from broker_core.worker.transactions import Transactions
@@ -54,7 +54,7 @@ class Engine:
         self.held_pulls = 0
         self.delays: DelayConsole | None = None
         self.transactions: Transactions | None = None
-        self.atomic: AtomicTransactions | None = None
+        self.atomic: AtomicService | None = None
         self.timers: TimerConsole | None = None
 
     def open_connections(self) -> list[tuple[str, OpenConnection]]:

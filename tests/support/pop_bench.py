@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.store.message_store import MessageStore
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.model import StoredMessage

@@ -29,7 +29,6 @@ from broker_core.engine.broker.registration_link import RegistrationLink
 from broker_core.engine.broker.services import Service, broker_services
 from broker_core.engine.grpc.endpoint import GrpcEndpoint, open_grpc
 from broker_core.engine.nameserver.kv_config import KV_FILE, KV_RULE, KvConfig
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.nameserver.server import NameServer
 from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NAME_SERVER_RULE, NameServerSettings
 from broker_core.engine.processors.atomic_processor import AtomicProcessor
@@ -62,6 +61,7 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import BugError, RequestRefusedError, StoreError
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id

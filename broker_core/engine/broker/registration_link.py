@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping
 from ssl import SSLContext
 
 from broker_core.config import BrokerConfig
-from broker_core.engine.nameserver.registration import Registration, TopicConfig
-from broker_core.engine.tables.topic_table import READ_WRITE, TopicTable
+from broker_core.engine.nameserver.registration import Registration
+from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.protocol.admin.topics import READ_AND_WRITE, TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import parse_object
@@ -170,7 +171,7 @@ class RegistrationLink:
     def _as_permitted(self, topic: TopicConfig) -> TopicConfig:
         """The topic with the broker's permission, if that is not to read and to write."""
         permission = self._config.permission
-        if permission & READ_WRITE == READ_WRITE:
+        if permission & READ_AND_WRITE == READ_AND_WRITE:
             return topic
         return TopicConfig(topic.name, topic.read_queues, topic.write_queues, permission, topic.filter_type, topic.sys_flag)
 

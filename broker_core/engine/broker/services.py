@@ -16,8 +16,8 @@ from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.timers import LoopTimers
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.engine.tables.consumer_filters import FilterFile
 from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE
-from broker_core.engine.tables.filter_file import FilterFile
 from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.codes import RequestCode
 

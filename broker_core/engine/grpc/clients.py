@@ -14,12 +14,12 @@ from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, refuse
 from broker_core.engine.grpc.outgoing import duration
 from broker_core.engine.processors.client_processor import ClientProcessor
-from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.tables.heartbeat import ConsumerData, Heartbeat
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.subscription import GroupSubscription, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.subscription import Subscription, parse_subscription
 
 SILENCE_MS_MAX: Final = 120_000
 GONE_MS: Final = 30_000
@@ -120,7 +120,7 @@ class GrpcClients:
             full.backoff_policy.CopyFrom(pb.RetryPolicy(max_attempts=_SEND_ATTEMPTS, exponential_backoff=_SEND_BACKOFF))
             return full
         group = self._state.groups.get(full.subscription.group.name) or GroupConfig(full.subscription.group.name)
-        full.subscription.fifo = is_orderly(group)
+        full.subscription.fifo = group.orderly
         full.subscription.receive_batch_size = RECEIVE_BATCH
         full.subscription.long_polling_timeout.CopyFrom(duration(POLL_MS))
         full.backoff_policy.CopyFrom(_backoff_of(group))
@@ -208,18 +208,13 @@ class GrpcClients:
         self._left(client)
 
 
-def is_orderly(group: GroupConfig) -> bool:
-    """Whether a group consumes in order."""
-    return bool(group.newer.get("consumeMessageOrderly"))
-
-
 def attempts_max(group: GroupConfig) -> int:
     """How often a group's messages are delivered at most."""
     return group.retry_times_max + 1
 
 
 def _backoff_of(group: GroupConfig) -> pb.RetryPolicy:
-    policy = group.newer.get("groupRetryPolicy")
+    policy = group.others.get("groupRetryPolicy")
     attempts = attempts_max(group)
     if not isinstance(policy, dict) or policy.get("type") != "EXPONENTIAL":
         return pb.RetryPolicy(max_attempts=attempts, customized_backoff=_RETRY_BACKOFF)
@@ -231,7 +226,7 @@ def _backoff_of(group: GroupConfig) -> pb.RetryPolicy:
     return pb.RetryPolicy(max_attempts=attempts, exponential_backoff=backoff)
 
 
-def _subscription(entry: pb.SubscriptionEntry, version: int) -> GroupSubscription:
+def _subscription(entry: pb.SubscriptionEntry, version: int) -> Subscription:
     topic, expression = checked_topic(entry.topic), entry.expression
     kind = "SQL92" if expression.type == pb.SQL else "TAG"
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
 

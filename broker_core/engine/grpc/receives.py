@@ -13,7 +13,7 @@ from typing import Final
 from broker_core.engine.grpc.bridge import Bridge, CallPeer
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import GrpcClient
-from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts_max, is_orderly
+from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts_max
 from broker_core.engine.grpc.handles import Delivery, handle_text
 from broker_core.engine.grpc.incoming import duration_ms
 from broker_core.engine.grpc.leases import Leases
@@ -21,8 +21,8 @@ from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, OK, refuse
 from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
-from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
@@ -113,7 +113,7 @@ class Receives:
             "initMode": "1",
             "exp": expression.expression or "*",
             "expType": "SQL92" if expression.type == pb.SQL else "TAG",
-            "order": str(is_orderly(wanted.group)).lower(),
+            "order": str(wanted.group.orderly).lower(),
         }
         if request.HasField("attempt_id"):
             fields["attemptId"] = request.attempt_id

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ipaddress
 
 from broker_core.engine.grpc.caller import Caller
-from broker_core.engine.grpc.clients import is_orderly
 from broker_core.engine.grpc.message_types import accepted_types
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import OK, refuse
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.names import FAQ_URL
 
@@ -40,7 +39,7 @@ class Routes:
         if not topic.readable or not topic.read_queues:
             refuse(pb.FORBIDDEN, "no readable queue")
         group = self._state.groups.get(name)
-        ids = range(topic.read_queues) if group is not None and is_orderly(group) else (ANY_QUEUE,)
+        ids = range(topic.read_queues) if group is not None and group.orderly else (ANY_QUEUE,)
         broker = self._broker(caller, request.endpoints)
         permission = pb.READ_WRITE if topic.writable else pb.READ
         queues = [pb.MessageQueue(topic=request.topic, id=number, permission=permission, broker=broker) for number in ids]

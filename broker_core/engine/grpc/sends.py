@@ -15,8 +15,8 @@ from broker_core.engine.grpc.message_types import type_fault
 from broker_core.engine.grpc.names_check import checked_topic
 from broker_core.engine.grpc.outcome import CODES, OK, common_status, refuse
 from broker_core.engine.grpc.transactions import Transactions
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb

@@ -1,6 +1,6 @@
 """A broker's registration at a name server: its topics and their version (Source: docs/spec/remoting.md §2.7.1, §4.7).
 
-Plain values and their JSON; no sockets, no state. ``topics.json`` holds the same `TopicConfig`.
+Plain values and their JSON; no sockets, no state.
 """
 
 from __future__ import annotations
@@ -8,20 +8,16 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from broker_core.errors import CodecError
+from broker_core.protocol.admin.topics import TopicConfig
+from broker_core.protocol.admin.values import whole
 from broker_core.protocol.json_body import emit, parse, parse_object
-
-PERM_READ = 4
-PERM_WRITE = 2
-PERM_INHERIT = 1
 
 FLAG_UNIT = 1
 FLAG_UNIT_SUB = 2
-
-SINGLE_TAG = "SINGLE_TAG"
 
 REGISTRATION_BYTES_MAX = 64 * 1024 * 1024
 """Bound on an inflated registration body; 100,000 topics take about 8 MiB."""
@@ -48,59 +44,7 @@ class DataVersion:
     def from_json(cls, value: object) -> DataVersion:
         """Read ``{"counter":…,"timestamp":…}``; a missing field is 0."""
         table = value if isinstance(value, Mapping) else {}
-        return cls(_int(table, "timestamp"), _int(table, "counter"), _int(table, "stateVersion"))
-
-
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
-    """One topic of one broker. Queue ids run from 0; permission bits are 4 read, 2 write, 1 inherit."""
-
-    name: str
-    read_queues: int
-    write_queues: int
-    permission: int = PERM_READ | PERM_WRITE
-    filter_type: str = SINGLE_TAG
-    sys_flag: int = 0
-    order: bool = False
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    """5.x only (``message.type`` …); kept so that a 5.x store loses nothing."""
-
-    @property
-    def readable(self) -> bool:
-        return bool(self.permission & PERM_READ)
-
-    @property
-    def writable(self) -> bool:
-        return bool(self.permission & PERM_WRITE)
-
-    def to_json(self) -> dict[str, Any]:
-        value: dict[str, Any] = {
-            "order": self.order,
-            "perm": self.permission,
-            "readQueueNums": self.read_queues,
-            "topicFilterType": self.filter_type,
-            "topicName": self.name,
-            "topicSysFlag": self.sys_flag,
-            "writeQueueNums": self.write_queues,
-        }
-        if self.attributes:
-            value["attributes"] = dict(self.attributes)
-        return value
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> TopicConfig:
-        """Read a TopicConfig object; a missing field takes the default of a new topic. Raises `CodecError` for a wrong type."""
-        attributes = value.get("attributes")
-        return cls(
-            name=str(value.get("topicName", "")),
-            read_queues=_int(value, "readQueueNums", 16),
-            write_queues=_int(value, "writeQueueNums", 16),
-            permission=_int(value, "perm", PERM_READ | PERM_WRITE),
-            filter_type=str(value.get("topicFilterType") or SINGLE_TAG),
-            sys_flag=_int(value, "topicSysFlag"),
-            order=str(value.get("order", False)).lower() == "true",
-            attributes={str(k): str(v) for k, v in attributes.items()} if isinstance(attributes, Mapping) else {},
-        )
+        return cls(whole(table, "timestamp"), whole(table, "counter"), whole(table, "stateVersion"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +97,7 @@ def _inflate_registration(body: bytes) -> Registration:
     if inflater.unconsumed_tail:
         raise CodecError(f"a compressed broker registration is larger than {REGISTRATION_BYTES_MAX:,} bytes")
     version_text, position = _take(data, 0)
-    count, position = _take_int(data, position)
+    count, position = _takewhole(data, position)
     topics: dict[str, TopicConfig] = {}
     for _ in range(count):
         line, position = _take(data, position)
@@ -179,22 +123,14 @@ def _topic_line(line: str) -> TopicConfig:
         raise CodecError(f"a topic line of a registration has no numbers where they belong: “{line[:100]}”") from error
 
 
-def _take_int(data: bytes, position: int) -> tuple[int, int]:
+def _takewhole(data: bytes, position: int) -> tuple[int, int]:
     if position + 4 > len(data):
         raise CodecError(f"a broker registration ends at byte {len(data):,}, in the middle of a field")
     return int(_LENGTH.unpack_from(data, position)[0]), position + 4
 
 
 def _take(data: bytes, position: int) -> tuple[bytes, int]:
-    length, start = _take_int(data, position)
+    length, start = _takewhole(data, position)
     if length < 0 or start + length > len(data):
         raise CodecError(f"a field of a broker registration claims {length:,} bytes, {len(data) - start:,} are left")
     return data[start : start + length], start + length
-
-
-def _int(table: Mapping[str, Any], key: str, default: int = 0) -> int:
-    value = table.get(key, default)
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise CodecError(f"{key} should be a whole number, not {value!r}") from error

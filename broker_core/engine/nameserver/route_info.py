@@ -8,26 +8,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from broker_core.engine.nameserver.registration import PERM_READ, PERM_WRITE, DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
+from broker_core.protocol.admin.routes import MASTER_ID, QueueData
+from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE, TopicConfig
 from broker_core.protocol.json_body import MessageQueue
-
-MASTER_ID = 0
 
 BROKER_SILENCE_MAX_MS = 120_000
 
 QUEUES_MAX = 16_384
 """Most queues of one topic and broker that are listed, whatever number a registration says."""
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredQueues:
-    """Queues of one topic on the brokers of one name."""
-
-    broker_name: str
-    read_queues: int
-    write_queues: int
-    permission: int
-    topic_sys_flag: int = 0
 
 
 @dataclass(slots=True)
@@ -64,7 +53,7 @@ class LiveBroker:
 class TopicRoute:
     """Answer to a route query."""
 
-    queues: tuple[RegisteredQueues, ...]
+    queues: tuple[QueueData, ...]
     brokers: tuple[BrokerData, ...]
     filter_servers: Mapping[str, tuple[str, ...]]
     order_conf: str | None = None
@@ -83,7 +72,7 @@ class RouteInfo:
 
     def __init__(self, *, silence_max_ms: int = BROKER_SILENCE_MAX_MS) -> None:
         self._silence_max_ms = silence_max_ms
-        self._topic_queues: dict[str, dict[str, RegisteredQueues]] = {}
+        self._topic_queues: dict[str, dict[str, QueueData]] = {}
         self._brokers: dict[str, BrokerData] = {}
         self._clusters: dict[str, set[str]] = {}
         self._live: dict[str, LiveBroker] = {}
@@ -133,7 +122,7 @@ class RouteInfo:
 
     def _take_topics(self, broker_name: str, topics: Iterable[TopicConfig]) -> None:
         for config in topics:
-            data = RegisteredQueues(broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag)
+            data = QueueData(broker_name, config.read_queues, config.write_queues, config.permission, config.sys_flag)
             self._topic_queues.setdefault(config.name, {})[broker_name] = data
 
     def _register_address(self, identity: BrokerIdentity) -> bool:
@@ -274,7 +263,7 @@ class RouteInfo:
 
     # ---- administration ----
 
-    def put_topic(self, topic: str, queues: Iterable[RegisteredQueues]) -> None:
+    def put_topic(self, topic: str, queues: Iterable[QueueData]) -> None:
         """Route a topic by a tool's request; unregistered brokers are skipped (Source: docs/spec/remoting.md §2.1)."""
         for data in queues:
             if data.broker_name in self._brokers:

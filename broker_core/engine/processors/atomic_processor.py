@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 from broker_core.engine.atomic.sequences import StoredBatch
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors.atomic_service import ATTRIBUTE, ATTRIBUTE_VALUE, AtomicService
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.send_header import parse_send_header
@@ -29,6 +28,7 @@ from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.engine.tables.peer import Peer, host_of
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.atomic import (
     PROPERTY,
     AtomicRefusedError,

@@ -13,12 +13,12 @@ from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
 from broker_core.engine.tables.heartbeat import Heartbeat, parse_heartbeat
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.subscription import TAG
 from broker_core.errors import FilterSyntaxError, RequestRefusedError
 from broker_core.protocol import names
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.fields import text_field
 from broker_core.protocol.filter.evaluator import compile_filter
+from broker_core.protocol.filter.rejection import TAG
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonValue, MessageQueue, as_message_queue, emit, parse_object
 

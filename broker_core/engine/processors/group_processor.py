@@ -6,11 +6,11 @@ Source: docs/spec/remoting.md §2.5.4, §2.5.6.
 from __future__ import annotations
 
 from broker_core.engine.tables.clients import Client
-from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
+from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, text_field
 from broker_core.protocol.frame import RemotingCommand

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
-from broker_core.engine.tables.subscription import GroupSubscription
 from broker_core.errors import RecordError
 from broker_core.protocol import names
 from broker_core.protocol.filter.evaluator import Filter
 from broker_core.protocol.message.properties import RETRY_TOPIC, decode_properties
 from broker_core.protocol.message.record import record_properties
+from broker_core.protocol.subscription import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class MessageFilter:
 EVERYTHING = MessageFilter()
 
 
-def tag_filter(topic: str, subscription: GroupSubscription) -> MessageFilter:
+def tag_filter(topic: str, subscription: Subscription) -> MessageFilter:
     """The filter of a tag expression. The codes of delayed messages are times, so all of these pass."""
     return EVERYTHING if topic == names.SCHEDULE_TOPIC else MessageFilter(accepts=subscription.accepts())
 

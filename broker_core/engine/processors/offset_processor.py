@@ -8,6 +8,7 @@ from __future__ import annotations
 from broker_core.engine.processors.search_by_time import offset_by_time
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.admin.offsets import NO_OFFSETS
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import Fields, bool_field, int_field, long_field, text_field
 from broker_core.protocol.frame import RemotingCommand
@@ -69,7 +70,7 @@ class OffsetProcessor:
     def all_consumer_offsets(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Every group's offsets, in the form that slaves and backups read."""
         if not self._state.offsets.items():
-            return command.reply(ResponseCode.SYSTEM_ERROR, "No consumer offset in this broker")
+            return command.reply(ResponseCode.SYSTEM_ERROR, NO_OFFSETS)
         return command.reply(body=emit(self._state.offsets.to_json()))
 
     def max_offset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

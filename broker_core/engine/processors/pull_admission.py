@@ -3,17 +3,17 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NoReturn
 
-from broker_core.engine.nameserver.registration import PERM_READ
 from broker_core.engine.processors.message_filter import EVERYTHING, MessageFilter, retry_filter, sql_filter, tag_filter
 from broker_core.engine.processors.plain.requests import PlainPull
 from broker_core.engine.processors.pull_request import FLAG_SUBSCRIPTION, PullTerms
 from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.subscription import GroupSubscription, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.filter.evaluator import compile_filter
+from broker_core.protocol.subscription import Subscription, parse_subscription
 
 _PARSED_EXPRESSIONS = 4096
 _REMEMBERED_CHARS_MAX = 256
@@ -100,14 +100,14 @@ class PullAdmission:
             _refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(subscription.expression_type))
         return self._inline_sql(subscription) if inline else self._registered_sql(terms)
 
-    def _inline(self, terms: PullTerms) -> GroupSubscription:
+    def _inline(self, terms: PullTerms) -> Subscription:
         try:
             parse = _parsed if len(terms.expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
             return parse(terms.topic, terms.expression, terms.expression_type)
         except CodecError as error:
             raise _parse_failed(error.message) from error
 
-    def _inline_sql(self, subscription: GroupSubscription) -> MessageFilter:
+    def _inline_sql(self, subscription: Subscription) -> MessageFilter:
         if subscription.expression_type != SQL92:
             raise _parse_failed(f"there is no filter type {subscription.expression_type[:40]}; write TAG or SQL92")
         try:
@@ -128,7 +128,7 @@ class PullAdmission:
             _refuse(ResponseCode.FILTER_DATA_NOT_LATEST, remark)
         return sql_filter(data.compiled)
 
-    def _registered(self, terms: PullTerms) -> GroupSubscription:
+    def _registered(self, terms: PullTerms) -> Subscription:
         group = self._state.consumers.group(terms.group)
         if group is None:
             remark = f"the consumer's group info not exist, group: {terms.group}; a heartbeat must come first"
@@ -149,7 +149,7 @@ class PullAdmission:
 
 
 @lru_cache(maxsize=_PARSED_EXPRESSIONS)
-def _parsed(topic: str, expression: str | None, expression_type: str | None) -> GroupSubscription:
+def _parsed(topic: str, expression: str | None, expression_type: str | None) -> Subscription:
     # Go and C++ clients send their expression with every pull.
     return parse_subscription(topic, expression, expression_type=expression_type)
 

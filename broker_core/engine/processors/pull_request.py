@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from broker_core.engine.tables.subscription import ALL, TAG
 from broker_core.protocol.fields import int_field, long_field, text_field
+from broker_core.protocol.filter.rejection import ALL_TAGS, TAG
 
 FLAG_COMMIT_OFFSET = 1
 FLAG_SUSPEND = 2
@@ -113,5 +113,5 @@ def _parse(fields: Mapping[str, str]) -> PullTerms:
         expression=expression,
         expression_type=expression_type,
         subscription_version=long_field(fields, "subVersion", 0),
-        takes_all=inline and (expression or ALL) == ALL and (expression_type or TAG) == TAG,
+        takes_all=inline and (expression or ALL_TAGS) == ALL_TAGS and (expression_type or TAG) == TAG,
     )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors.search_by_time import offset_by_time
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import OrbitError, RequestRefusedError
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import VERSION_RESET_OFFSET, RequestCode, ResponseCode, version_name
 from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
 from broker_core.protocol.frame import RemotingCommand

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from broker_core.config import BrokerConfig
-from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, PutDraft, PutRewrites
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import PERM_WRITE, TopicConfig
 from broker_core.protocol.atomic import PROPERTY
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message import properties as props

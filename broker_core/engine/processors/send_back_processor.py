@@ -10,18 +10,18 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.put_rewrites import PutDraft, PutRewrites
 from broker_core.engine.processors.retried_copies import put_counted, put_dead_letter, retried_copy
 from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
-from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.set_aside import dead_letter_of, why_never
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
+from broker_core.protocol.admin.groups import GroupConfig
+from broker_core.protocol.admin.topics import PERM_WRITE, TopicConfig
 from broker_core.protocol.codes import VERSION_MAX_RECONSUME_TIMES, ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
 from broker_core.protocol.frame import RemotingCommand

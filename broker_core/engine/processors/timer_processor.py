@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from broker_core.engine.nameserver.registration import PERM_WRITE, TopicConfig
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
 from broker_core.engine.schedule.timer.accept import TimerFault, TimerLimits, TimerRefusal, slot_for
@@ -26,6 +25,7 @@ from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.peer import Peer, host_of
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
+from broker_core.protocol.admin.topics import PERM_WRITE, TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit

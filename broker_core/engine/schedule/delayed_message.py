@@ -30,7 +30,7 @@ def real_place(properties: bytes, physical_offset: int) -> tuple[str, int]:
     """
     topic = (find_property_bytes(properties, _REAL_TOPIC) or b"").decode("utf-8", "replace")
     queue_id = find_property_bytes(properties, _REAL_QUEUE_ID) or b""
-    if not topic or not queue_id.isdigit():
+    if not topic or props.number_of(queue_id) < 0:
         raise RecordError(
             f"the delayed message at {physical_offset} does not say where it belongs "
             f"({props.REAL_TOPIC}={topic!r}, {props.REAL_QUEUE_ID}={queue_id.decode('utf-8', 'replace')!r})"

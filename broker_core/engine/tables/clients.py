@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from broker_core.engine.tables.heartbeat import ConsumerData
-from broker_core.engine.tables.subscription import GroupSubscription
+from broker_core.protocol.subscription import Subscription
 
 CLIENT_SILENCE_MAX_MS = 120_000
 
@@ -37,7 +37,7 @@ class ConsumerGroup(Generic[C]):
     message_model: str
     consume_from_where: str
     members: dict[C, Client] = field(default_factory=dict)
-    subscriptions: dict[str, GroupSubscription] = field(default_factory=dict)
+    subscriptions: dict[str, Subscription] = field(default_factory=dict)
     pullers: dict[tuple[str, int], C] = field(default_factory=dict)
     """Topic and queue id → the member that pulled there last: the owner of the queue after a rebalance."""
 
@@ -134,7 +134,7 @@ class Consumers(Generic[C]):
         return sum(len(group.members) for group in self._groups.values())
 
 
-def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[GroupSubscription]) -> tuple[bool, bool]:
+def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription]) -> tuple[bool, bool]:
     """Replace the set of topics by that of the heartbeat; of each topic the highest version counts.
 
     Source: docs/spec/broker.md §10.2.

@@ -7,16 +7,22 @@ Source: docs/spec/broker.md §9.4, docs/spec/store.md §7.7.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from broker_core.engine.store.config_file import object_in
-from broker_core.engine.tables.subscription import GroupSubscription
+from broker_core.engine.store.config_file import ConfigRule, object_in
+from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.errors import CodecError, FilterSyntaxError
 from broker_core.protocol.filter.bloom import BITS, HASHES, bloom_positions
 from broker_core.protocol.filter.evaluator import Filter, compile_filter
+from broker_core.protocol.subscription import Subscription
+
+FILTERS_FILE = "consumerFilter.json"
+FILTERS_RULE = ConfigRule("filters come back with the next heartbeat of their groups", is_rebuilt=True)
+WRITE_SECONDS = 10.0
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +89,7 @@ class ConsumerFilters:
         """Filters on a topic, including those of groups that left."""
         return list(self._topics.get(topic, {}).values())
 
-    def register(self, group: str, subscriptions: Iterable[GroupSubscription]) -> None:
+    def register(self, group: str, subscriptions: Iterable[Subscription]) -> None:
         """Apply the subscriptions of a heartbeat; the group's filters on other topics die."""
         wanted = {item.topic: item for item in subscriptions if item.expression_type == SQL92}
         for subscription in wanted.values():
@@ -94,7 +100,7 @@ class ConsumerFilters:
         """Mark all filters of a group dead: its last member left."""
         self._bury(group, keep=())
 
-    def _put(self, group: str, subscription: GroupSubscription) -> None:
+    def _put(self, group: str, subscription: Subscription) -> None:
         topic, version = subscription.topic, subscription.version
         known = self.get(topic, group)
         if known is not None and version <= known.client_version:
@@ -179,3 +185,39 @@ class ConsumerFilters:
             logger.warning("group %s: filter on %s from consumerFilter.json cannot be used: %s", group, topic, error)
             return None, fits
         return FilterData(topic, group, expression, born_ms, int(item["clientVersion"]), dead_ms, compiled), fits
+
+
+class FilterFile:
+    """Reads and writes the file."""
+
+    def __init__(self, filters: ConsumerFilters, files: ConfigFiles) -> None:
+        self._filters = filters
+        self._files = files
+        self._written_changes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Read the file and start the timer."""
+        self._files.serve(FILTERS_FILE, self._filters.to_json)
+        self._files.load(FILTERS_FILE, self._filters.load, FILTERS_RULE)
+        self._written_changes = self._filters.changes
+        self._plan()
+
+    async def stop(self) -> None:
+        """Mark the file if it changed; the end of `ConfigFiles` writes it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._mark()
+
+    def _plan(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._tick)
+
+    def _tick(self) -> None:
+        self._plan()
+        self._mark()
+
+    def _mark(self) -> None:
+        self._filters.expire()
+        if self._filters.changes != self._written_changes:
+            self._written_changes = self._filters.changes
+            self._files.mark(FILTERS_FILE)

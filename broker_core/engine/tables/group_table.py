@@ -6,7 +6,7 @@ Source: docs/spec/store.md §7.4, docs/spec/broker.md §10.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from broker_core.engine.nameserver.registration import DataVersion
@@ -14,74 +14,23 @@ from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTe
 from broker_core.engine.tables.topic_table import QUEUES_MAX
 from broker_core.errors import CodecError
 from broker_core.protocol import names
+from broker_core.protocol.admin.groups import GroupConfig
 
 GROUPS_FILE = "subscriptionGroup.json"
 GROUPS_RULE = ConfigRule("every consumer group has the default settings: those that were disabled consume again")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupConfig:
-    """Settings of one consumer group."""
-
-    name: str
-    consume_enabled: bool = True
-    consume_from_min_enabled: bool = True
-    broadcast_enabled: bool = True
-    retry_queues: int = 1
-    retry_times_max: int = 16
-    broker_id: int = 0
-    broker_id_when_slow: int = 1
-    notify_members: bool = True
-    newer: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that only 5.x has, kept so that a 5.x store loses nothing."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self.newer, **{key: getattr(self, attribute) for key, attribute in _KEYS.items()}}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> GroupConfig:
-        """Read a SubscriptionGroupConfig object; a missing field takes its default.
-
-        Raises:
-            CodecError: A field has a value of another type.
-        """
-        config = cls(str(value.get("groupName", "")))
-        given = {attribute: value[key] for key, attribute in _KEYS.items() if key != "groupName" and value.get(key) is not None}
-        newer = {key: value[key] for key in _NEWER_KEYS if value.get(key) is not None}
-        values: dict[str, Any] = {name: _as_type_of(getattr(config, name), item, name) for name, item in given.items()}
-        return replace(config, newer=newer, **values)
-
-
-_KEYS = {
-    "brokerId": "broker_id",
-    "consumeBroadcastEnable": "broadcast_enabled",
-    "consumeEnable": "consume_enabled",
-    "consumeFromMinEnable": "consume_from_min_enabled",
-    "groupName": "name",
-    "notifyConsumerIdsChangedEnable": "notify_members",
-    "retryMaxTimes": "retry_times_max",
-    "retryQueueNums": "retry_queues",
-    "whichBrokerWhenConsumeSlowly": "broker_id_when_slow",
-}
-
-
 _NEWER_KEYS = (
     "attributes",
-    "consumeMessageOrderly",
     "consumeTimeoutMinute",
     "groupRetryPolicy",
     "groupSysFlag",
     "subscriptionDataSet",
 )
+"""Fields that only 5.x has, kept so that a 5.x store loses nothing; no others are."""
 
 FORBIDDEN_READ = 4
 """Bit of ``forbiddenTable``: the group may not read the topic."""
-
-
-def _as_type_of(default: object, value: object, name: str) -> bool | int:
-    if isinstance(default, bool):
-        return str(value).lower() == "true"
-    return whole_number(value, f"{name} of a consumer group")
 
 
 class GroupTable:
@@ -136,7 +85,7 @@ class GroupTable:
 
     def put(self, config: GroupConfig) -> None:
         """Create or replace a group's config."""
-        self._table[config.name] = config
+        self._table[config.name] = _kept(config)
         self._bump()
 
     def remove(self, name: str) -> bool:
@@ -191,7 +140,7 @@ class GroupTable:
         """
         version = DataVersion.from_json(value.get("dataVersion"))
         groups = object_in(value, "subscriptionGroupTable")
-        table = {name: replace(GroupConfig.from_json(object_in(groups, name)), name=name) for name in groups}
+        table = {name: _kept(replace(GroupConfig.from_json(object_in(groups, name)), name=name)) for name in groups}
         for group in table.values():
             if group.retry_queues > QUEUES_MAX:
                 raise CodecError(f"group {group.name} has {group.retry_queues} queues to retry")
@@ -203,3 +152,9 @@ class GroupTable:
         self._table |= table
         self._forbidden |= bits_of
         self.version = version
+
+
+def _kept(config: GroupConfig) -> GroupConfig:
+    """A config without fields that no version of RocketMQ has."""
+    others = {key: config.others[key] for key in _NEWER_KEYS if config.others.get(key) is not None}
+    return config if others == config.others else replace(config, others=others)

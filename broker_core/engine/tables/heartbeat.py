@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.engine.tables.subscription import GroupSubscription, subscription_from_json
 from broker_core.errors import CodecError
 from broker_core.protocol.json_body import parse_object
+from broker_core.protocol.subscription import Subscription, subscription_from_json
 
 GROUPS_MAX = 10_000
 """Bound on groups and on subscriptions of one heartbeat."""
@@ -33,7 +33,7 @@ class ConsumerData:
     consume_type: str
     message_model: str
     consume_from_where: str
-    subscriptions: tuple[GroupSubscription, ...]
+    subscriptions: tuple[Subscription, ...]
 
     @property
     def broadcasting(self) -> bool:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from broker_core.config import BrokerConfig
-from broker_core.engine.nameserver.registration import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in
 from broker_core.errors import CodecError
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import PERM_INHERIT, READ_AND_WRITE, TopicConfig
 
 TOPICS_FILE = "topics.json"
 TOPICS_RULE = ConfigRule(
@@ -23,7 +24,6 @@ TOPICS_RULE = ConfigRule(
 ATOMIC_TOPICS_RULE = ConfigRule("topics lose the attribute of atomic transactions: what is undecided or aborted is delivered")
 """For a store that holds atomic transactions."""
 
-READ_WRITE = PERM_READ | PERM_WRITE
 SCHEDULE_QUEUES = 18
 CLUSTER_TOPIC_QUEUES = 16
 BENCHMARK_QUEUES = 1024
@@ -191,7 +191,7 @@ class TopicTable:
 
 def built_in_topics(config: BrokerConfig) -> list[TopicConfig]:
     """Topics that every broker has from the start."""
-    inherit = READ_WRITE | PERM_INHERIT
+    inherit = READ_AND_WRITE | PERM_INHERIT
     topics = [
         TopicConfig(names.SELF_TEST_TOPIC, 1, 1),
         TopicConfig(names.BENCHMARK_TOPIC, BENCHMARK_QUEUES, BENCHMARK_QUEUES),

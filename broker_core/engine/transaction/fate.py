@@ -15,7 +15,7 @@ Source: docs/spec/broker.md §4.4 to §4.7.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from broker_core.engine.schedule.timer.messages import ASKING
@@ -158,7 +158,8 @@ class _EndSearch:
     def _real_queues(self) -> Iterator[tuple[str, int]]:
         """Queues in which the committed message may lie."""
         found = self._asked.properties
-        topic, queue_id, level = found.get(props.REAL_TOPIC), _number(found, props.REAL_QUEUE_ID), _number(found, props.DELAY)
+        topic, queue_id = found.get(props.REAL_TOPIC), props.number_of(found.get(props.REAL_QUEUE_ID))
+        level = props.number_of(found.get(props.DELAY))
         if topic and queue_id >= 0:
             yield topic, queue_id
         if level > 0:
@@ -249,11 +250,5 @@ def decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:
 
 def _origin(half: StoredMessage) -> int:
     """Queue offset of the first half of a transaction."""
-    prepared = _number(half.properties, PREPARED_QUEUE_OFFSET)
+    prepared = props.number_of(half.properties.get(PREPARED_QUEUE_OFFSET))
     return prepared if prepared >= 0 else half.queue_offset
-
-
-def _number(found: Mapping[str, str], name: str) -> int:
-    """A property that is a number of 64 bits; -1 where it is none."""
-    text = found.get(name, "")
-    return int(text) if text.isdecimal() and len(text) <= 18 else -1

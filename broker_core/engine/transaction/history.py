@@ -15,9 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.fate import DELAY_TOPICS, decoded
 from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
 from broker_core.protocol.message import properties as props
@@ -25,6 +24,9 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 ROWS_MAX = 1_000
 HALVES_BACK = 20_000
@@ -34,20 +36,6 @@ SCAN_MAX = 200_000
 _REAL_MAX = 32
 _REAL_SCAN = 2_000
 _BATCH = 32
-
-
-class HistoryStore(Protocol):
-    """The part of `broker_core.engine.store.message_store.MessageStore` used here."""
-
-    def get_messages(self, topic: str, queue_id: int, offset: int, max_count: int) -> GetResult: ...
-
-    def query(self, topic: str, key: str, *, max_count: int, unique: bool = False) -> list[memoryview]: ...
-
-    def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int: ...
-
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-
-    def max_offset(self, topic: str, queue_id: int) -> int: ...
 
 
 class LifeState(Enum):
@@ -119,7 +107,7 @@ class HistoryPage(NamedTuple):
 
 
 def read_history(
-    store: HistoryStore, *, before: int = -1, count: int = 100, half_progress: int = 0, halves_back: int = HALVES_BACK
+    store: MessageStore, *, before: int = -1, count: int = 100, half_progress: int = 0, halves_back: int = HALVES_BACK
 ) -> HistoryPage:
     """A page of transactions whose first half lies before a half offset. Any thread; reads a bounded number of records.
 
@@ -147,7 +135,7 @@ def read_history(
 class _Scan:
     """Reads the queues once and groups their records by transaction."""
 
-    def __init__(self, store: HistoryStore) -> None:
+    def __init__(self, store: MessageStore) -> None:
         self._store = store
         self.lives: list[Life] = []
         self.notices: list[str] = []
@@ -189,7 +177,7 @@ class _Scan:
 
     def _take_half(self, half: StoredMessage) -> None:
         life, kind = self._life_of(half)
-        times = _number(half.properties.get(CHECK_TIMES), 0)
+        times = props.number_of(half.properties.get(CHECK_TIMES), 0)
         if kind is StepKind.CHECKED and times == life.check_times:
             kind = StepKind.POSTPONED
         life.check_times = times
@@ -199,7 +187,7 @@ class _Scan:
 
     def _life_of(self, half: StoredMessage) -> tuple[Life, StepKind]:
         """The transaction of a half message, and the meaning of this record for it."""
-        origin = _number(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
+        origin = props.number_of(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
         known = self._by_origin.get(origin)
         if known is None and CHECK_TIMES in half.properties:
             known = self._by_key.get(_key(half))
@@ -211,7 +199,7 @@ class _Scan:
             origin=min(origin, half.queue_offset),
             group=properties.get(props.PRODUCER_GROUP, ""),
             topic=properties.get(props.REAL_TOPIC, ""),
-            queue_id=_number(properties.get(props.REAL_QUEUE_ID), -1),
+            queue_id=props.number_of(properties.get(props.REAL_QUEUE_ID)),
             unique_key=properties.get(props.UNIQUE_KEY, ""),
             keys=properties.get(props.KEYS, ""),
             tags=properties.get(props.TAGS, ""),
@@ -284,7 +272,3 @@ class _Scan:
 
 def _key(message: StoredMessage) -> tuple[str, str]:
     return message.properties.get(props.UNIQUE_KEY, ""), message.properties.get(props.PRODUCER_GROUP, "")
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() and len(text) <= 18 else default

@@ -86,7 +86,7 @@ def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
     """
     parts = check_record(record, 0, len(record), check_crc=False)
     head, found = parts.head, parts.properties
-    prepared = _number(props.find_property_bytes(found, _PREPARED), -1)
+    prepared = props.number_of(props.find_property_bytes(found, _PREPARED))
     immunity = props.find_property_bytes(found, _IMMUNITY)
     return HalfMessage(
         origin=prepared if 0 <= prepared < head.queue_offset else head.queue_offset,
@@ -95,24 +95,18 @@ def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
         record_bytes=head.size,
         group=_text(props.find_property_bytes(found, _GROUP)),
         topic=_text(props.find_property_bytes(found, _REAL_TOPIC)),
-        queue_id=_number(props.find_property_bytes(found, _REAL_QUEUE), -1),
+        queue_id=props.number_of(props.find_property_bytes(found, _REAL_QUEUE)),
         born_ms=head.born_timestamp_ms,
         store_ms=head.store_timestamp_ms,
         immunity_ms=-1 if immunity is None else _immunity_ms(immunity, timeout_ms),
-        check_times=max(_number(props.find_property_bytes(found, _CHECK_TIMES), 0), 0),
+        check_times=max(props.number_of(props.find_property_bytes(found, _CHECK_TIMES), 0), 0),
     )
 
 
 def _immunity_ms(text: bytes, timeout_ms: int) -> int:
     """Text that is no number counts as -1, and -1 as the usual time (Source: docs/spec/broker.md §4.6 step g)."""
-    seconds = _number(text, -1)
+    seconds = props.number_of(text)
     return timeout_ms if seconds < 0 else min(seconds * 1_000, _INT64_MAX)
-
-
-def _number(text: bytes | None, default: int) -> int:
-    if text is None or len(text) > 19 or not text.isdigit():
-        return default
-    return int(text)
 
 
 def _text(value: bytes | None) -> str:
@@ -151,7 +145,7 @@ def to_real(half: StoredMessage) -> MessageToStore:
         RecordError: The half does not name its topic and queue.
     """
     topic = half.properties.get(props.REAL_TOPIC, "")
-    queue_id = _number(half.properties.get(props.REAL_QUEUE_ID, "").encode(), -1)
+    queue_id = props.number_of(half.properties.get(props.REAL_QUEUE_ID))
     if not topic or queue_id < 0:
         raise RecordError(f"the half message at {half.physical_offset} names no topic and queue (REAL_TOPIC, REAL_QID)")
     real = half.copy_for(topic, queue_id, half.properties_bytes)
@@ -214,7 +208,7 @@ def op_body(half_offsets: Sequence[int], *, as_list: bool) -> bytes:
 
 def parse_op_body(body: bytes | memoryview) -> list[int]:
     """Half offsets of an op record's body, either form; parts that are no numbers are left out."""
-    return [number for part in bytes(body).split(b",") if (number := _number(part.strip(), -1)) >= 0]
+    return [number for part in bytes(body).split(b",") if (number := props.number_of(part.strip())) >= 0]
 
 
 def read_op(record: memoryview) -> tuple[int, list[int]]:

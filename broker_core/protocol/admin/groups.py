@@ -14,8 +14,8 @@ from broker_core.protocol.json_body import JsonBodyError, emit
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSettings:
-    """What the broker allows a consumer group. ``others`` are fields that are not shown and are sent back unchanged."""
+class GroupConfig:
+    """What the broker allows a consumer group. ``others`` are fields that are not shown, and are kept unchanged."""
 
     name: str
     consume_enabled: bool = True
@@ -29,6 +29,24 @@ class GroupSettings:
     broker_id: int = 0
     broker_id_when_slow: int = 1
     others: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """A SubscriptionGroupConfig object."""
+        body: dict[str, Any] = {**self.others, "groupName": self.name}
+        body |= {key: getattr(self, name) for key, name in _FIELDS.items() if key != _ORDERLY}
+        # Fields that 4.x brokers do not have are not sent to them.
+        if self.orderly or "groupRetryPolicy" in self.others:
+            body[_ORDERLY] = self.orderly
+        return body
+
+    @classmethod
+    def from_json(cls, value: Mapping[Any, Any]) -> GroupConfig:
+        """Read a SubscriptionGroupConfig object; a missing field takes its default. Raises `JsonBodyError` for a wrong one."""
+        config = cls(str(value.get("groupName", "")))
+        given = {key: name for key, name in _FIELDS.items() if value.get(key) is not None}
+        known: dict[str, Any] = {name: _as_type_of(getattr(config, name), value[key], key) for key, name in given.items()}
+        others = {str(key): item for key, item in value.items() if key not in _FIELDS and key != "groupName"}
+        return replace(config, **known, others=others)
 
 
 _ORDERLY = "consumeMessageOrderly"
@@ -47,13 +65,13 @@ GROUP_KEYS = tuple(_FIELDS)
 """RocketMQ's keys of the settings that are known."""
 
 
-def read_group_settings(body: Body) -> GroupSettings:
+def read_group_settings(body: Body) -> GroupConfig:
     """A SubscriptionGroupConfig, from GET_SUBSCRIPTIONGROUP_CONFIG; raises `JsonBodyError`."""
     with reading("the config of a group", body) as value:
         return _settings(value)
 
 
-def read_all_group_settings(body: Body) -> dict[str, GroupSettings]:
+def read_all_group_settings(body: Body) -> dict[str, GroupConfig]:
     """The settings of all groups of a broker, by name, from GET_ALL_SUBSCRIPTIONGROUP_CONFIG; raises `JsonBodyError`."""
     with reading("the table of groups", body) as value:
         return {name: _settings({**config, "groupName": name}) for name, config in _configs(value).items()}
@@ -71,24 +89,15 @@ def read_groups_of_topic(body: Body) -> list[str]:
         return [str(group) for group in value.get("groupList") or ()]
 
 
-def group_body(settings: GroupSettings) -> bytes:
+def group_body(settings: GroupConfig) -> bytes:
     """Body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
-    body: dict[str, Any] = {**settings.others, "groupName": settings.name}
-    body |= {key: getattr(settings, name) for key, name in _FIELDS.items() if key != _ORDERLY}
-    # Fields that 4.x brokers do not have are not sent to them.
-    if settings.orderly or "groupRetryPolicy" in settings.others:
-        body[_ORDERLY] = settings.orderly
-    return emit(body)
+    return emit(settings.to_json())
 
 
-def _settings(value: Mapping[Any, Any]) -> GroupSettings:
+def _settings(value: Mapping[Any, Any]) -> GroupConfig:
     if not value.get("groupName"):
         raise JsonBodyError("the broker's answer is no group config: it has no groupName")
-    settings = GroupSettings(str(value["groupName"]))
-    given = {key: name for key, name in _FIELDS.items() if value.get(key) is not None}
-    known: dict[str, Any] = {name: _as_type_of(getattr(settings, name), value[key], key) for key, name in given.items()}
-    others = {str(key): item for key, item in value.items() if key not in _FIELDS and key != "groupName"}
-    return replace(settings, **known, others=others)
+    return GroupConfig.from_json(value)
 
 
 def _as_type_of(default: object, value: object, key: str) -> bool | int:

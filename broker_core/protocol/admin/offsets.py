@@ -15,6 +15,9 @@ from broker_core.protocol.queue_unit import QueueUnit
 
 _T = TypeVar("_T")
 
+NO_OFFSETS = "No consumer offset in this broker"
+"""Refusal of brokers, where their table of consumer offsets is empty."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueOffsets:

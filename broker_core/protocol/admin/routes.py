@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, parse_object
 
-PERMISSION_READ = 4
-PERMISSION_WRITE = 2
 MASTER_ID = 0
 
 
@@ -21,6 +20,7 @@ class QueueData:
     read_queues: int
     write_queues: int
     permission: int
+    topic_sys_flag: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Route:
         return [
             MessageQueue(self.topic, data.broker_name, queue_id)
             for data in self.queues
-            if data.permission & PERMISSION_WRITE and MASTER_ID in self.brokers.get(data.broker_name, {})
+            if data.permission & PERM_WRITE and MASTER_ID in self.brokers.get(data.broker_name, {})
             for queue_id in range(data.write_queues)
         ]
 
@@ -56,7 +56,7 @@ class Route:
         return sorted(
             MessageQueue(self.topic, data.broker_name, queue_id)
             for data in self.queues
-            if data.permission & PERMISSION_READ and self.brokers.get(data.broker_name)
+            if data.permission & PERM_READ and self.brokers.get(data.broker_name)
             for queue_id in range(data.read_queues)
         )
 

@@ -6,34 +6,77 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from broker_core.protocol.admin.values import Body, members_of, reading
+from broker_core.protocol.admin.values import Body, reading, whole
 from broker_core.protocol.json_body import JsonBodyError
 from broker_core.protocol.names import AUTO_CREATE_TOPIC
 
-READ_AND_WRITE = 6
+PERM_READ = 4
+PERM_WRITE = 2
+PERM_INHERIT = 1
+READ_AND_WRITE = PERM_READ | PERM_WRITE
+
+SINGLE_TAG = "SINGLE_TAG"
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSettings:
-    """A topic's config on one broker."""
+class TopicConfig:
+    """One topic of one broker. Queue ids run from 0; permission bits are 4 read, 2 write, 1 inherit."""
 
     name: str
     read_queues: int
     write_queues: int
     permission: int = READ_AND_WRITE
-    order: bool = False
-    filter_type: str = "SINGLE_TAG"
+    filter_type: str = SINGLE_TAG
     sys_flag: int = 0
+    order: bool = False
     attributes: Mapping[str, str] = field(default_factory=dict)
+    """5.x only (``message.type`` …); kept so that a 5.x store loses nothing."""
+
+    @property
+    def readable(self) -> bool:
+        return bool(self.permission & PERM_READ)
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.permission & PERM_WRITE)
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {
+            "order": self.order,
+            "perm": self.permission,
+            "readQueueNums": self.read_queues,
+            "topicFilterType": self.filter_type,
+            "topicName": self.name,
+            "topicSysFlag": self.sys_flag,
+            "writeQueueNums": self.write_queues,
+        }
+        if self.attributes:
+            value["attributes"] = dict(self.attributes)
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> TopicConfig:
+        """Read a TopicConfig object; a missing field is as in a new topic. Raises `JsonBodyError` for a wrong one."""
+        attributes = value.get("attributes")
+        return cls(
+            name=str(value.get("topicName", "")),
+            read_queues=whole(value, "readQueueNums", 16),
+            write_queues=whole(value, "writeQueueNums", 16),
+            permission=whole(value, "perm", READ_AND_WRITE),
+            filter_type=str(value.get("topicFilterType") or SINGLE_TAG),
+            sys_flag=whole(value, "topicSysFlag"),
+            order=str(value.get("order", False)).lower() == "true",
+            attributes={str(k): str(v) for k, v in attributes.items()} if isinstance(attributes, Mapping) else {},
+        )
 
 
-def read_topic_settings(body: Body) -> TopicSettings:
+def read_topic_settings(body: Body) -> TopicConfig:
     """A TopicConfig, from GET_TOPIC_CONFIG; raises `JsonBodyError`."""
     with reading("the config of a topic", body) as value:
         return settings_of_config(value)
 
 
-def read_all_topic_settings(body: Body) -> dict[str, TopicSettings]:
+def read_all_topic_settings(body: Body) -> dict[str, TopicConfig]:
     """The settings of all topics of a broker, by name, from GET_ALL_TOPIC_CONFIG; raises `JsonBodyError`."""
     with reading("the table of topics", body) as value:
         return {name: settings_of_config({"topicName": name, **config}) for name, config in _configs(value).items()}
@@ -51,7 +94,7 @@ def read_topic_names(body: Body) -> list[str]:
         return sorted(str(topic) for topic in value.get("topicList") or ())
 
 
-def topic_fields(settings: TopicSettings, attribute_changes: str = "") -> dict[str, str]:
+def topic_fields(settings: TopicConfig, attribute_changes: str = "") -> dict[str, str]:
     """Fields of UPDATE_AND_CREATE_TOPIC.
 
     Args:
@@ -71,24 +114,17 @@ def topic_fields(settings: TopicSettings, attribute_changes: str = "") -> dict[s
     return fields | ({"attributes": attribute_changes} if attribute_changes else {})
 
 
-def settings_of_config(config: Mapping[Any, Any]) -> TopicSettings:
+def settings_of_config(config: Mapping[Any, Any]) -> TopicConfig:
     """Settings of a config with RocketMQ's keys.
 
-    Raises `JsonBodyError` when it names no topic; `KeyError`, `TypeError` or `ValueError` without queues, or for a wrong value.
+    Raises `JsonBodyError` when it names no topic, has no queues or a wrong value.
     """
     name = config.get("topicName")
     if not name:
         raise JsonBodyError("the broker's answer is no topic config: it has no topicName")
-    return TopicSettings(
-        name=str(name),
-        read_queues=int(config["readQueueNums"]),
-        write_queues=int(config["writeQueueNums"]),
-        permission=int(config.get("perm", READ_AND_WRITE)),
-        order=bool(config.get("order", False)),
-        filter_type=str(config.get("topicFilterType") or "SINGLE_TAG"),
-        sys_flag=int(config.get("topicSysFlag", 0)),
-        attributes={str(key): str(text) for key, text in members_of(config.get("attributes")).items()},
-    )
+    if not config.keys() >= {"readQueueNums", "writeQueueNums"}:
+        raise JsonBodyError(f"the broker's answer has no numbers of queues for topic {name}")
+    return TopicConfig.from_json(config)
 
 
 def _configs(value: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,6 +38,15 @@ def items_of(value: object) -> list[Any]:
 def whole_number(text: str | None) -> int | None:
     """A figure of a broker as a number, or None."""
     return int(text) if text is not None and text.lstrip("-").isdecimal() else None
+
+
+def whole(table: Mapping[Any, Any], key: str, default: int = 0) -> int:
+    """A member that is a whole number, or ``default`` when it is missing; raises `JsonBodyError` for anything else."""
+    value = table.get(key, default)
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise JsonBodyError(f"{key} should be a whole number, not {value!r}") from error
 
 
 def number_or_nan(value: object) -> float:

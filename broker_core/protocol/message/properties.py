@@ -50,6 +50,8 @@ SPARE = (
     MESSAGE_REGION,
 )  # fmt: skip
 """Properties that a broker adds and that delivery does without, in the order in which a copy without room leaves them out."""
+DIGITS_MAX = 18
+"""Digits of a number that surely fits 64 bits."""
 
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
@@ -110,6 +112,12 @@ def find_property(data: bytes, name: str) -> str | None:
     """Value of one property of encoded bytes, None when it is missing or empty."""
     value = find_property_bytes(data, property_marker(name))
     return None if value is None else value.decode("utf-8", "replace")
+
+
+def number_of(text: str | bytes | None, default: int = -1) -> int:
+    """The value of a property that is a whole number of at most `DIGITS_MAX` digits; ``default`` for any other."""
+    # ASCII alone: `str.isdigit` takes “²” too, which `int` refuses.
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else default
 
 
 def append_properties(data: bytes, more: bytes) -> bytes:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from datetime import datetime
 from typing import Any, Protocol
 
 from broker_core.errors import UsageError
@@ -30,6 +31,13 @@ def pipe_closed() -> int:
     # Python would complain when it flushes at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_PIPE_CLOSED
+
+
+def names_by_time() -> Iterator[str]:
+    """A thousand names for what begins now: the time, and the time with -2, -3 and so on."""
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    yield stamp
+    yield from (f"{stamp}-{number}" for number in range(2, 1_001))
 
 
 class Wakeable:

@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 from broker_core.client.instance import ClientSecurity
@@ -23,7 +22,8 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import FindSaved, access_of, access_of_environment, no_saved, target_environment
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
-from broker_core.tools.commands.control import STOPPED, Wakeable, cancelled_by_signals, say, steered
+from broker_core.json_errors import fail
+from broker_core.tools.commands.control import STOPPED, Wakeable, cancelled_by_signals, names_by_time, say, steered
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import Ends, check_same, opened
@@ -65,8 +65,7 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store:
         use_connections(arguments, find_saved)
         return asyncio.run(_cancellable(arguments, refusal))
     except OrbitError as error:
-        say(f"orbit copy: {error.message}")
-        return error.exit_code
+        return fail("orbit copy", error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         say("orbit copy: interrupted before anything was copied")
         return EXIT_INTERRUPTED
@@ -254,11 +253,9 @@ def _ends_of(arguments: argparse.Namespace, begun: CopyOrder) -> CopyOrder:
 def _new_file() -> Path:
     import platformdirs
 
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder = platformdirs.user_data_path("orbit", appauthor=False) / "copies"
     folder.mkdir(parents=True, exist_ok=True)
-    names = (stamp if number == 1 else f"{stamp}-{number}" for number in range(1, 1_000))
-    found = next((path for name in names if not (path := folder / f"{name}.jsonl").exists()), None)
+    found = next((path for name in names_by_time() if not (path := folder / f"{name}.jsonl").exists()), None)
     if found is None:
         raise UsageError(f"a thousand copies began this second in {folder}: name a file with --receipt")
     return found

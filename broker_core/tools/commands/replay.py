@@ -18,14 +18,14 @@ import contextlib
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import ClusterAccess, FindSaved, access_of, given_details, no_saved
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
-from broker_core.tools.commands.control import STOPPED, Steered, Wakeable, cancelled_by_signals, say, steered
+from broker_core.json_errors import fail
+from broker_core.tools.commands.control import STOPPED, Steered, Wakeable, cancelled_by_signals, names_by_time, say, steered
 from broker_core.tools.commands.replay_arguments import (
     check_arguments,
     goal_of_arguments,
@@ -63,8 +63,7 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed
     try:
         return asyncio.run(_replay(arguments, refusal, find_saved))
     except OrbitError as error:
-        say(f"orbit replay: {error.message}")
-        return error.exit_code
+        return fail("orbit replay", error)
     except (KeyboardInterrupt, asyncio.CancelledError):
         say("orbit replay: interrupted before anything was sent")
         return EXIT_INTERRUPTED
@@ -120,10 +119,8 @@ async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_sa
 
 
 def _new_folder() -> Path:
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     base = replays_folder()
-    for number in range(1, 1_000):
-        folder = base / (stamp if number == 1 else f"{stamp}-{number}")
+    for folder in map(base.joinpath, names_by_time()):
         with contextlib.suppress(FileExistsError):
             folder.mkdir(parents=True)
             return folder

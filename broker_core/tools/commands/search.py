@@ -14,7 +14,6 @@ import asyncio
 import errno
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -37,8 +36,9 @@ from broker_core.counted import counted
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
+from broker_core.json_errors import fail
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.tools.commands.control import pipe_closed
+from broker_core.tools.commands.control import pipe_closed, say
 from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
@@ -104,17 +104,17 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         with exported(arguments.out, arguments.format, NAMES if mask is None else (*NAMES, MASKED)) as write:
             outcome = _run(arguments, access, expression, write if mask is None else lambda row: write(mask.masked(row)))
     except FilterError as error:
-        _say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
+        say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
     except BrokenPipeError:
         return pipe_closed()
     except OSError as error:
-        return _fail(_refused(arguments, error))
+        return fail("orbit search", _refused(arguments, error))
     except OrbitError as error:
-        return _fail(error)
+        return fail("orbit search", error)
     if mask is not None or arguments.originals:
-        _say("originals: no rule of masking was applied" if mask is None else mask.words)
-    _say(str(outcome.outcome))
+        say("originals: no rule of masking was applied" if mask is None else mask.words)
+    say(str(outcome.outcome))
     if outcome.was_interrupted:
         return EXIT_CANCELLED
     return 0 if outcome.outcome.is_complete else EXIT_PARTIAL
@@ -169,11 +169,6 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _fail(error: OrbitError) -> int:
-    _say(f"orbit search: {error.message}")
-    return error.exit_code
-
-
 def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:
     """The error of a refused read of the store, or write of the output."""
     if (
@@ -184,10 +179,6 @@ def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:
         return open_failed(arguments.store, error)
     place = arguments.out or "standard output"
     return UsageError(f"what was found could not be written to {place}: {error.strerror or error}. Choose another place")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def _pointed_at(text: str, error: FilterError) -> str:
@@ -217,7 +208,7 @@ class _Run:
         from broker_core.tools.search.scan import StoreSearch
 
         search = StoreSearch(root, expression, limit=limit)
-        _say(f"plan: {search.plan}")
+        say(f"plan: {search.plan}")
 
         def interrupted(*_: object) -> None:
             self.was_interrupted = True
@@ -234,7 +225,7 @@ class _Run:
         assert search.outcome is not None
         self.outcome = search.outcome
         for finding in self.outcome.findings:
-            _say(str(finding))
+            say(str(finding))
 
     async def cluster(self, access: ClusterAccess, expression: Expression, limit: int | None) -> None:
         from broker_core.tools.search.cluster import ClusterSearch
@@ -263,7 +254,7 @@ class _Run:
             async with access.admin() as admin:
                 search = ClusterSearch(admin, expression, limit=limit)
                 await search.prepare()
-                _say(f"plan: {search.plan}")
+                say(f"plan: {search.plan}")
                 async for step in search.steps():
                     self._give_all(step)
         finally:
@@ -283,7 +274,7 @@ class _Run:
         """Print progress at an interval, while hits are written to a file."""
         if self._tells_progress and time.monotonic() - self._told_s >= PROGRESS_INTERVAL_S:
             self._told_s = time.monotonic()
-            _say(f"progress: scanned {step.scanned:,} of {step.total:,}, {counted(step.found, 'hit')}")
+            say(f"progress: scanned {step.scanned:,} of {step.total:,}, {counted(step.found, 'hit')}")
 
     def _give(self, hit: Hit, unit_code: int | None) -> None:
         code = unit_code
@@ -293,7 +284,7 @@ class _Run:
         row, fault = message_row(hit, code)
         self._write(row)
         if fault:
-            _say(fault)
+            say(fault)
 
 
 def _run(

@@ -24,8 +24,9 @@ from broker_core.engine.store.log_places import paths_of
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.ownership import check_directory, open_failed
 from broker_core.errors import ForeignStoreError, OrbitError
+from broker_core.json_errors import fail
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.tools.commands.control import pipe_closed
+from broker_core.tools.commands.control import pipe_closed, say
 
 EXIT_UNSOUND = 1
 
@@ -44,9 +45,9 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         return pipe_closed()
     except OSError as error:
-        return _fail(open_failed(arguments.directory, error))
+        return fail("orbit store", open_failed(arguments.directory, error))
     except OrbitError as error:
-        return _fail(error)
+        return fail("orbit store", error)
     return code
 
 
@@ -81,15 +82,6 @@ def _parser() -> argparse.ArgumentParser:
     dump.add_argument("--topic", metavar="T", help="only this topic")
     dump.add_argument("--kind", choices=_KINDS, default="messages", help="what to print (default: %(default)s)")
     return parser
-
-
-def _fail(error: OrbitError) -> int:
-    _say(f"orbit store: {error.message}")
-    return error.exit_code
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def _print(text: str) -> None:
@@ -152,7 +144,7 @@ def _log_directories(arguments: argparse.Namespace) -> list[Path]:
 def _tell(findings: list[StoreFinding]) -> int:
     """Print and clear the findings; returns their number."""
     for finding in findings:
-        _say(str(finding))
+        say(str(finding))
     count = len(findings)
     findings.clear()
     return count

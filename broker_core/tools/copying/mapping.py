@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker_core.protocol.admin.routes import PERMISSION_READ, PERMISSION_WRITE
+from broker_core.protocol.admin.topics import PERM_WRITE, READ_AND_WRITE
 from broker_core.protocol.json_body import MessageQueue
 
-_READ_WRITE = PERMISSION_READ | PERMISSION_WRITE
 _COMPARED = {
     "readQueueNums": "queues to read",
     "writeQueueNums": "queues to write",
@@ -19,7 +18,7 @@ _COMPARED = {
     "order": "order",
     "attributes": "attributes",
 }
-_DEFAULTS = {"perm": _READ_WRITE, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False, "attributes": {}}
+_DEFAULTS = {"perm": READ_AND_WRITE, "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False, "attributes": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class TargetQueues:
         return self._queues({
             name: int(config["writeQueueNums"])
             for name, config in self.configs.items()
-            if int(config.get("perm", _READ_WRITE)) & PERMISSION_WRITE
+            if int(config.get("perm", READ_AND_WRITE)) & PERM_WRITE
         })  # fmt: skip
 
     def created(self, wanted: Mapping[str, Any]) -> list[MessageQueue]:
@@ -79,7 +78,7 @@ def wanted_queues(config: Mapping[str, Any], queues: Sequence[MessageQueue], *, 
     from_brokers = {queue.broker_name for queue in queues}
     each = max(queue.queue_id for queue in queues) + 1 if len(from_brokers) == brokers else -(-len(queues) // brokers)
     kept = {} if plain else {key: config[key] for key in _COMPARED if config.get(key) is not None}
-    permission = int(kept.get("perm", _READ_WRITE)) & _READ_WRITE | _READ_WRITE
+    permission = int(kept.get("perm", READ_AND_WRITE)) & READ_AND_WRITE | READ_AND_WRITE
     return {**_DEFAULTS, **kept, "perm": permission, "readQueueNums": each, "writeQueueNums": each}
 
 

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.kept_file import replace_file
 from broker_core.tools.line_file import LineFile
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
@@ -146,12 +147,7 @@ class Spool:
         for file in (self._spool, self._index):
             file.flush()
             os.fsync(file.fileno())
-        beside = self._folder / f"{PLAN_FILE}.part"
-        with beside.open("w", encoding="utf-8") as text:
-            json.dump(plan.as_json(), text, ensure_ascii=False, indent=1)
-            text.flush()
-            os.fsync(text.fileno())
-        beside.replace(self._folder / PLAN_FILE)
+        replace_file(self._folder / PLAN_FILE, json.dumps(plan.as_json(), ensure_ascii=False, indent=1).encode())
 
 
 @dataclass(slots=True)

@@ -20,7 +20,8 @@ from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
 from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import CodecError, NetworkError, RemoteError
-from broker_core.protocol.admin.routes import MASTER_ID, PERMISSION_READ, Route
+from broker_core.protocol.admin.routes import MASTER_ID, Route
+from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
 from broker_core.tools.search.gaps import Gaps
 
@@ -119,7 +120,7 @@ class ClusterParts:
         route = await self.route(topic)
         readable: dict[str, int] = {}
         for data in route.queues:
-            if data.permission & PERMISSION_READ:
+            if data.permission & PERM_READ:
                 readable[data.broker_name] = data.read_queues
             elif route.brokers.get(data.broker_name):
                 self._gaps.add(f"broker {data.broker_name} lets nobody read topic {topic}")

@@ -22,6 +22,7 @@ from typing import Protocol, Self, TextIO
 
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
+from broker_core.kept_file import sync_directory
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -64,7 +65,8 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
         if form == "parquet":
             with _ParquetFile(beside, names) as file:
                 yield file.write
-            _sync(beside)
+            with beside.open("rb") as written:
+                os.fsync(written.fileno())
         else:
             with new_csv(beside) if form == "csv" else beside.open("w", encoding="utf-8", newline="") as text:
                 yield _text_writer(form, text, names)
@@ -83,7 +85,7 @@ def _written_beside(path: Path) -> Iterator[Path]:
     try:
         yield beside
         beside.replace(path)
-        _sync(path.absolute().parent)
+        sync_directory(path.absolute().parent)
     except BaseException as error:
         written = beside.stat().st_size if beside.exists() else 0
         beside.unlink(missing_ok=True)
@@ -93,14 +95,6 @@ def _written_beside(path: Path) -> Iterator[Path]:
                 "Make room, or choose a file on another disk"
             ) from error
         raise
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _text_writer(form: str, file: TextIO, names: Sequence[str]) -> WriteRow:

@@ -7,7 +7,7 @@ disk yet, so they are read through the store.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.record_columns import UNIT_TYPE
 from broker_core.errors import StoreError
-from broker_core.protocol.queue_unit import QueueUnit
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 UNITS_AT_A_TIME = 4_096
 
@@ -42,17 +44,6 @@ class Queues(Protocol):
 
     def named_topics(self) -> frozenset[str]:
         """Topics that may have had queues that no longer exist."""
-
-
-class OpenStore(Protocol):
-    """The part of an open store that a search uses."""
-
-    def queues(self) -> list[tuple[str, int]]: ...
-    def min_offset(self, topic: str, queue_id: int) -> int: ...
-    def stored_max_offset(self, topic: str, queue_id: int) -> int: ...
-    def queue_units(self, topic: str, queue_id: int, offset: int, max_count: int) -> list[QueueUnit]: ...
-    @property
-    def commit_log_max_offset(self) -> int: ...
 
 
 class StoredQueues:
@@ -85,7 +76,7 @@ class StoredQueues:
 class LiveQueues:
     """Queues of the store that is open in this process."""
 
-    def __init__(self, store: OpenStore) -> None:
+    def __init__(self, store: MessageStore) -> None:
         self._store = store
 
     def spans(self) -> list[QueueSpan]:

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.light_topics import told_by_records
 from broker_core.tools.search.plan import Plan, Planner, doubt_of
-from broker_core.tools.search.queues import LiveQueues, OpenStore, QueueCursor, Queues, StoredQueues
+from broker_core.tools.search.queues import LiveQueues, QueueCursor, Queues, StoredQueues
 from broker_core.tools.search.results import (
     FINDINGS_MAX,
     STEP_BYTES_MAX,
@@ -42,6 +43,9 @@ from broker_core.tools.search.results import (
     limit_reason,
     undecoded_reason,
 )
+
+if TYPE_CHECKING:
+    from broker_core.engine.store.message_store import MessageStore
 
 WINDOW_BYTES = 8 * 1024 * 1024
 _SPAN_BYTES = 32 * 1024 * 1024
@@ -80,7 +84,7 @@ class StoreSearch:
         root: Path,
         expression: Expression,
         *,
-        store: OpenStore | None = None,
+        store: MessageStore | None = None,
         limit: int | None = None,
         breathe: Callable[[], None] | None = None,
         window_bytes: int = WINDOW_BYTES,
@@ -102,7 +106,7 @@ class StoreSearch:
         self.plan = plan or self._planned(root, store)
         self.outcome: Outcome | None = None
 
-    def _planned(self, root: Path, store: OpenStore | None) -> Plan:
+    def _planned(self, root: Path, store: MessageStore | None) -> Plan:
         doubt = "" if store is not None else doubt_of(root)
         end = _log_end(self._log, self._queues, is_trusted=not doubt) if store is None else store.commit_log_max_offset
         return Planner(self._expression, self._log, self._queues, end, doubt).plan()

@@ -2,19 +2,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker_core.cluster.reads_of_others import ReadsOfOthers
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.topics import TopicSettings
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.delay_levels import BrokerLevels
+
+
+class ReadsOfOthers:
+    """One broker's count of pulled messages since its start, without the pulls of this process.
+
+    A broker counts those of the console's pages, tails and searches, too.
+
+    Source: docs/spec/remoting.md §2.5.3, ``msgGetTotalTodayNow``.
+    """
+
+    def __init__(self) -> None:
+        self.others = -1
+        """Messages that others got; -1: not reported."""
+        self._told = 0
+        self._own = self._own_at_start = 0
+
+    def take(self, told: int | None, own: int) -> None:
+        """Take a report of the broker: messages that all clients got from it, or None, and this process's pulls so far."""
+        if told is None:
+            self.others = -1
+            return
+        if told < self._told:
+            # It was restarted and counts from 0: pulls since the previous report belong to the new count.
+            self.others, self._own_at_start = -1, self._own
+        # The broker has counted messages in transit already and this process has not: the count stays until they arrive.
+        self.others = max(self.others, told - (own - self._own_at_start), 0)
+        self._told, self._own = told, own
 
 
 @dataclass(slots=True)
 class BrokerFigures:
     """What one broker reported last."""
 
-    topics: dict[str, TopicSettings] = field(default_factory=dict)
+    topics: dict[str, TopicConfig] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
     groups_at_first: frozenset[str] = frozenset()
     """Groups of the first look, with a config or an offset; others were created later."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import TopicSettings
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.worker.attached.abilities import cluster_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.questions.figures import Catalog
@@ -44,7 +44,7 @@ def list_cluster(
         routes: Topic → brokers that may have it; a topic without an entry may be on any.
         revision: Of the new catalog.
     """
-    rows: dict[str, dict[str, TopicSettings]] = defaultdict(dict)
+    rows: dict[str, dict[str, TopicConfig]] = defaultdict(dict)
     for broker in numbers.names:
         for topic, row in brokers[broker].topics.items() if broker in brokers else ():
             rows[topic][broker] = row
@@ -113,7 +113,7 @@ def _parts(
 
 
 def _queues_of(
-    topic: str, rows: Mapping[str, TopicSettings], brokers: Mapping[str, BrokerFigures], is_system: bool
+    topic: str, rows: Mapping[str, TopicConfig], brokers: Mapping[str, BrokerFigures], is_system: bool
 ) -> list[tuple[str, int]]:
     """Queues of a topic, by broker; of a system topic only those ever written to, as some have a thousand unused ones."""
     found = []
@@ -130,7 +130,7 @@ def _is_system(topic: str, own: frozenset[str]) -> bool:
     return topic in names.SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic in own
 
 
-def _permission(rows: Iterable[TopicSettings]) -> int:
+def _permission(rows: Iterable[TopicConfig]) -> int:
     permission = 0
     for row in rows:
         permission |= row.permission

@@ -20,8 +20,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import LostParts, body_unless
-from broker_core.worker.connections import CONSUMER, PRODUCER
-from broker_core.worker.questions.administration import ConnectionPage, ListConnections
+from broker_core.worker.questions.administration import CONSUMER, PRODUCER, ConnectionPage, ListConnections
 from broker_core.worker.questions.question import Handler
 
 GROUPS_MAX = 64

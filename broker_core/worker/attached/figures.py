@@ -14,7 +14,7 @@ from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.counted import counted
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.topics import TopicSettings
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
@@ -64,7 +64,7 @@ class ClusterFigures:
         self._numbers.see([broker])
         return self.brokers.setdefault(broker, BrokerFigures())
 
-    def take_tables(self, broker: str, topics: dict[str, TopicSettings], groups: frozenset[str]) -> None:
+    def take_tables(self, broker: str, topics: dict[str, TopicConfig], groups: frozenset[str]) -> None:
         """Topics and groups with a config."""
         of = self.of(broker)
         self._is_dirty = self._is_dirty or not of.has_told_tables or of.topics != topics or of.groups != groups

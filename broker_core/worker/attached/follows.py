@@ -15,7 +15,6 @@ Source: docs/spec/remoting.md §2.2.3 (pulls), §2.5 (GET_TOPIC_STATS_INFO).
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -33,11 +32,9 @@ from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
-from broker_core.worker.follows import TOPICS_MAX, FollowBatch, asked_about, check_follow, filter_of, rules_of
+from broker_core.worker.follows import TOPICS_MAX, FollowBatch, OpenTails, filter_of, rules_of
 from broker_core.worker.message_views import head_of
-from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.question import Handler
-from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
+from broker_core.worker.questions.searches import StartFollow
 
 PACE_SECONDS = 0.25
 HOLD_SECONDS = 1.0
@@ -89,11 +86,10 @@ class _ClusterTail:
         self.turn[broker] = look.turn
 
 
-class ClusterFollows:
-    """The live tails of a worker that watches a cluster. On its loop.
+class ClusterFollows(OpenTails[_ClusterTail]):
+    """The live tails of a worker that watches a cluster.
 
-    A question waits ``hold_seconds`` for an answer that is not empty, of these ``look_seconds`` for a look at slow brokers;
-    ``pace_seconds`` lie between two looks. ``clock`` returns ms since the epoch, for times like ``-15m``.
+    A look waits ``look_seconds`` for slow brokers. ``clock`` returns ms since the epoch, for times like ``-15m``.
     """
 
     def __init__(
@@ -106,44 +102,31 @@ class ClusterFollows:
         hold_seconds: float = HOLD_SECONDS,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        super().__init__(pace_seconds=pace_seconds, hold_seconds=hold_seconds)
         self._link = link
         self._figures = figures
         self._clock = clock
         self._puller = Puller(link, AskGently(link))
-        self._pace_seconds = pace_seconds
         self._look_seconds = look_seconds
-        self._hold_looks = max(1, round(hold_seconds / pace_seconds))
-        self._open: dict[int, _ClusterTail] = {}
         self._ended: deque[tuple[int, dict[MessageQueue, int]]] = deque(maxlen=KEPT_PLACES)
-        self._numbers = itertools.count(1)
-
-    def handlers(self) -> list[Handler]:
-        """The handlers of live tails. They raise `FilterError` for a filter or a rule that cannot be read."""
-        return [
-            StartFollow.answered_by(self._start),
-            ContinueFollow.answered_by(self._continue),
-            EndFollow.answered_by(self._end_asked),
-        ]
 
     def close(self) -> None:
         """End all tails."""
         for follow_id in list(self._open):
-            self._end(follow_id)
+            self._end_tail(follow_id)
 
-    async def _end_asked(self, query: EndFollow) -> Done:
-        self._end(query.follow_id)
-        return Done()
-
-    def _end(self, follow_id: int) -> None:
-        ended = self._open.pop(follow_id, None)
+    def _end_tail(self, follow_id: int) -> _ClusterTail | None:
+        ended = super()._end_tail(follow_id)
         if ended is not None:
-            ended.is_ended = True
             for look in ended.looks.values():
                 look.cancel()
             self._ended.append((follow_id, ended.offsets))
+        return ended
 
-    async def _start(self, query: StartFollow) -> FollowStarted:
-        check_follow(query, open_already=len(self._open))
+    def _position(self, follow_id: int, _opened: _ClusterTail) -> int:
+        return follow_id
+
+    async def _prepare(self, query: StartFollow) -> _ClusterTail:
         now_ms = self._clock()
         opened = _ClusterTail(
             tuple(query.topics),
@@ -159,9 +142,7 @@ class ClusterFollows:
             await self._find_ends(opened)
         finally:
             before.is_held = False
-        number = next(self._numbers)
-        self._open[number] = opened
-        return FollowStarted(number, number)
+        return opened
 
     def _left_at(self, query: StartFollow) -> dict[MessageQueue, int]:
         """Where the tail that this one continues is in the queues that this one follows."""
@@ -211,26 +192,18 @@ class ClusterFollows:
 
     # ---- looking -------------------------------------------------------------------------------------------------------
 
-    async def _continue(self, query: ContinueFollow) -> Followed:
+    async def _look(self, opened: _ClusterTail) -> FollowBatch:
         batch = FollowBatch()
-        with asked_about(self._open, query.follow_id) as opened:
-            for _ in range(self._hold_looks):
-                await asyncio.sleep(self._pace_seconds)
-                if opened.is_ended:
-                    break
-                if opened.is_held:
-                    continue
-                await self._look_around(opened, batch)
-                if not batch.is_empty:
-                    break
-        batch.heads.sort(key=lambda one: one[1].store_ms)
-        return batch.answer(query.follow_id, position=query.follow_id, is_over=opened.is_ended)
+        if not opened.is_held:
+            await self._look_around(opened, batch)
+            batch.heads.sort(key=lambda one: one[1].store_ms)
+        return batch
 
     async def _look_around(self, opened: _ClusterTail, batch: FollowBatch) -> None:
         """Look at every broker; take the findings of all that end within the time limit."""
         for broker in self._link.numbers.names:
             if broker not in opened.looks:
-                opened.looks[broker] = asyncio.create_task(self._look(opened, broker), name=f"look at {broker}")
+                opened.looks[broker] = asyncio.create_task(self._look_on(opened, broker), name=f"look at {broker}")
         if opened.looks:
             await asyncio.wait(opened.looks.values(), timeout=self._look_seconds)
         for broker, look in list(opened.looks.items()):
@@ -242,7 +215,7 @@ class ClusterFollows:
                 batch.body_bytes += found.batch.body_bytes
                 batch.left_out += found.batch.left_out
 
-    async def _look(self, opened: _ClusterTail, broker: str) -> _BrokerLook:
+    async def _look_on(self, opened: _ClusterTail, broker: str) -> _BrokerLook:
         """What one broker has got, as far as this look may ask it."""
         topics = self._topics_on(opened, broker)
         begin = opened.turn.get(broker, 0) % len(topics) if topics else 0

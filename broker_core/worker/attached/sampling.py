@@ -25,14 +25,14 @@ from broker_core.protocol.admin.brokers import BrokerPlace, read_broker_settings
 from broker_core.protocol.admin.connections import read_members, read_producers, read_subscriptions
 from broker_core.protocol.admin.groups import read_group_configs
 from broker_core.protocol.admin.offsets import (
+    NO_OFFSETS,
     QueueOffsets,
     read_consumer_offsets,
     read_delay_offsets,
     read_queue_offsets,
     read_timer_counts,
 )
-from broker_core.protocol.admin.routes import PERMISSION_READ
-from broker_core.protocol.admin.topics import read_all_topic_settings
+from broker_core.protocol.admin.topics import PERM_READ, read_all_topic_settings
 from broker_core.protocol.admin.values import Body, whole_number
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -45,7 +45,6 @@ from broker_core.worker.questions.abilities import Ability
 
 logger = logging.getLogger(__name__)
 
-_NO_OFFSETS = "No consumer offset in this broker"
 _NO_DELAYS = "No delay offset in this broker"
 AGES_IN_ROUND = 12
 """Messages read for their store time, of the positions that lag."""
@@ -327,7 +326,7 @@ class BrokerRounds:
             of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:
-        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, _NO_OFFSETS)
+        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, NO_OFFSETS)
         self._moving_groups = self._figures.take_positions(self._name, read_consumer_offsets(body))
 
     async def _levels(self) -> None:
@@ -386,7 +385,7 @@ class BrokerRounds:
     async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
         """Queues that may be read but no longer written: brokers of 4.x do not list them (docs/spec/remoting.md §2.5.6)."""
         row = self._figures.of(self._name).topics.get(topic)
-        readable = row.read_queues if row is not None and row.permission & PERMISSION_READ else 0
+        readable = row.read_queues if row is not None and row.permission & PERM_READ else 0
         found: dict[int, QueueOffsets] = {}
         for queue_id in [one for one in range(readable) if one not in listed][:UNLISTED_QUEUES_MAX]:
             fields = {"topic": topic, "queueId": str(queue_id)}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,14 +19,14 @@ from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.routes import PERMISSION_READ, PERMISSION_WRITE
+from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import is_system_group
+from broker_core.tools.commands.control import pipe_closed
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
 
 EXIT_PARTIAL = 1
-EXIT_PIPE_CLOSED = 141
 NO_BROKER = "no broker is registered there now: is it the right name server, and do the brokers run?"
 
 _CODES = (
@@ -57,9 +56,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
     except KeyboardInterrupt:
         return fail("orbit cluster", CancelledByUserError("interrupted"), as_json=arguments.json)
     except BrokenPipeError:
-        # The reader (head, less) has read enough. Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_PIPE_CLOSED
+        return pipe_closed()
     return EXIT_PARTIAL if overview["faults"] else 0
 
 
@@ -151,7 +148,7 @@ def _topic_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
 
 
 def _permission_text(permission: int) -> str:
-    letters = ("R" if permission & PERMISSION_READ else "-", "W" if permission & PERMISSION_WRITE else "-")
+    letters = ("R" if permission & PERM_READ else "-", "W" if permission & PERM_WRITE else "-")
     return "".join(letters)
 
 

@@ -18,6 +18,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
 from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
+from broker_core.json_errors import fail
 from broker_core.transport.event_loop import on_stop_signals, unless_stopped
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import NOTHING_COMES
@@ -45,8 +46,7 @@ def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = 
         folder = arguments.folder or folder_of(access.kept_as or access.name_servers)
         asyncio.run(_watch(access, folder.absolute(), arguments.seconds, open_history))
     except OrbitError as error:
-        sys.stderr.write(f"orbit watch: {error.message}\n")
-        return error.exit_code
+        return fail("orbit watch", error)
     return 0
 
 

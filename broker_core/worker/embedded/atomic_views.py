@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from broker_core.engine.atomic.coordinator import Coordinator
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import UsageError
 from broker_core.protocol.atomic import AtomicPhase
@@ -15,17 +14,11 @@ from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
 from broker_core.worker.transactions import check_page
 
-
-class AtomicTransactions(Protocol):
-    """The part of `broker_core.engine.processors.atomic_service.AtomicService` that is used here."""
-
-    @property
-    def coordinator(self) -> Coordinator: ...
-
-    async def abort_by_hand(self, name: str) -> None: ...
+if TYPE_CHECKING:
+    from broker_core.engine.processors.atomic_service import AtomicService
 
 
-def atomic_totals(atomic: AtomicTransactions, store: MessageStore) -> dict[str, float]:
+def atomic_totals(atomic: AtomicService, store: MessageStore) -> dict[str, float]:
     """Figures for `Snapshot.totals`."""
     coordinator = atomic.coordinator
     started = [entry.start_ms for entry in coordinator.state.ids.values() if entry.state is AtomicPhase.ONGOING]
@@ -43,13 +36,13 @@ def atomic_totals(atomic: AtomicTransactions, store: MessageStore) -> dict[str, 
     }
 
 
-def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: MessageStore) -> list[Handler]:
+def atomic_handlers(atomic: Callable[[], AtomicService | None], store: MessageStore) -> list[Handler]:
     """Handlers of atomic transactions, on the engine's loop."""
 
-    def serving() -> AtomicTransactions:
+    def serving() -> AtomicService:
         found = atomic()
         if found is None:
-            raise UsageError("atomic transactions are off: start the broker with orbitAtomicTransactions=true")
+            raise UsageError("atomic transactions are off: start the broker with orbitAtomicService=true")
         return found
 
     async def read(query: ListAtomic) -> AtomicPage:
@@ -62,7 +55,7 @@ def atomic_handlers(atomic: Callable[[], AtomicTransactions | None], store: Mess
     return [ListAtomic.answered_by(read), AbortAtomic.answered_by(abort)]
 
 
-def list_atomic(query: ListAtomic, atomic: AtomicTransactions, store: MessageStore) -> AtomicPage:
+def list_atomic(query: ListAtomic, atomic: AtomicService, store: MessageStore) -> AtomicPage:
     """One page: open transactions first, the oldest first, then ids by name. Raises `UsageError` for an impossible page."""
     check_page(query.start, query.count)
     entries = sorted(

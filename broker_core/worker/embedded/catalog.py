@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.protocol import names
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.questions.figures import Catalog
 

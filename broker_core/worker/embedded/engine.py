@@ -1,12 +1,12 @@
-"""The parts of the engine that sampling and queries read.
+"""The parts of the engine that sampling and queries use.
 
 `broker_core.engine.broker.embedded.EmbeddedBroker` has them; tests supply their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.timer.console import TimerConsole
@@ -18,8 +18,44 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.topic_table import TopicTable
-from broker_core.worker.embedded.atomic_views import AtomicTransactions
+from broker_core.protocol.codes import LanguageCode
 from broker_core.worker.transactions import Transactions
+
+if TYPE_CHECKING:
+    from broker_core.engine.processors.atomic_service import AtomicService
+
+
+class OpenConnection(Hashable, Protocol):
+    """The attributes that are read of a `broker_core.transport.connection.Connection`."""
+
+    @property
+    def remote_address(self) -> str: ...
+
+    @property
+    def local_address(self) -> str: ...
+
+    @property
+    def language(self) -> LanguageCode: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def connected_at(self) -> float: ...
+
+    @property
+    def last_active(self) -> float: ...
+
+    @property
+    def bytes_in(self) -> int: ...
+
+    @property
+    def bytes_out(self) -> int: ...
+
+    @property
+    def requests_in(self) -> int: ...
+
+    def close(self, reason: str = ...) -> None: ...
 
 
 class EngineView(Protocol):
@@ -55,6 +91,9 @@ class EngineView(Protocol):
     @property
     def connections(self) -> int: ...
 
+    def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
+        """Each with its side, as `ConnectionPage` has it."""
+
     @property
     def counters(self) -> Counters: ...
 
@@ -65,7 +104,7 @@ class EngineView(Protocol):
     def delays(self) -> DelayConsole | None: ...
 
     @property
-    def atomic(self) -> AtomicTransactions | None: ...
+    def atomic(self) -> AtomicService | None: ...
 
     @property
     def transactions(self) -> Transactions | None: ...

@@ -8,17 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
+from broker_core.engine.tables.clients import Consumers
 from broker_core.errors import BugError, OrbitError
-from broker_core.worker.connections import ConnectionEngine, connection_handlers
+from broker_core.protocol.codes import version_name
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
-from broker_core.worker.embedded.console import console_handlers
+from broker_core.worker.embedded.connections import connection_handlers
 from broker_core.worker.embedded.engine import EngineView
-from broker_core.worker.embedded.members import member_handlers
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queue_measures import QueueMeasures
 from broker_core.worker.embedded.store_views import store_handlers
@@ -26,12 +27,13 @@ from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
 from broker_core.worker.history import HistoryService, history_handlers
-from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic, ListMembers, Members
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
+from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from broker_core.worker.refusals import files_refusal
 from broker_core.worker.searches import Searches
-from broker_core.worker.transactions import transaction_handlers
+from broker_core.worker.transactions import Transactions, end_as_chosen, half_of, serving, transaction_handlers
 
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker
@@ -40,10 +42,6 @@ THREADS = 2
 
 _Answer = TypeVar("_Answer")
 _T = TypeVar("_T")
-
-
-class QueryEngine(EngineView, ConnectionEngine, Protocol):
-    """The part of the engine that handlers use."""
 
 
 class Queries:
@@ -55,7 +53,7 @@ class Queries:
 
     def __init__(
         self,
-        engine: QueryEngine,
+        engine: EngineView,
         *,
         console: EmbeddedBroker | None,
         shut_down: Callable[[], None],
@@ -72,7 +70,7 @@ class Queries:
             handlers += console_handlers(console, lambda: engine.transactions)
         self._table = Handlers(handlers, refusal=self._refusal, read_only=read_only)
 
-    def _handlers(self, engine: QueryEngine, history: HistoryService | None) -> list[Handler]:
+    def _handlers(self, engine: EngineView, history: HistoryService | None) -> list[Handler]:
         store, run = engine.store, self._run
         return [
             *history_handlers(history, run=run, missing="no history is kept by this broker process"),
@@ -112,3 +110,61 @@ class Queries:
         if isinstance(question, AskBroker):
             return files_refusal(self._engine.store.config.root)
         return BugError(f"no answer is known to {type(question).__name__}")
+
+
+def member_handlers(consumers: Consumers[Any]) -> list[Handler]:
+    """Handlers on the engine's loop."""
+
+    async def members(query: ListMembers) -> Members:
+        return members_of(consumers, query.group)
+
+    return [ListMembers.answered_by(members)]
+
+
+def members_of(consumers: Consumers[Any], group: str) -> Members:
+    """The clients of a group; none for an unknown one."""
+    found = consumers.group(group)
+    clients = list(found.members.values()) if found else []
+    wanted = found.subscriptions if found else {}
+    topics = {topic: subscription.expression for topic, subscription in wanted.items()}
+    kinds = {topic: subscription.expression_type for topic, subscription in wanted.items()}
+    return Members(
+        client_id=[client.client_id for client in clients],
+        address=[client.address for client in clients],
+        language=[client.language for client in clients],
+        version=[version_name(client.version) for client in clients],
+        last_heartbeat_ms=[client.last_heartbeat_ms for client in clients],
+        # The broker keeps one subscription for all members of a group.
+        subscriptions=[topics for _client in clients],
+        expression_types=[kinds for _client in clients],
+    )
+
+
+def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transactions | None]) -> list[Handler]:
+    """Handlers of questions that only a running broker can answer: messages sent, topics created, administration."""
+
+    async def put(message: SendMessage) -> SendReceipt:
+        stored = await console.put_from_console(message.topic, message.queue_id, message.body, message.properties, message.flag)
+        return SendReceipt(*stored)
+
+    async def send(message: SendMessage) -> SendReceipt:
+        """Store a message, or a half message that is decided at once where that is requested."""
+        if not message.transaction:
+            return await put(message)
+        half = half_of(message)
+        actions = serving(transactions()).actions
+        actions.check_loaded()
+        receipt = await put(half)
+        await end_as_chosen(actions, message.transaction, receipt.queue_offset)
+        return receipt
+
+    async def create_topic(topic: CreateTopic) -> Done:
+        await console.create_topic(topic.topic, topic.read_queues, topic.write_queues, topic.permission)
+        return Done()
+
+    async def ask(query: AskBroker) -> BrokerAnswer:
+        command = RemotingCommand(query.code, dict(query.fields), query.body)
+        answer = await console.answer_console(command, name_server=query.name_server)
+        return BrokerAnswer(answer.ext_fields, bytes(answer.body) + b"".join(answer.body_slices))
+
+    return [SendMessage.answered_by(send), CreateTopic.answered_by(create_topic), AskBroker.answered_by(ask)]

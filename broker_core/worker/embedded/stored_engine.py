@@ -34,8 +34,7 @@ from broker_core.engine.tables.topic_table import TOPICS_FILE, TOPICS_RULE, Topi
 from broker_core.engine.transaction.engine import CheckRequest, TransactionEngine
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
-from broker_core.worker.connections import OpenConnection
-from broker_core.worker.embedded.atomic_views import AtomicTransactions
+from broker_core.worker.embedded.engine import OpenConnection
 
 Progress = Callable[[str, int, int], None]
 
@@ -87,7 +86,7 @@ class StoredEngine:
     store: MessageStore
     delays: DelayConsole | None = None
     transactions: StoredTransactions | None = None
-    atomic: AtomicTransactions | None = None
+    atomic: None = None
     timers: TimerConsole | None = None
 
     def __init__(self, config: BrokerConfig, *, clock: Callable[[], int] = wall_clock_ms) -> None:

@@ -7,14 +7,15 @@ topic. Messages without a unique key, or without an index entry, cannot be found
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from broker_core.engine.schedule.timer.messages import OUT_MS
 from broker_core.engine.store.results import GetResult
+from broker_core.engine.transaction.fate import decoded
 from broker_core.engine.transaction.messages import parse_op_body
-from broker_core.errors import CodecError, RecordError, UsageError
+from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import PLACE_BITS, offset_message_id, parse_offset_message_id
@@ -205,7 +206,7 @@ class _Gathering:
         return known[:TOPICS_MAX]
 
     def _indexed(self, topic: str, key: str, *, unique: bool = False, count: int = COPIES_MAX) -> list[StoredMessage]:
-        found = list(_decoded(self._store.query(topic, key, max_count=count, unique=unique)))
+        found = list(decoded(self._store.query(topic, key, max_count=count, unique=unique)))
         if (
             unique
             and topic == self._message.topic
@@ -217,8 +218,7 @@ class _Gathering:
     def _due(self, waiting: StoredMessage) -> int:
         """When a waiting record is due; -1 where nothing says so."""
         if waiting.topic == WHEEL_TIMER_TOPIC:
-            text = waiting.properties.get(OUT_MS, "")
-            return int(text) if text.isdecimal() and len(text) <= 18 else -1
+            return props.number_of(waiting.properties.get(OUT_MS))
         # The consume queue of a delay level holds the due time in place of a tag's hash (docs/spec/broker.md §3.2).
         units = self._store.queue_units(SCHEDULE_TOPIC, waiting.queue_id, waiting.queue_offset, 1)
         return units[0].tags_code if units and units[0].physical_offset == waiting.physical_offset else -1
@@ -233,7 +233,7 @@ class _Gathering:
         end = self._store.max_offset(OP_TOPIC, queue_id)
         while offset < end and looked_at < self._reach.ops_max:
             result = self._store.get_messages(OP_TOPIC, queue_id, offset, _BATCH)
-            for op in _decoded(result.records):
+            for op in decoded(result.records):
                 if wanted.intersection(parse_op_body(op.body)):
                     return op
             if result.next_offset <= offset:
@@ -305,15 +305,6 @@ class _Gathering:
 
 def _is_system(topic: str) -> bool:
     return topic in _INTERNAL or topic.startswith((RETRY_PREFIX, DLQ_PREFIX))
-
-
-def _decoded(records: Sequence[memoryview]) -> Iterator[StoredMessage]:
-    for record in records:
-        try:
-            yield decode_record(record)
-        except RecordError:
-            # A life with a gap is of more use than none; the detail of the damaged record shows the damage.
-            continue
 
 
 def _body(message: StoredMessage) -> bytes:

@@ -151,7 +151,7 @@ class _Joining:
         return is_first and record.properties.get(ORIGIN_LINK) in self._ids
 
     def _take_half(self, record: StoredMessage) -> None:
-        times = _number(record.properties.get(CHECK_TIMES))
+        times = props.number_of(record.properties.get(CHECK_TIMES))
         group = record.properties.get(props.PRODUCER_GROUP, "")
         before = [event for _place, event in self._recorded if event.kind in (EventKind.HALF, EventKind.CHECKED)]
         if times <= 0 and not before:
@@ -167,7 +167,7 @@ class _Joining:
     def _take_waiting(self, record: StoredMessage) -> None:
         properties = record.properties
         due_ms, real = self._gathered.due_ms.get(record.physical_offset, -1), properties.get(props.REAL_TOPIC, "")
-        group, level = group_of_topic(real), _number(properties.get(props.DELAY))
+        group, level = group_of_topic(real), props.number_of(properties.get(props.DELAY))
         self._waiting.setdefault((real, record.reconsume_times), []).append(due_ms)
         if record.topic == WHEEL_TIMER_TOPIC:
             self._add(EventKind.TIMED, record, until_ms=due_ms)
@@ -341,7 +341,3 @@ class _Joining:
             self._add(EventKind.RESENT, record, source=LINK, group=group_of_topic(record.topic) or "")
         for record in self._gathered.origins:
             self._add(EventKind.RESENT_FROM, record, source=LINK)
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdecimal() and len(text) <= 9 else -1

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from broker_core.protocol.message.properties import ITEM_SEPARATOR, NAME_SEPARATOR
+from broker_core.protocol.message.properties import ITEM_SEPARATOR, NAME_SEPARATOR, number_of
 
 RECORDS_MAX = 10_000
 """Of one body; a client writes at most 128,000 bytes."""
@@ -72,10 +72,10 @@ def _read(fields: Sequence[str], position: int) -> Trace | None:
         return Trace(
             kind=TraceKind.PUB,
             position=position,
-            at_ms=_number(fields[1]),
+            at_ms=number_of(fields[1]),
             group=fields[3],
             message_id=fields[5],
-            cost_ms=_number(fields[10]),
+            cost_ms=number_of(fields[10]),
             is_success=fields[success_at] == "true",
             host=_text(fields, 14),
         )
@@ -83,11 +83,11 @@ def _read(fields: Sequence[str], position: int) -> Trace | None:
         return Trace(
             kind=TraceKind.BEFORE,
             position=position,
-            at_ms=_number(fields[1]),
+            at_ms=number_of(fields[1]),
             group=fields[3],
             request_id=fields[4],
             message_id=fields[5],
-            retry_times=max(_number(_text(fields, 6)), 0),
+            retry_times=max(number_of(_text(fields, 6)), 0),
         )
     if kind == TraceKind.AFTER.value and count >= 5:
         return Trace(
@@ -95,16 +95,16 @@ def _read(fields: Sequence[str], position: int) -> Trace | None:
             position=position,
             request_id=fields[1],
             message_id=fields[2],
-            cost_ms=_number(fields[3]),
+            cost_ms=number_of(fields[3]),
             is_success=fields[4] == "true",
-            at_ms=_number(_text(fields, 7)),
+            at_ms=number_of(_text(fields, 7)),
             group=_text(fields, 8),
         )
     if kind == TraceKind.END.value and count >= 12:
         return Trace(
             kind=TraceKind.END,
             position=position,
-            at_ms=_number(fields[1]),
+            at_ms=number_of(fields[1]),
             group=fields[3],
             message_id=fields[5],
             state=fields[11],
@@ -115,7 +115,3 @@ def _read(fields: Sequence[str], position: int) -> Trace | None:
 
 def _text(fields: Sequence[str], place: int) -> str:
     return fields[place] if place < len(fields) else ""
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) <= 18 else -1

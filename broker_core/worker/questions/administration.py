@@ -11,6 +11,9 @@ from broker_core.worker.questions.question import Question, question
 
 # ---- answers -----------------------------------------------------------------------------------------------------------
 
+PRODUCER, CONSUMER = "producer", "consumer"
+"""Roles in a `ConnectionPage`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Members:

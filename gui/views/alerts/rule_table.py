@@ -15,7 +15,8 @@ from gui.views.events.words import text_of
 from gui.words.amounts import value_text
 from gui.words.text import TimeZoneChoice, tr
 from monitoring.admin.events import EventRow
-from monitoring.alert_rules import AlertRule, readings, split_series
+from monitoring.alert_readings import AlertReadings
+from monitoring.alert_rules import AlertRule, split_series
 from monitoring.alert_watch import AlertFinding, AlertState
 from monitoring.missing_figures import KeptLack
 from monitoring.state import ClusterState
@@ -63,7 +64,7 @@ def drawn_series(one: RuleRow, state: ClusterState) -> str:
             return series.removesuffix(figure) + drawn
         if one.findings:
             return f"{kind}:{one.findings[0].subject}.{drawn}"
-        names, values = readings(state, series)
+        names, values = AlertReadings().of(one.rule, state)
     except UsageError:
         return series
     known = np.flatnonzero(~np.isnan(values))

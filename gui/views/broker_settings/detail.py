@@ -13,8 +13,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, push_button, said
 from gui.words.text import UNKNOWN, size_text, span_text, tr
-from monitoring.admin.setting_units import SettingUnit, setting_unit
-from monitoring.admin.settings import Fault, Setting, fault_of
+from monitoring.admin.settings import Fault, Setting, SettingUnit, fault_of, setting_unit
 from monitoring.outside import whole_of
 
 PAGE_BYTES = 4_096

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from broker_core.api import GroupSettings, read_group_settings
+from broker_core.api import GroupConfig, read_group_settings
 from gui.models.consumers import GroupRow, topics_of
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -41,11 +41,11 @@ FIELDS = (
 )  # fmt: skip
 
 
-def _values(settings: GroupSettings) -> Mapping[str, Value]:
+def _values(settings: GroupConfig) -> Mapping[str, Value]:
     return {field.key: getattr(settings, field.key) for field in FIELDS}
 
 
-def _changed(settings: GroupSettings, values: Mapping[str, Value]) -> GroupSettings:
+def _changed(settings: GroupConfig, values: Mapping[str, Value]) -> GroupConfig:
     changes: dict[str, Any] = {
         field.key: bool(values[field.key]) if isinstance(field.default, bool) else int(values[field.key]) for field in FIELDS
     }
@@ -67,7 +67,7 @@ def _effects(changes: Sequence[Change]) -> list[str]:
     return made or [tr("It counts from the next request of each client on.")]
 
 
-GROUP_SETTINGS: SettingsSubject[GroupSettings] = SettingsSubject(
+GROUP_SETTINGS: SettingsSubject[GroupConfig] = SettingsSubject(
     title="Change the settings of group {name}",
     fields=FIELDS,
     ask=ask_settings,

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import GroupSettings, OrbitError
+from broker_core.api import GroupConfig, OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
@@ -234,7 +234,7 @@ class ConsumersView(PageView):
         return self._offsets.widget
 
     @property
-    def settings(self) -> StagedSettings[GroupSettings]:
+    def settings(self) -> StagedSettings[GroupConfig]:
         return self._settings.widget
 
     def _make_offsets(self) -> OffsetsPanel:

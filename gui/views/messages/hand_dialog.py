@@ -38,7 +38,7 @@ from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import tip_text, title_text
 from gui.words.text import count_text, milliseconds_text, tr
-from monitoring.admin.consume import consume_request
+from monitoring.admin.clients import consume_request
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
 

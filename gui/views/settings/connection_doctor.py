@@ -20,7 +20,7 @@ from broker_core.worker.questions.searches import EndSearch
 from gui.models.hops import ConnectionHop
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.queries import LatestQuery
-from monitoring.admin.runtime import runtime_request
+from monitoring.admin.runtime_figures import runtime_request
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
 REACH_MS = 3_000

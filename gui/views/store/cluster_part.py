@@ -35,8 +35,7 @@ from gui.words.text import (
     rate_text,
     tr,
 )
-from monitoring.admin.runtime import BrokerRuntime
-from monitoring.admin.runtime_figures import SECTIONS, FigureUnit, RuntimeFigure, Table, Value
+from monitoring.admin.runtime_figures import SECTIONS, BrokerRuntime, FigureUnit, RuntimeFigure, Table, Value
 from monitoring.state import ClusterState
 
 HEIGHT_MIN = 220

@@ -27,7 +27,7 @@ from gui.words.text import (
     short_count_text,
     tr,
 )
-from monitoring.admin.runtime import BrokerRuntime
+from monitoring.admin.runtime_figures import BrokerRuntime
 
 TRIGGER_NAMES = {"deleteWhen": "hour of deleteWhen", "diskMaxUsedSpaceRatio": "disk too full", "manual": "by hand"}
 

@@ -34,7 +34,7 @@ from gui.widgets.said import on_language, said, said_button
 from gui.words.error_words import error_line
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, milliseconds_text, short_count_text, tr
-from monitoring.admin.runtime import BrokerRuntime, runtime_of, runtime_request
+from monitoring.admin.runtime_figures import BrokerRuntime, runtime_of, runtime_request
 from monitoring.disk import disk_growth
 from monitoring.lag import Forecast
 from monitoring.sources.base import SourceStatus

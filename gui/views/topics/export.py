@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from broker_core.api import TopicSettings
+from broker_core.api import TopicConfig
 from gui.operations.files import write_file
 from gui.theme.tokens import State
 from gui.views.page import PageContext
@@ -22,7 +22,7 @@ from monitoring.admin.topic_files import topics_csv, topics_json
 class TopicsExport(QObject):
     """A button with its dialog."""
 
-    def __init__(self, context: PageContext, topics: Callable[[], list[TopicSettings]], page: QWidget) -> None:
+    def __init__(self, context: PageContext, topics: Callable[[], list[TopicConfig]], page: QWidget) -> None:
         super().__init__(page)
         self._context = context
         self._topics = topics

@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
-from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicSettings, UsageError, read_all_topic_settings
+from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicConfig, UsageError, read_all_topic_settings
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
@@ -56,7 +56,7 @@ class ImportTopicsDialog(FittedDialog):
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
         self._call: BackgroundCall | None = None
         self._entries: list[TopicEntry] | None = None
-        self._existing: Mapping[str, TopicSettings] | None = None
+        self._existing: Mapping[str, TopicConfig] | None = None
         self._run: TopicImportRun | None = None
         self._done: list[int] = []
         """Numbers of the imported entries, in order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from broker_core.api import TopicSettings, read_topic_settings
+from broker_core.api import TopicConfig, read_topic_settings
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
 from gui.words.text import tr
@@ -38,13 +38,13 @@ FIELDS = (
 )  # fmt: skip
 
 
-def other_attributes(settings: TopicSettings) -> str:
+def other_attributes(settings: TopicConfig) -> str:
     """``key=value, key=value`` of the attributes that have no field of their own."""
     others = {key: value for key, value in settings.attributes.items() if key != MESSAGE_TYPE}
     return ", ".join(f"{key}={value}" for key, value in sorted(others.items()))
 
 
-def settings_values(settings: TopicSettings) -> Mapping[str, Value]:
+def settings_values(settings: TopicConfig) -> Mapping[str, Value]:
     """Settings by the keys of `FIELDS`."""
     return {
         "write_queues": settings.write_queues,
@@ -56,7 +56,7 @@ def settings_values(settings: TopicSettings) -> Mapping[str, Value]:
     }
 
 
-def _changed(settings: TopicSettings, values: Mapping[str, Value]) -> TopicSettings:
+def _changed(settings: TopicConfig, values: Mapping[str, Value]) -> TopicConfig:
     attributes = read_attributes(str(values["attributes"]))
     if values["message_type"]:
         attributes[MESSAGE_TYPE] = str(values["message_type"])
@@ -115,7 +115,7 @@ def settings_effects(changes: Sequence[Change]) -> list[str]:
     return made or [tr("Name servers are told at once; clients notice within 30 s.")]  # fmt: skip
 
 
-TOPIC_SETTINGS: SettingsSubject[TopicSettings] = SettingsSubject(
+TOPIC_SETTINGS: SettingsSubject[TopicConfig] = SettingsSubject(
     title="Change the settings of topic {name}",
     fields=FIELDS,
     ask=ask_settings,

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import JsonBodyError, TopicSettings, read_route
+from broker_core.api import JsonBodyError, TopicConfig, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.models.consumers import GroupRow, group_rows
@@ -165,10 +165,10 @@ class TopicView(PageView):
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     @property
-    def settings(self) -> StagedSettings[TopicSettings]:
+    def settings(self) -> StagedSettings[TopicConfig]:
         return self._settings.widget
 
-    def _make_settings(self) -> StagedSettings[TopicSettings]:
+    def _make_settings(self) -> StagedSettings[TopicConfig]:
         made = StagedSettings(self.context, TOPIC_SETTINGS)
         made.applied.connect(lambda _name: self.facts.forget())
         return made

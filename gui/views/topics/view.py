@@ -10,7 +10,7 @@ from PySide6.QtCore import QModelIndex, QPoint
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import TopicSettings
+from broker_core.api import TopicConfig
 from gui.models.favourites import FAVOURITES
 from gui.models.row_filter import RowField, WordKind
 from gui.models.table import ColumnTableModel
@@ -188,7 +188,7 @@ class TopicsView(PageView):
     def _is_own_of_broker(self, name: str) -> bool:
         return any(topic.name == name and topic.is_system for topic in self.model.rows)
 
-    def _settings_shown(self) -> list[TopicSettings]:
+    def _settings_shown(self) -> list[TopicConfig]:
         """Known settings of the listed topics, without the broker's own."""
         found = [self.facts.settings_of(topic.name) for topic in self.model.shown_rows if not topic.is_system]
         return [one for one in found if one is not None]

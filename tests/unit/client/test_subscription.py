@@ -4,15 +4,15 @@ from broker_core.client.subscription import subscribe
 from broker_core.errors import UsageError
 
 
-@pytest.mark.parametrize("expression", ["*", "", "  "])
+@pytest.mark.parametrize("expression", ["*", "", "  ", " * "])
 def test_everything_is_wanted(expression):
     subscription = subscribe("T", expression, 5)
-    assert (subscription.accepts(None), subscription.accepts("x"), subscription.expression) == (True, True, "*")
+    assert (subscription.accepts_tag(None), subscription.accepts_tag("x"), subscription.expression) == (True, True, "*")
 
 
 def test_tags_are_compared_as_text_and_sent_with_their_hashes():
-    subscription = subscribe("T", "TagA ||TagB", 5).renewed(6)
-    assert [subscription.accepts(tag) for tag in ("TagA", "TagB", "TagC", None)] == [True, True, False, False]
+    subscription = subscribe("T", "TagA ||TagB", 6)
+    assert [subscription.accepts_tag(tag) for tag in ("TagA", "TagB", "TagC", None)] == [True, True, False, False]
     assert subscription.to_json() == {
         "classFilterMode": False,
         "codeSet": [2598919, 2598920],

@@ -162,7 +162,7 @@ def test_the_blocking_producer_runs_the_local_transaction_on_the_calling_thread(
             assert producer.send_in_transaction(Message("T", b"fails"), execute).state is UNKNOWN
             producer.send(Message("T", b"plain"))
         assert threads == [threading.current_thread()] * 2
-        with pytest.raises(UsageError, match="not started"):
+        with pytest.raises(UsageError, match="closed"):
             producer.send(Message("T", b"x"))
     finally:
         done.set()

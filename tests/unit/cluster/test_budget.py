@@ -1,6 +1,6 @@
 import pytest
 
-from broker_core.cluster.budget import Budget
+from broker_core.cluster.link import Budget
 
 
 class Time:

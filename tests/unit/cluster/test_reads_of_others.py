@@ -2,8 +2,8 @@
 
 import asyncio
 
-from broker_core.cluster.reads_of_others import ReadsOfOthers
 from broker_core.cluster.records import record_count
+from broker_core.worker.attached.broker_figures import ReadsOfOthers
 from broker_core.worker.questions.stored_messages import BrowseQueue
 from tests.support.attached import BROKER, asking, attached, broker_on
 from tests.support.fake_cluster import FakeBroker

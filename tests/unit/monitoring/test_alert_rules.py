@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from broker_core.api import UsageError
+from monitoring.alert_readings import AlertReadings
 from monitoring.alert_rules import (
     DEFAULT_RULES,
     FOREVER,
@@ -15,7 +16,6 @@ from monitoring.alert_rules import (
     Severity,
     check_rule,
     figures_of,
-    readings,
     rule_about,
     rules_from_json,
     rules_to_json,
@@ -34,7 +34,7 @@ def at(milliseconds: int, **totals: float):
 @pytest.mark.parametrize("rule", DEFAULT_RULES, ids=lambda rule: rule.rule_id)
 def test_the_rules_of_a_new_window_name_series_that_there_are(rule):
     check_rule(rule)
-    names, values = readings(STATE, rule.series)
+    names, values = AlertReadings().of(rule, STATE)
     assert len(names) == len(values) > 0
     assert rule.series.startswith("level") or not np.isnan(values).all()
 
@@ -44,7 +44,7 @@ def test_the_rules_of_a_new_window_name_series_that_there_are(rule):
 )
 def test_what_is_no_series_is_refused(series):
     with pytest.raises(UsageError):
-        readings(STATE, series)
+        AlertReadings().of(replace(PUT_RATE, series=series), STATE)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker_core.clock import utc_text
 from broker_core.errors import UsageError
 from spark_reports.catalog import find
-from spark_reports.parameters import durations_ms, parse_time, read_parameter_file, read_parameters, read_values, time_text
+from spark_reports.parameters import durations_ms, parse_time, read_parameter_file, read_parameters, read_values
 
 NOW = 1_700_000_000_000
 
@@ -46,7 +47,7 @@ def test_any_text_is_a_time_or_refused(text):
 
 @given(st.integers(0, 4_000_000_000_000))
 def test_written_times_read_back(epoch_ms):
-    assert parse_time(time_text(epoch_ms), now_ms=NOW) == epoch_ms
+    assert parse_time(utc_text(epoch_ms), now_ms=NOW) == epoch_ms
 
 
 def test_an_empty_range_is_refused_with_both_ends():
@@ -59,7 +60,7 @@ def test_topics_are_kept_once_in_order():
 
 
 def test_time_text_is_utc():
-    assert time_text(NOW) == datetime.fromtimestamp(NOW / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    assert utc_text(NOW) == datetime.fromtimestamp(NOW / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def own(report, **given):

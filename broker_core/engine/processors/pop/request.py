@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
 
-from broker_core.engine.nameserver.registration import PERM_READ, TopicConfig
 from broker_core.engine.processors.message_filter import EVERYTHING, MessageFilter, sql_filter, tag_filter
 from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.processors.pull_request import filter_bytes
@@ -17,14 +16,16 @@ from broker_core.engine.store.paths import TOPIC_CHARACTERS_MAX
 from broker_core.engine.tables.consumer_filters import SQL92
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.tables.subscription import TAG, parse_subscription
 from broker_core.errors import CodecError, RequestRefusedError
+from broker_core.protocol.admin.topics import PERM_READ, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
 from broker_core.protocol.filter.evaluator import compile_filter
+from broker_core.protocol.filter.rejection import TAG
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, pop_retry_topic
 from broker_core.protocol.names import FAQ_URL
+from broker_core.protocol.subscription import parse_subscription
 
 MESSAGES_MAX = 32
 POLL_MS_MAX = 300_000

@@ -46,8 +46,6 @@ _I32 = struct.Struct(">i")
 _I16 = struct.Struct(">h")
 _SIZE_MAGIC = struct.Struct(">ii")
 _SYS_FLAG_POSITION = 36
-DIGITS_MAX = 18
-"""Digits of a time that the wheel accepts: 64 bits hold it and its additions."""
 
 _hashes: dict[bytes, int] = {}
 _HASHES_MAX = 10_000
@@ -82,7 +80,7 @@ def timer_facts(record: memoryview) -> TimerFacts | None:
 def facts_of(properties: bytes) -> TimerFacts | None:
     """Facts of encoded properties; None when they are not those of a timer message in the wheel topic."""
     out, topic = find_property_bytes(properties, OUT_MARKER), find_property_bytes(properties, TOPIC_MARKER)
-    if out is None or topic is None or not out.isdigit() or len(out) > DIGITS_MAX:
+    if out is None or topic is None or not out.isdigit() or len(out) > props.DIGITS_MAX:
         return None
     is_delete = DELETE_MARKER in properties and find_property_bytes(properties, DELETE_MARKER) is not None
     return TimerFacts(int(out), topic_hash(topic), is_delete)
@@ -119,10 +117,10 @@ def delivered(record: memoryview, *, enqueue_ms: int, now_ms: int) -> MessageToS
     """
     parts = check_record(record, 0, len(record), check_crc=False)
     properties = parts.properties
-    queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID)) or b"0"
+    queue = find_property_bytes(properties, property_marker(props.REAL_QUEUE_ID))
     topic = find_property_bytes(properties, TOPIC_MARKER) or b""
     text = _with_room(_without(properties, _STAMPS, b"QUEUE_MS\x01"), (ENQUEUE_MS, enqueue_ms), (DEQUEUE_MS, now_ms))
-    return _message(parts, record, topic.decode("utf-8", "replace"), int(queue) if queue.isdigit() else 0, text)
+    return _message(parts, record, topic.decode("utf-8", "replace"), props.number_of(queue, 0), text)
 
 
 def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> MessageToStore:
@@ -144,8 +142,7 @@ def rolled(record: memoryview, *, enqueue_ms: int, now_ms: int, out_ms: int) -> 
 
 def roll_times(properties: bytes) -> int:
     """How often a message entered the wheel again."""
-    times = find_property_bytes(properties, property_marker(ROLL_TIMES)) or b"0"
-    return int(times) if times.isdigit() else 0
+    return props.number_of(find_property_bytes(properties, property_marker(ROLL_TIMES)), 0)
 
 
 def _message(parts: RecordParts, record: memoryview, topic: str, queue_id: int, properties: bytes) -> MessageToStore:
@@ -194,14 +191,14 @@ def summary(record: memoryview, *, precision_ms: int) -> TimerSummary:
     """
     message = decode_record(record)
     found = message.properties
-    queue, out = found.get(props.REAL_QUEUE_ID, ""), found.get(OUT_MS, "")
+    out_ms = props.number_of(found.get(OUT_MS))
     return TimerSummary(
         topic=found.get(props.REAL_TOPIC, ""),
-        queue_id=int(queue) if queue.isdigit() else -1,
+        queue_id=props.number_of(found.get(props.REAL_QUEUE_ID)),
         keys=found.get(props.KEYS, ""),
         tag=found.get(props.TAGS, ""),
         unique_key=found.get(props.UNIQUE_KEY, ""),
-        due_ms=int(out) + precision_ms if out.isdigit() else -1,
+        due_ms=out_ms + precision_ms if out_ms >= 0 else -1,
         stored_ms=message.store_timestamp_ms,
         physical_offset=message.physical_offset,
         body_bytes=len(message.body),

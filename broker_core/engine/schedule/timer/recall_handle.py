@@ -14,7 +14,7 @@ import binascii
 from typing import NamedTuple
 
 from broker_core.engine.schedule.timer.messages import OUT_MS
-from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property
+from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property, number_of
 from broker_core.protocol.names import RETRY_PREFIX
 
 _VERSION = "v1"
@@ -39,9 +39,10 @@ def encode_handle(topic: str, broker_name: str, out_ms: int, unique_key: str) ->
 def recall_fields(properties: bytes, broker_name: str) -> dict[str, str]:
     """More fields for the answer to a send, from the properties of a message put into the wheel topic."""
     topic, out, unique_key = (find_property(properties, name) for name in (REAL_TOPIC, OUT_MS, UNIQUE_KEY))
-    if topic is None or out is None or unique_key is None or topic.startswith(RETRY_PREFIX) or not out.isdigit():
+    out_ms = number_of(out)
+    if topic is None or unique_key is None or topic.startswith(RETRY_PREFIX) or out_ms < 0:
         return {}
-    return {"recallHandle": encode_handle(topic, broker_name, int(out), unique_key)}
+    return {"recallHandle": encode_handle(topic, broker_name, out_ms, unique_key)}
 
 
 def decode_handle(text: str) -> RecallHandle | None:
@@ -54,4 +55,4 @@ def decode_handle(text: str) -> RecallHandle | None:
     if len(parts) < _PARTS or parts[0] != _VERSION:
         return None
     topic, broker_name, time, unique_key = parts[1:_PARTS]
-    return RecallHandle(topic, broker_name, int(time) if time.isdigit() else -1, unique_key)
+    return RecallHandle(topic, broker_name, number_of(time), unique_key)

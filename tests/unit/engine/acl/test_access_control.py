@@ -3,9 +3,9 @@
 import pytest
 
 from broker_core.engine.acl.access_control import AccessControl
-from broker_core.engine.acl.changes import with_white_addresses
 from broker_core.engine.acl.needs import _READERS as READERS
 from broker_core.engine.acl.needs import OPEN, SIGNED
+from broker_core.engine.acl.processor import with_white_addresses
 from broker_core.errors import UsageError
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.frame import RemotingCommand

@@ -4,7 +4,7 @@ import pytest
 
 from broker_core.engine.acl.access_control import INTERNAL_ACCESS_KEY
 from broker_core.engine.acl.accounts import AccessRules, Permission
-from broker_core.engine.acl.changes import with_account, with_white_addresses, without_account
+from broker_core.engine.acl.processor import with_account, with_white_addresses, without_account
 from broker_core.errors import UsageError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
-from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand

@@ -17,15 +17,14 @@ from broker_core.engine.processors.live_settings import SETTINGS_FILE, SETTINGS_
 from broker_core.engine.processors.pop.assignment import MODES_FILE, MODES_RULE, RequestModes
 from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.pop_family import ORDER_FILE, ORDER_RULE
-from broker_core.engine.schedule.delay_progress import PROGRESS_FILE, PROGRESS_RULE, DelayProgress
+from broker_core.engine.schedule.delay_service import PROGRESS_FILE, PROGRESS_RULE, DelayProgress
 from broker_core.engine.schedule.overrides import OVERRIDES_FILE, OVERRIDES_RULE, Overrides
 from broker_core.engine.schedule.timer.precision import PRECISION_FILE, PRECISION_RULE, changes_of
 from broker_core.engine.store.config_file import ConfigRule, Take
 from broker_core.engine.store.log_places import holds_records
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_filters import ConsumerFilters
+from broker_core.engine.tables.consumer_filters import FILTERS_FILE, FILTERS_RULE, ConsumerFilters
 from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets
-from broker_core.engine.tables.filter_file import FILTERS_FILE, FILTERS_RULE
 from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, GroupTable
 from broker_core.engine.tables.topic_table import TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import CorruptStoreError, StoreError

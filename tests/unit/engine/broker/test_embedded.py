@@ -11,9 +11,10 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
-from broker_core.engine.nameserver.registration import DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import PortInUseError, RequestRefusedError, StoreLockedError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.codes import SerializeType

@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors import pull_admission
 from broker_core.engine.processors.pull_holds import HELD_BYTES_PER_PEER_MAX
 from broker_core.protocol import frame
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import SerializeType
 from broker_core.protocol.frame import FrameDecoder, RemotingCommand, encode_command

@@ -7,9 +7,10 @@ import pytest
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.registration_link import RegistrationLink
-from broker_core.engine.nameserver.registration import Registration, TopicConfig
+from broker_core.engine.nameserver.registration import Registration
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import NetworkError, RemoteError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.json_body import emit
 from broker_core.transport.server import RemotingServer

@@ -14,7 +14,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
-from broker_core.worker.connections import list_connections
+from broker_core.worker.embedded.connections import list_connections
 from monitoring.admin.connections import ConnectionRates, client_rows
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread

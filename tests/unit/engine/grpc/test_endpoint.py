@@ -15,8 +15,8 @@ from broker_core.engine.grpc.handles import Delivery
 from broker_core.engine.grpc.message_types import accepted_types, type_of
 from broker_core.engine.grpc.renewals import AHEAD_MS, GIVEN_BACK_MS, INVISIBLE_MS, Renewal, Renewals
 from broker_core.engine.grpc.sends import consistent_bucket
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.errors import PortInUseError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message.receipt_handle import ReceiptHandle
 from broker_core.protocol.message.tags import java_string_hash

@@ -6,8 +6,9 @@ import pytest
 
 from broker_core.engine.nameserver.kv_config import KvConfig
 from broker_core.engine.nameserver.processor import NameServerProcessor
-from broker_core.engine.nameserver.registration import DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
 from broker_core.engine.nameserver.route_info import RouteInfo
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.codes import SerializeType

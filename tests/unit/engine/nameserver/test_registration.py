@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.nameserver.registration import DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
 from broker_core.errors import CodecError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.json_body import emit
 
 VERSION = DataVersion(1_700_000_000_000, 3)

@@ -1,7 +1,8 @@
 """The route table: registration, liveness, and what queries see."""
 
-from broker_core.engine.nameserver.registration import DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
 from broker_core.engine.nameserver.route_info import QUEUES_MAX, BrokerIdentity, RouteInfo
+from broker_core.protocol.admin.topics import TopicConfig
 
 MASTER = BrokerIdentity("C", "a", 0, "10.0.0.1:10911")
 SLAVE = BrokerIdentity("C", "a", 1, "10.0.0.2:10911")

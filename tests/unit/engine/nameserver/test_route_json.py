@@ -1,8 +1,9 @@
-from broker_core.engine.nameserver.route_info import BrokerData, RegisteredQueues, TopicRoute
-from broker_core.engine.nameserver.route_json import encode_cluster_info, encode_route, encode_topic_list
+from broker_core.engine.nameserver.processor import encode_cluster_info, encode_route, encode_topic_list
+from broker_core.engine.nameserver.route_info import BrokerData, TopicRoute
+from broker_core.protocol.admin.routes import QueueData
 
 BROKER = BrokerData("C", "a", {1: "10.0.0.2:1", 0: "10.0.0.1:1"})
-ROUTE = TopicRoute((RegisteredQueues("a", 4, 2, 6),), (BROKER,), {"10.0.0.1:1": ("f:1",)}, order_conf=None)
+ROUTE = TopicRoute((QueueData("a", 4, 2, 6),), (BROKER,), {"10.0.0.1:1": ("f:1",)}, order_conf=None)
 REST = (
     b'},"brokerName":"a","cluster":"C"}],"filterServerTable":{"10.0.0.1:1":["f:1"]},"queueDatas":[{"brokerName":"a","perm":6,'
     b'"readQueueNums":4,"topicSysFlag":0,"writeQueueNums":2}]}'

@@ -6,8 +6,9 @@ import pytest
 
 from broker_core.engine.nameserver import server as server_module
 from broker_core.engine.nameserver.kv_config import KvConfig
-from broker_core.engine.nameserver.registration import DataVersion, Registration, TopicConfig
+from broker_core.engine.nameserver.registration import DataVersion, Registration
 from broker_core.engine.nameserver.server import NameServer
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand

@@ -9,10 +9,10 @@ from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheck
 from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import Overrides
-from broker_core.engine.tables.group_table import GroupConfig
 from broker_core.engine.transaction import engine
 from broker_core.engine.transaction.ledger import TransactionOutcome
 from broker_core.errors import RecordError
+from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.message_id import parse_offset_message_id

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors.plain import learnt, pull_codec
 from broker_core.errors import FrameError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R

@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors import pull_processor
 from broker_core.engine.processors.pull_request import TermsReader
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.record import decode_record

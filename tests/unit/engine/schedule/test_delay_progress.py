@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker_core.engine.schedule.delay_progress import DelayProgress
+from broker_core.engine.schedule.delay_service import DelayProgress
 from broker_core.engine.store.config_file import format_config, parse_config
 from broker_core.errors import CodecError
 

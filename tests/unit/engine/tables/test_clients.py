@@ -1,6 +1,6 @@
 from broker_core.engine.tables.clients import Client, Consumers, Producers
 from broker_core.engine.tables.heartbeat import ConsumerData
-from broker_core.engine.tables.subscription import parse_subscription
+from broker_core.protocol.subscription import parse_subscription
 
 
 def client(name="c", now_ms=0):

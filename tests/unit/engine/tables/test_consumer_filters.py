@@ -6,8 +6,8 @@ import tarfile
 import pytest
 
 from broker_core.engine.tables.consumer_filters import DEAD_KEPT_MS, ConsumerFilters
-from broker_core.engine.tables.subscription import parse_subscription
 from broker_core.errors import CodecError
+from broker_core.protocol.subscription import parse_subscription
 from tests.support.clock import ManualClock
 from tests.support.golden import golden_store
 

@@ -4,9 +4,8 @@ import asyncio
 import json
 
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_filters import ConsumerFilters
-from broker_core.engine.tables.filter_file import FILTERS_FILE, FilterFile
-from broker_core.engine.tables.subscription import parse_subscription
+from broker_core.engine.tables.consumer_filters import FILTERS_FILE, ConsumerFilters, FilterFile
+from broker_core.protocol.subscription import parse_subscription
 
 
 def test_filters_are_written_at_the_end_and_read_at_the_start(tmp_path):

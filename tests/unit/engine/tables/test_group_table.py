@@ -1,7 +1,8 @@
 import pytest
 
-from broker_core.engine.tables.group_table import GroupConfig, GroupTable
+from broker_core.engine.tables.group_table import GroupTable
 from broker_core.errors import CodecError
+from broker_core.protocol.admin.groups import GroupConfig
 from tests.support.clock import ManualClock
 
 
@@ -47,5 +48,5 @@ def test_what_is_saved_loads_again():
 
 def test_numbers_in_quotes_are_read_and_texts_are_refused():
     assert GroupConfig.from_json({"groupName": "g", "retryMaxTimes": "5"}).retry_times_max == 5
-    with pytest.raises(CodecError, match="retry_times_max"):
+    with pytest.raises(CodecError, match="retryMaxTimes"):
         GroupConfig.from_json({"groupName": "g", "retryMaxTimes": "x"})

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from broker_core.config import BrokerConfig
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import CodecError
+from broker_core.protocol.admin.topics import TopicConfig
 from tests.support.clock import ManualClock
 
 CONFIG = BrokerConfig()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from broker_core.api import RequestCode
 from broker_core.worker.questions.stored_messages import MessageDetail
-from monitoring.admin.consume import consume_request
+from monitoring.admin.clients import consume_request
 from tests.support.fake_source import fake_detail
 
 

@@ -5,7 +5,7 @@ import math
 from broker_core.api import RequestCode
 from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import BrokerAnswer
-from monitoring.admin.runtime import PutBucket, runtime_of, runtime_request
+from monitoring.admin.runtime_figures import PutBucket, runtime_of, runtime_request
 from tests.support.fake_operations import fake_broker_answers
 
 

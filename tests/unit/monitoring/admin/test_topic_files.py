@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.api import TopicSettings, UsageError
+from broker_core.api import TopicConfig, UsageError
 from monitoring.admin.topic_files import TOPICS_MAX, EntryFault, TopicEntry, read_topic_file, topics_csv, topics_json
 
-ORDERS = TopicSettings("orders", 16, 8, 6, order=True, attributes={"message.type": "FIFO", "team": "shop"})
-AUDIT = TopicSettings("audit-log", 2, 2, 4)
-DASHED = TopicSettings("-cmd", 2, 2, 6, filter_type="=1+1", attributes={"@team": "=x"})
+ORDERS = TopicConfig("orders", 16, 8, 6, order=True, attributes={"message.type": "FIFO", "team": "shop"})
+AUDIT = TopicConfig("audit-log", 2, 2, 4)
+DASHED = TopicConfig("-cmd", 2, 2, 6, filter_type="=1+1", attributes={"@team": "=x"})
 
 
 def entry(config: dict[str, object]) -> TopicEntry:
@@ -23,8 +23,8 @@ def entry(config: dict[str, object]) -> TopicEntry:
 @pytest.mark.parametrize("write", [topics_json, topics_csv])
 def test_what_was_written_is_read_again(write):
     found = read_topic_file(write([ORDERS, AUDIT, DASHED]))
-    blank = TopicSettings("", 1, 1, 0)
-    assert [one.merged(TopicSettings(one.name, 1, 1, 0)) for one in found] == [DASHED, AUDIT, ORDERS]
+    blank = TopicConfig("", 1, 1, 0)
+    assert [one.merged(TopicConfig(one.name, 1, 1, 0)) for one in found] == [DASHED, AUDIT, ORDERS]
     assert blank.name == ""
 
 
@@ -42,7 +42,7 @@ def test_the_file_of_a_broker_is_read():
 def test_what_a_table_does_not_say_stays_as_it_is():
     (one,) = read_topic_file("\ufefftopic;writeQueueNums;perm;attributes\norders;12;;\n".encode())
     assert one == TopicEntry("orders", {"write_queues": 12})
-    assert one.merged(ORDERS) == TopicSettings("orders", 16, 12, 6, order=True, attributes=ORDERS.attributes)
+    assert one.merged(ORDERS) == TopicConfig("orders", 16, 12, 6, order=True, attributes=ORDERS.attributes)
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_any_file_is_read_or_refused(data):
         return
     assert found
     for one in found:
-        assert one.fault is not None or one.merged(TopicSettings(one.name, 1, 1, 6)).name == one.name
+        assert one.fault is not None or one.merged(TopicConfig(one.name, 1, 1, 6)).name == one.name

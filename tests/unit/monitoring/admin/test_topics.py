@@ -1,13 +1,13 @@
 import pytest
 
-from broker_core.api import RequestCode, TopicSettings
+from broker_core.api import RequestCode, TopicConfig
 from monitoring.admin.topics import TopicType, attribute_changes, change_settings, delete_requests, topic_type
 
-ORDERS = TopicSettings("orders", 8, 4, 6, order=True, attributes={"message.type": "FIFO"})
+ORDERS = TopicConfig("orders", 8, 4, 6, order=True, attributes={"message.type": "FIFO"})
 
 
 def test_a_change_sends_all_settings_and_the_difference_of_attributes():
-    after = TopicSettings("orders", 16, 16, 4, attributes={"message.type": "NORMAL", "k": "v"})
+    after = TopicConfig("orders", 16, 16, 4, attributes={"message.type": "NORMAL", "k": "v"})
     request = change_settings(ORDERS, after)
     assert request.code == RequestCode.UPDATE_AND_CREATE_TOPIC
     assert request.fields == {

@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 
-from monitoring.history.changes import OffsetWatch
+from monitoring.history.alert_judging import OffsetWatch
 from tests.unit.monitoring.history.conftest import state_of
 
 

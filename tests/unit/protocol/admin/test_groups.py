@@ -1,7 +1,7 @@
 import pytest
 
 from broker_core.protocol.admin.groups import (
-    GroupSettings,
+    GroupConfig,
     group_body,
     read_all_group_settings,
     read_group_configs,
@@ -14,7 +14,7 @@ CONFIG = {"brokerId": 0, "consumeBroadcastEnable": False, "consumeEnable": True,
           "groupName": "billing", "notifyConsumerIdsChangedEnable": True, "retryMaxTimes": 4, "retryQueueNums": 2,
           "whichBrokerWhenConsumeSlowly": 1}  # fmt: skip
 NEWER = {"groupRetryPolicy": {"type": "CUSTOMIZED"}, "consumeTimeoutMinute": 15, "consumeMessageOrderly": False}
-BILLING = GroupSettings("billing", broadcast_enabled=False, retry_times_max=4, retry_queues=2)
+BILLING = GroupConfig("billing", broadcast_enabled=False, retry_times_max=4, retry_queues=2)
 
 
 @pytest.mark.parametrize("config", [CONFIG, CONFIG | NEWER])

@@ -1,7 +1,7 @@
 import pytest
 
 from broker_core.protocol.admin.topics import (
-    TopicSettings,
+    TopicConfig,
     read_all_topic_settings,
     read_topic_configs,
     read_topic_names,
@@ -12,7 +12,7 @@ from broker_core.protocol.json_body import JsonBodyError, emit
 
 CONFIG = {"attributes": {"message.type": "FIFO"}, "order": True, "perm": 6, "readQueueNums": 8, "topicName": "orders",
           "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "writeQueueNums": 4}  # fmt: skip
-ORDERS = TopicSettings("orders", 8, 4, 6, order=True, attributes={"message.type": "FIFO"})
+ORDERS = TopicConfig("orders", 8, 4, 6, order=True, attributes={"message.type": "FIFO"})
 
 
 def test_a_config_is_read_and_read_in_a_table():
@@ -24,7 +24,7 @@ def test_a_config_is_read_and_read_in_a_table():
 
 def test_a_table_names_its_topics():
     body = b'{"topicConfigTable":{"T":{"perm":4,"readQueueNums":2,"topicName":"T","writeQueueNums":3}}}'
-    assert read_all_topic_settings(body) == {"T": TopicSettings("T", 2, 3, 4)}
+    assert read_all_topic_settings(body) == {"T": TopicConfig("T", 2, 3, 4)}
 
 
 def test_a_config_of_4x_has_no_attributes():
@@ -60,3 +60,7 @@ def test_settings_are_sent_as_fields():
         "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "true", "attributes": "+k=v",
     }  # fmt: skip
     assert "attributes" not in topic_fields(ORDERS)
+
+
+def test_an_order_in_text_is_read_as_the_broker_reads_it():
+    assert not read_topic_settings(emit({**CONFIG, "order": "false"})).order

@@ -12,6 +12,7 @@ from broker_core.protocol.message.properties import (
     encode_fitting,
     encode_properties,
     find_property,
+    number_of,
 )
 
 _names = st.text(st.characters(exclude_characters="\x01\x02", exclude_categories=("Cs",)), min_size=1, max_size=12)
@@ -80,3 +81,22 @@ def test_a_copy_without_room_is_without_as_few_spare_properties_as_possible(size
     left_out = [name for name in SPARE if name in asked and name not in kept]
     assert left_out == [name for name in SPARE if name in asked][: len(left_out)]
     assert not left_out or len(encode_properties(kept | {left_out[-1]: asked[left_out[-1]]})) > PROPERTIES_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        (b"42", 42),
+        ("9" * 18, 10**18 - 1),
+        ("9" * 19, -1),
+        ("²", -1),
+        ("٣", -1),
+        ("-1", -1),
+        (" 1", -1),
+        ("", -1),
+        (None, -1),
+    ],
+)
+def test_a_number_is_one_of_ascii_digits_that_fits(text, number):
+    assert number_of(text) == number

@@ -10,8 +10,8 @@ import pytest
 from broker_core.errors import FilterError
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.facts import MessageFacts
-from broker_core.tools.search.field_text import TEXT_CHARACTERS_MAX, field_text
 from broker_core.tools.search.language import parse_field
+from broker_core.worker.field_views import TEXT_CHARACTERS_MAX, field_text
 from tests.support.clock import ManualClock
 from tests.support.engine import Engine
 

@@ -6,7 +6,7 @@ import pytest
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
-from broker_core.protocol.admin.topics import TopicSettings
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
@@ -28,7 +28,7 @@ def clock():
 def figures(clock):
     made = ClusterFigures(BrokerNumbers(), clock=clock)
     for broker in ("a", "b"):
-        made.take_tables(broker, {"T": TopicSettings("T", 1, 1, 6)}, frozenset({"idle"}))
+        made.take_tables(broker, {"T": TopicConfig("T", 1, 1, 6)}, frozenset({"idle"}))
         made.take_positions(broker, {("g", "T"): {0: 3}})
         made.take_offsets(broker, "T", {0: QueueOffsets(1, 10, 50)})
         made.take_members(broker, "g", frozenset())
@@ -159,7 +159,7 @@ def test_a_group_that_was_deleted_subscribes_nothing(figures):
 
 
 def test_of_the_brokers_own_topics_only_queues_in_use_are_listed(figures):
-    topics = {"T": TopicSettings("T", 1, 1, 6), "BenchmarkTest": TopicSettings("BenchmarkTest", 1_024, 1_024, 6)}
+    topics = {"T": TopicConfig("T", 1, 1, 6), "BenchmarkTest": TopicConfig("BenchmarkTest", 1_024, 1_024, 6)}
     figures.take_tables("a", topics, frozenset())
     figures.take_offsets("a", "BenchmarkTest", {0: QueueOffsets(0, 0, 0), 5: QueueOffsets(0, 2, 9)})
     catalog = figures.catalog()
@@ -294,26 +294,26 @@ def test_counts_of_a_slave_are_none_of_its_master_s(figures):
 
 
 def test_topics_that_come_and_go_are_events(figures):
-    figures.take_tables("a", {"T": TopicSettings("T", 1, 1, 6), "new": TopicSettings("new", 1, 1, 6)}, frozenset({"idle"}))
-    figures.take_tables("b", {"T": TopicSettings("T", 1, 1, 6), "new": TopicSettings("new", 1, 1, 6)}, frozenset({"idle"}))
+    figures.take_tables("a", {"T": TopicConfig("T", 1, 1, 6), "new": TopicConfig("new", 1, 1, 6)}, frozenset({"idle"}))
+    figures.take_tables("b", {"T": TopicConfig("T", 1, 1, 6), "new": TopicConfig("new", 1, 1, 6)}, frozenset({"idle"}))
     assert [(event.kind, event.subject) for event in figures.events()] == [("topic_created", "new")]
-    figures.take_tables("a", {"T": TopicSettings("T", 1, 1, 6)}, frozenset({"idle"}))
+    figures.take_tables("a", {"T": TopicConfig("T", 1, 1, 6)}, frozenset({"idle"}))
     assert figures.events() == [], "the other broker has it still"
-    figures.take_tables("b", {"T": TopicSettings("T", 1, 1, 6)}, frozenset({"idle"}))
+    figures.take_tables("b", {"T": TopicConfig("T", 1, 1, 6)}, frozenset({"idle"}))
     assert [(event.kind, event.text) for event in figures.events()] == [("topic_deleted", "Topic new was deleted")]
 
 
 def test_first_members_of_a_group_that_came_later_are_an_event(figures):
     figures.take_members("a", "idle", frozenset({"c1"}))
     assert figures.events() == [], "who was there before is no change"
-    figures.take_tables("a", {"T": TopicSettings("T", 1, 1, 6)}, frozenset({"idle", "new"}))
+    figures.take_tables("a", {"T": TopicConfig("T", 1, 1, 6)}, frozenset({"idle", "new"}))
     figures.take_members("a", "new", frozenset({"c2"}))
     assert [event.subject for event in figures.events()] == ["new"]
 
 
 def test_first_members_of_a_group_that_its_offsets_tell_before_the_table_are_an_event(clock):
     figures = ClusterFigures(BrokerNumbers(), clock=clock)
-    figures.take_tables("a", {"T": TopicSettings("T", 1, 1, 6)}, frozenset())
+    figures.take_tables("a", {"T": TopicConfig("T", 1, 1, 6)}, frozenset())
     figures.take_positions("a", {("old", "T"): {0: 3}})
     figures.take_positions("a", {("old", "T"): {0: 3}, ("new", "T"): {0: 0}})
     figures.take_members("a", "old", frozenset({"c1"}))
@@ -340,9 +340,7 @@ def test_a_lag_of_which_a_lost_broker_has_a_part_is_not_known(figures):
     assert math.isnan(total), "a fall of the sum would end alerts and look like messages that were consumed"
     figures.answered("b")
     assert lags()[1] == 16
-    figures.take_tables(
-        "b", {"T": TopicSettings("T", 1, 1, 6), "unread": TopicSettings("unread", 1, 1, 6)}, frozenset({"idle"})
-    )
+    figures.take_tables("b", {"T": TopicConfig("T", 1, 1, 6), "unread": TopicConfig("unread", 1, 1, 6)}, frozenset({"idle"}))
     figures.take_positions("b", {("g", "T"): {0: 3}, ("near", "unread"): {0: 1}})
     collector.catalog_changed(figures.catalog())
     found, total = lags()
@@ -352,14 +350,14 @@ def test_a_lag_of_which_a_lost_broker_has_a_part_is_not_known(figures):
 def test_members_of_a_group_that_another_broker_had_before_are_no_event(clock):
     figures = ClusterFigures(BrokerNumbers(), clock=clock)
     for broker, groups in (("a", {"g"}), ("b", ()), ("b", {"g"})):
-        figures.take_tables(broker, {"T": TopicSettings("T", 1, 1, 6)}, frozenset(groups))
+        figures.take_tables(broker, {"T": TopicConfig("T", 1, 1, 6)}, frozenset(groups))
     figures.take_members("b", "g", frozenset({"c1"}))
     assert figures.events() == []
 
 
 def test_members_that_a_lost_broker_told_are_told_once(figures):
     for broker in ("a", "b"):
-        figures.take_tables(broker, {"T": TopicSettings("T", 1, 1, 6)}, frozenset({"idle", "new"}))
+        figures.take_tables(broker, {"T": TopicConfig("T", 1, 1, 6)}, frozenset({"idle", "new"}))
     figures.take_members("a", "new", frozenset({"c2"}))
     figures.lost("a", "gone")
     figures.take_members("b", "new", frozenset({"c2"}))

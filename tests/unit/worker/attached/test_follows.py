@@ -59,7 +59,7 @@ async def next_batch(tails, follow_id):
 async def look(tails, follow_id):
     """Look at the broker once; what that has found."""
     opened = tails._open[follow_id]
-    found = await tails._look(opened, BROKER)
+    found = await tails._look_on(opened, BROKER)
     opened.take(BROKER, found)
     return found.batch
 

@@ -6,7 +6,7 @@ import struct
 from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.names import HALF_TOPIC
-from broker_core.worker.attached.half_messages import HalfQueue
+from broker_core.worker.attached.transactions import HalfQueue
 
 
 class EmptyBroker:

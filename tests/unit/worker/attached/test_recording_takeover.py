@@ -9,8 +9,7 @@ import pytest
 from broker_core.api import StoreError
 from broker_core.engine.store.ownership import StoreOwnership
 from broker_core.engine.store.paths import StorePaths
-from broker_core.worker.attached.recording import open_recording
-from broker_core.worker.attached.recording_takeover import Succession
+from broker_core.worker.attached.recording import Succession, open_recording
 from broker_core.worker.questions.alerts import MuteAlert, ReadAlerts
 from broker_core.worker.questions.figures import HistorySample
 from tests.support.waiting import wait_until

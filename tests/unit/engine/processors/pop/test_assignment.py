@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors.pop.assignment import RequestModes
 from broker_core.errors import CodecError
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import MessageQueue
 from tests.support.broker_bench import RecordingPeer, consumer_heartbeat

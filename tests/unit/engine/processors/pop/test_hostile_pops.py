@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors.pop import request as pop_request
 from broker_core.engine.processors.pop.pop_holds import HELD_BYTES_PER_PEER_MAX
 from broker_core.protocol import frame
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.frame import FrameDecoder, RemotingCommand, encode_command
 from tests.support.broker_bench import RecordingPeer

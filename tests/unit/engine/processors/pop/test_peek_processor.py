@@ -1,6 +1,6 @@
 import pytest
 
-from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.message.record import decode_record
 from tests.support.pop_bench import pop_bench

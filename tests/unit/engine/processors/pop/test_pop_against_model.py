@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker_core.engine.tables.group_table import GroupConfig
+from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.receipt_handle import parse_handle
 from tests.support.clock import ManualClock

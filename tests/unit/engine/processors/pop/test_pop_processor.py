@@ -1,6 +1,6 @@
 import pytest
 
-from broker_core.engine.nameserver.registration import TopicConfig
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from tests.support.broker_bench import RecordingPeer
 from tests.support.pop_bench import pop_bench, pop_fields, popped

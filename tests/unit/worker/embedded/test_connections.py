@@ -10,7 +10,7 @@ import pytest
 from broker_core.engine.tables.clients import Client
 from broker_core.errors import UsageError
 from broker_core.protocol.codes import LanguageCode
-from broker_core.worker.connections import CLOSE_REASON, close_connection, list_connections
+from broker_core.worker.embedded.connections import CLOSE_REASON, close_connection, list_connections
 from broker_core.worker.questions.administration import CloseConnection
 from tests.support.engine import Engine
 

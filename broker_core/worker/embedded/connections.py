@@ -3,70 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker_core.clock import wall_clock_ms
-from broker_core.engine.tables.action_journal import ActionJournal
-from broker_core.engine.tables.clients import Client, Consumers, Producers
+from broker_core.engine.tables.clients import Client
 from broker_core.errors import UsageError
-from broker_core.protocol.codes import LanguageCode, version_name
-from broker_core.worker.questions.administration import CloseConnection, ConnectionPage, ListConnections
+from broker_core.protocol.codes import version_name
+from broker_core.worker.embedded.engine import EngineView, OpenConnection
+from broker_core.worker.questions.administration import CONSUMER, PRODUCER, CloseConnection, ConnectionPage, ListConnections
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 
-PRODUCER, CONSUMER = "producer", "consumer"
 CLOSE_REASON = "closed by hand at the console"
-
-
-class OpenConnection(Hashable, Protocol):
-    """The attributes that are read of a `broker_core.transport.connection.Connection`."""
-
-    @property
-    def remote_address(self) -> str: ...
-
-    @property
-    def local_address(self) -> str: ...
-
-    @property
-    def language(self) -> LanguageCode: ...
-
-    @property
-    def version(self) -> int: ...
-
-    @property
-    def connected_at(self) -> float: ...
-
-    @property
-    def last_active(self) -> float: ...
-
-    @property
-    def bytes_in(self) -> int: ...
-
-    @property
-    def bytes_out(self) -> int: ...
-
-    @property
-    def requests_in(self) -> int: ...
-
-    def close(self, reason: str = ...) -> None: ...
-
-
-class ConnectionEngine(Protocol):
-    """The part of the engine that is used here."""
-
-    @property
-    def consumers(self) -> Consumers[Any]: ...
-
-    @property
-    def producers(self) -> Producers[Any]: ...
-
-    @property
-    def journal(self) -> ActionJournal: ...
-
-    def open_connections(self) -> Sequence[tuple[str, OpenConnection]]:
-        """Each with its side, as `ConnectionPage` has it."""
 
 
 class _Member(NamedTuple):
@@ -77,7 +27,7 @@ class _Member(NamedTuple):
     topics: Mapping[str, str]
 
 
-def connection_handlers(engine: ConnectionEngine) -> list[Handler]:
+def connection_handlers(engine: EngineView) -> list[Handler]:
     """Handlers on the engine's loop."""
 
     async def read(_query: ListConnections) -> ConnectionPage:
@@ -86,7 +36,7 @@ def connection_handlers(engine: ConnectionEngine) -> list[Handler]:
     return [ListConnections.answered_by(read), CloseConnection.answered_by(partial(close_connection, engine))]
 
 
-def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage:
+def list_connections(engine: EngineView, *, now_ms: int) -> ConnectionPage:
     """All connections, those of the broker first, with the groups that their clients are in. On the engine's loop."""
     found = sorted(engine.open_connections(), key=lambda pair: (pair[0], pair[1].connected_at, pair[1].remote_address))
     rows = {connection: number for number, (_side, connection) in enumerate(found)}
@@ -119,7 +69,7 @@ def list_connections(engine: ConnectionEngine, *, now_ms: int) -> ConnectionPage
     )
 
 
-def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> Iterator[_Member]:
+def _members(engine: EngineView, rows: Mapping[OpenConnection, int]) -> Iterator[_Member]:
     for name in engine.producers.groups():
         pairs = zip(engine.producers.connections(name), engine.producers.members(name) or [], strict=True)
         yield from (_Member(rows[peer], PRODUCER, client, name, {}) for peer, client in pairs if peer in rows)
@@ -130,7 +80,7 @@ def _members(engine: ConnectionEngine, rows: Mapping[OpenConnection, int]) -> It
                 yield _Member(rows[peer], CONSUMER, client, group.name, topics)
 
 
-async def close_connection(engine: ConnectionEngine, command: CloseConnection) -> Done:
+async def close_connection(engine: EngineView, command: CloseConnection) -> Done:
     """Record the end of a connection in the journal, then close it.
 
     Raises `UsageError` where it is gone already, `StoreError` where the journal cannot be written; then it stays.

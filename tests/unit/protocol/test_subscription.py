@@ -1,7 +1,7 @@
 import pytest
 
-from broker_core.engine.tables.subscription import parse_subscription, subscription_from_json
 from broker_core.errors import CodecError
+from broker_core.protocol.subscription import parse_subscription, subscription_from_json
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])

@@ -1,4 +1,4 @@
-"""A consumer's subscription to a topic: tag expressions and their hashes.
+"""A group's subscription to a topic, as clients send it and brokers keep it: tag expressions and their hashes.
 
 The broker compares tag *hashes* only; two tags with one hash both pass, and the client drops the one it did not request.
 
@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from broker_core.errors import CodecError
+from broker_core.protocol.filter.rejection import ALL_TAGS, TAG
 from broker_core.protocol.message.tags import java_string_hash
-
-TAG = "TAG"
-ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSubscription:
+class Subscription:
     """One topic of a group's subscription."""
 
     topic: str
@@ -34,9 +32,13 @@ class GroupSubscription:
     def is_tag(self) -> bool:
         return self.expression_type == TAG
 
+    def accepts_tag(self, tag: str | None) -> bool:
+        """Whether a message with this tag matches; of a filter or without tags all that the broker returns."""
+        return not self.tags or tag in self.tags
+
     def accepts(self) -> Callable[[int], bool] | None:
         """The test of a consume queue's tags code; None when everything passes."""
-        if self.expression == ALL or not self.codes:
+        if self.expression == ALL_TAGS or not self.codes:
             return None
         return self.codes.__contains__
 
@@ -54,25 +56,25 @@ class GroupSubscription:
 
 def parse_subscription(
     topic: str, expression: str | None, *, expression_type: str | None = None, version: int = 0
-) -> GroupSubscription:
+) -> Subscription:
     """Parse an expression of a pull: ``*``, or tags divided by ``||``.
 
     Raises:
         CodecError: A tag expression without a tag in it.
     """
     kind = expression_type or TAG
-    text = expression or ALL
+    text = expression or ALL_TAGS
     if kind != TAG:
-        return GroupSubscription(topic, text, version, kind)
-    if text == ALL:
-        return GroupSubscription(topic, ALL, version)
+        return Subscription(topic, text, version, kind)
+    if text == ALL_TAGS:
+        return Subscription(topic, ALL_TAGS, version)
     tags = frozenset(tag.strip() for tag in text.split("||") if tag.strip())
     if not tags:
         raise CodecError(f"the tag expression “{text[:200]}” names no tag; write * for all, or tags divided by ||")
-    return GroupSubscription(topic, text, version, tags=tags, codes=frozenset(map(java_string_hash, tags)))
+    return Subscription(topic, text, version, tags=tags, codes=frozenset(map(java_string_hash, tags)))
 
 
-def subscription_from_json(value: Mapping[str, Any]) -> GroupSubscription:
+def subscription_from_json(value: Mapping[str, Any]) -> Subscription:
     """Read a SubscriptionData object of a heartbeat.
 
     Raises:
@@ -88,9 +90,9 @@ def subscription_from_json(value: Mapping[str, Any]) -> GroupSubscription:
         version = int(value.get("subVersion") or 0)
     except (TypeError, ValueError) as error:
         raise CodecError(f"the subscription of {topic} in a heartbeat holds no numbers where they belong") from error
-    return GroupSubscription(
+    return Subscription(
         topic=topic,
-        expression=str(value.get("subString") or ALL),
+        expression=str(value.get("subString") or ALL_TAGS),
         version=version,
         expression_type=str(value.get("expressionType") or TAG),
         tags=tags,
