@@ -41,7 +41,7 @@ class SideBar(QFrame):
         self.setObjectName("sideBar")
         self.items: dict[str, SideBarItem] = {}
         self._headings: list[tuple[str, QLabel]] = []
-        self._collapsed = False
+        self.collapsed = False
         self.pinned = PinnedPart(theme, pins)
         self.search = SearchField(theme, tr("Find a page"))
         self.search.textChanged.connect(self._find)
@@ -97,12 +97,8 @@ class SideBar(QFrame):
         self.items[entry.page_id] = item
         return item
 
-    @property
-    def collapsed(self) -> bool:
-        return self._collapsed
-
     def set_collapsed(self, collapsed: bool) -> None:
-        self._collapsed = collapsed
+        self.collapsed = collapsed
         self.search.clear()
         self.search.setVisible(not collapsed)
         for _, heading in self._headings:
@@ -123,7 +119,7 @@ class SideBar(QFrame):
         self.pinned.search(text)
         for section, heading in self._headings:
             members = [item for item in self.items.values() if item.entry.section == section]
-            heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
+            heading.setVisible(not self.collapsed and any(not item.isHidden() for item in members))
 
     def _take_found(self) -> None:
         """Open the page that fits best; a text without a page goes to the palette, which knows topics and groups too."""

@@ -114,19 +114,15 @@ class GoToField(QPushButton):
 class Bell(IconButton):
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(theme, "bell", tip=tr("Notices"))
-        self._unread = 0
-
-    @property
-    def unread(self) -> int:
-        return self._unread
+        self.unread = 0
 
     def set_unread(self, unread: int) -> None:
-        self._unread = unread
+        self.unread = unread
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if not self._unread:
+        if not self.unread:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -136,7 +132,7 @@ class Bell(IconButton):
         painter.drawEllipse(box)
         painter.setPen(QColor(self._theme.tokens.on_accent))
         painter.setFont(text_font(9, QFont.Weight.DemiBold))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(min(self._unread, 99)))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(min(self.unread, 99)))
         painter.end()
 
 

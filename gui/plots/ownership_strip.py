@@ -55,18 +55,14 @@ class OwnershipStrip(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._times = times
-        self._picture = OwnershipPicture()
+        self.picture = OwnershipPicture()
         self.setMinimumHeight(90)
         repaint_with(self, theme, times)
 
-    @property
-    def picture(self) -> OwnershipPicture:
-        return self._picture
-
     def set_picture(self, picture: OwnershipPicture) -> None:
-        if picture == self._picture:
+        if picture == self.picture:
             return
-        self._picture = picture
+        self.picture = picture
         now = [
             stretch for stretch in picture.stretches if stretch.to_ms >= picture.to_ms - (picture.to_ms - picture.from_ms) // 50
         ]
@@ -75,10 +71,10 @@ class OwnershipStrip(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(420, LEGEND_HEIGHT + AXIS_HEIGHT + 14 * max(4, len(self._picture.rows)))
+        return QSize(420, LEGEND_HEIGHT + AXIS_HEIGHT + 14 * max(4, len(self.picture.rows)))
 
     def colour_of(self, client: str) -> str:
-        clients, tokens = self._picture.clients, self._theme.tokens
+        clients, tokens = self.picture.clients, self._theme.tokens
         number = clients.index(client)
         colour = tokens.series[number % len(tokens.series)]
         # The second round through the colours is paler.
@@ -86,14 +82,14 @@ class OwnershipStrip(QWidget):
 
     def _cells(self) -> QRectF:
         metrics = QFontMetrics(text_font(Size.CAPTION))
-        left = max((metrics.horizontalAdvance(text) for text in self._picture.rows), default=0) + LABEL_GAP
-        rows = max(1, len(self._picture.rows))
+        left = max((metrics.horizontalAdvance(text) for text in self.picture.rows), default=0) + LABEL_GAP
+        rows = max(1, len(self.picture.rows))
         room = self.height() - LEGEND_HEIGHT - AXIS_HEIGHT
         height = min(room, rows * ROW_HEIGHT_MAX)
         return QRectF(left, LEGEND_HEIGHT, max(1, self.width() - left), max(1, height))
 
     def _rect(self, stretch: OwnedStretch, cells: QRectF) -> QRectF:
-        picture = self._picture
+        picture = self.picture
         span, height = max(1, picture.to_ms - picture.from_ms), cells.height() / max(1, len(picture.rows))
         left = cells.left() + (max(stretch.from_ms, picture.from_ms) - picture.from_ms) / span * cells.width()
         right = cells.left() + (min(stretch.to_ms, picture.to_ms) - picture.from_ms) / span * cells.width()
@@ -103,7 +99,7 @@ class OwnershipStrip(QWidget):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent):
             cells, at = self._cells(), QPointF(event.pos())
-            hit = next((one for one in self._picture.stretches if self._rect(one, cells).contains(at)), None)
+            hit = next((one for one in self.picture.stretches if self._rect(one, cells).contains(at)), None)
             if hit is not None:
                 QToolTip.showText(event.globalPos(), tip_text(self.stretch_text(hit)), self)
                 return True
@@ -113,13 +109,13 @@ class OwnershipStrip(QWidget):
         begin, end = self._times.seconds(stretch.from_ms), self._times.seconds(stretch.to_ms)
         span = duration_text(stretch.to_ms - stretch.from_ms)
         return "\n".join([
-            self._picture.rows[stretch.row], stretch.client, tr("{begin} to {end}, {span}", begin=begin, end=end, span=span)
+            self.picture.rows[stretch.row], stretch.client, tr("{begin} to {end}, {span}", begin=begin, end=end, span=span)
         ])  # fmt: skip
 
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
-        tokens, picture, cells = self._theme.tokens, self._picture, self._cells()
+        tokens, picture, cells = self._theme.tokens, self.picture, self._cells()
         painter = QPainter(self)
         painter.fillRect(cells, QColor(tokens.inset))
         colours = {client: QColor(self.colour_of(client)) for client in picture.clients}
@@ -141,7 +137,7 @@ class OwnershipStrip(QWidget):
         tokens = self._theme.tokens
         painter.setFont(mono_font())
         left = 0.0
-        clients = self._picture.clients
+        clients = self.picture.clients
         room = self.width() / max(1, min(len(clients), LEGEND_MAX)) - 22
         for client in clients[:LEGEND_MAX]:
             text = painter.fontMetrics().elidedText(client, Qt.TextElideMode.ElideMiddle, int(max(30.0, room)))

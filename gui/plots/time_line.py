@@ -37,34 +37,30 @@ class TimeLine(QWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._entries: Sequence[TimeLineEntry] = ()
+        self.entries: Sequence[TimeLineEntry] = ()
         repaint_with(self, theme)
 
-    @property
-    def entries(self) -> Sequence[TimeLineEntry]:
-        return self._entries
-
     def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
-        if entries == self._entries:
+        if entries == self.entries:
             return
-        self._entries = entries
+        self.entries = entries
         self.setAccessibleDescription("; ".join(f"{one.at} {one.title} {one.detail}" for one in entries))
         self.setMinimumHeight(LINE_HEIGHT * len(entries))
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(280, LINE_HEIGHT * len(self._entries))
+        return QSize(280, LINE_HEIGHT * len(self.entries))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for number, entry in enumerate(self._entries):
+        for number, entry in enumerate(self.entries):
             top = number * LINE_HEIGHT
             middle = top + 11.0
-            if number + 1 < len(self._entries):
-                dashed = Qt.PenStyle.DotLine if self._entries[number + 1].is_ahead else Qt.PenStyle.SolidLine
+            if number + 1 < len(self.entries):
+                dashed = Qt.PenStyle.DotLine if self.entries[number + 1].is_ahead else Qt.PenStyle.SolidLine
                 painter.setPen(QPen(QColor(tokens.border_strong), 1.5, dashed))
                 painter.drawLine(QPointF(LEFT, middle + DOT / 2 + 2), QPointF(LEFT, middle + LINE_HEIGHT - DOT / 2 - 2))
             colour = QColor(tokens.state(entry.state))

@@ -228,7 +228,8 @@ class DataGrid(QWidget, Generic[R]):
         """Create the table; ``row_height`` in px is for tables with room for a number of rows, None: the user's choice."""
         super().__init__(parent)
         self.model = model
-        self._selected_key: Hashable | None = None
+        self.selected_key: Hashable | None = None
+        """Key of the selected row; kept while the row is filtered away."""
         self._last_told: Hashable | None = None
         self.view = GridView(theme)
         self.view.setModel(model)
@@ -287,7 +288,7 @@ class DataGrid(QWidget, Generic[R]):
     @property
     def selected_row(self) -> R | None:
         """The current value of the selected row; None if nothing is selected or the row is not shown."""
-        position = self.model.position_of(self._selected_key) if self._selected_key is not None else -1
+        position = self.model.position_of(self.selected_key) if self.selected_key is not None else -1
         return self.model.row_at(position)
 
     @property
@@ -302,19 +303,14 @@ class DataGrid(QWidget, Generic[R]):
         parts = {(part.top(), part.bottom()) for part in (selection.at(i) for i in range(selection.count()))}
         return sum(bottom - top + 1 for top, bottom in parts)
 
-    @property
-    def selected_key(self) -> Hashable | None:
-        """Key of the selected row; kept while the row is filtered away."""
-        return self._selected_key
-
     def select_key(self, key: Hashable | None) -> bool:
         """Select the row of a key, also one that arrives later; returns whether it is shown now."""
-        self._selected_key = key
+        self.selected_key = key
         position = self.model.position_of(key) if key is not None else -1
         if position < 0:
             # The current row too: Qt would select its neighbour when the row is removed.
             self.view.selectionModel().clear()
-            self._selected_key = key
+            self.selected_key = key
             return False
         self._select_position(position)
         self.view.scrollTo(self.model.index(position, 0))
@@ -351,13 +347,13 @@ class DataGrid(QWidget, Generic[R]):
         if current:
             newest = self.view.currentIndex().row()
             rows = [index.row() for index in current]
-            self._selected_key = self.model.key_at(newest if newest in rows else rows[0])
-        if self._selected_key != self._last_told or not current:
-            self._last_told = self._selected_key if current else None
+            self.selected_key = self.model.key_at(newest if newest in rows else rows[0])
+        if self.selected_key != self._last_told or not current:
+            self._last_told = self.selected_key if current else None
             self.selected.emit(self.selected_row if current else None)
 
     def _shown_changed(self) -> None:
-        key = self._selected_key
+        key = self.selected_key
         if key is not None and not self.view.selectionModel().hasSelection():
             position = self.model.position_of(key)
             if position >= 0:

@@ -23,13 +23,9 @@ class LazyTab(QWidget, Generic[W]):
         super().__init__()
         self._make = make
         self._at_top = at_top
-        self._widget: W | None = None
+        self.made: W | None = None
         self._lines = QVBoxLayout(self)
         self._lines.setContentsMargins(0, margin_top, 0, 0)
-
-    @property
-    def made(self) -> W | None:
-        return self._widget
 
     @property
     def widget(self) -> W:
@@ -38,12 +34,12 @@ class LazyTab(QWidget, Generic[W]):
 
     def make(self) -> W:
         """Return the widget, made now if necessary."""
-        if self._widget is None:
-            self._widget = self._make()
-            self._lines.addWidget(self._widget)
+        if self.made is None:
+            self.made = self._make()
+            self._lines.addWidget(self.made)
             if self._at_top:
                 self._lines.addStretch(1)
-        return self._widget
+        return self.made
 
 
 class LaterPart(LazyTab[W]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -108,7 +108,7 @@ class Tile(QFrame):
         self._spark_state: State | None = None
         self._title = label(role="secondary")
         self._name = title
-        self._value = label(UNKNOWN, "headline")
+        self.value_label = label(UNKNOWN, "headline")
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
         self._build()
@@ -122,15 +122,11 @@ class Tile(QFrame):
         lines.addWidget(self._title)
         number = QHBoxLayout()
         number.setSpacing(4)
-        number.addWidget(self._value)
+        number.addWidget(self.value_label)
         number.addWidget(self._unit, 1, Qt.AlignmentFlag.AlignBottom)
         self._unit.setContentsMargins(0, 0, 0, 3)
         lines.addLayout(number)
         lines.addWidget(self._fact)
-
-    @property
-    def value_label(self) -> QLabel:
-        return self._value
 
     def set_title(self, title: str) -> None:
         """Set the English title."""
@@ -146,7 +142,7 @@ class Tile(QFrame):
 
     def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
         """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""
-        self._value.setText(value)
+        self.value_label.setText(value)
         self._unit.setText(unit if value != UNKNOWN else "")
         self._fact.setText(fact)
         set_role(
@@ -163,7 +159,7 @@ class Tile(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        number = self._value.sizeHint().width() + (4 + self._unit.sizeHint().width() if self._unit.text() else 0)
+        number = self.value_label.sizeHint().width() + (4 + self._unit.sizeHint().width() if self._unit.text() else 0)
         text_right = 18 + max(self._title.sizeHint().width(), number)
         left = max(self.width() - 84, text_right)
         width = self.width() - 12 - left

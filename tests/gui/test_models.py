@@ -90,7 +90,7 @@ def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixtu
 
 
 def test_every_model_of_the_window_keeps_qts_rules(made, window, qapp, qtbot, tmp_path):  # noqa: F811  the fixture
-    source = window._backend.source
+    source = window.backend.source
     sections = [PagePlace("settings", {"show": key}) for key in ("keyboard", "connections")]
     for place in (*PLACES, *sections, PagePlace("message", {"physical_offset": 2_048})):
         window.navigate(place.page_id, **place.arguments)

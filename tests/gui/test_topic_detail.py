@@ -196,7 +196,7 @@ def test_a_change_can_be_undone(make_view):
     panel.form.editor("message_type").setCurrentIndex(2)
     accept(panel.ask_apply())
     # The broker has the changed settings now.
-    panel._settings = replace(panel.settings, order=True, attributes={"message.type": "FIFO"})
+    panel.settings = replace(panel.settings, order=True, attributes={"message.type": "FIFO"})
     assert panel.undo_button.isEnabled()
 
     accept(panel.ask_undo())

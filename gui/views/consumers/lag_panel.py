@@ -74,7 +74,8 @@ class LagPanel(Panel):
         self._group: GroupRow | None = None
         self._in_rate = math.nan
         self._now_ms = 0
-        self._forecast = NO_FORECAST
+        self.forecast = NO_FORECAST
+        """The lag forecast of the shown group."""
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
@@ -115,11 +116,6 @@ class LagPanel(Panel):
     def chart(self) -> TimeChart:
         """The chart of the total lag."""
         return self._chart.widget
-
-    @property
-    def forecast(self) -> Forecast:
-        """The lag forecast of the shown group."""
-        return self._forecast
 
     def window_ms(self) -> tuple[int, int]:
         """The shown span, ms since the epoch."""
@@ -166,7 +162,7 @@ class LagPanel(Panel):
             self.whole_button.hide()
         self.by_queue.set_positions(group.name if group is not None else "", positions)
         self._group, self._in_rate, self._now_ms = group, in_rate, now_ms
-        self._forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
+        self.forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
         self._show_facts()
         self._draw()
 
@@ -185,7 +181,7 @@ class LagPanel(Panel):
         state = "warning" if group.over_limit else ""
         facts["lag"].set(count_text(group.lag_messages), messages_unit(group.lag_messages), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
-        facts["drains"].set(*self._drain_text(self._forecast))
+        facts["drains"].set(*self._drain_text(self.forecast))
         facts["in"].set(rate_number(self._in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))
@@ -265,7 +261,7 @@ class LagPanel(Panel):
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast, at most as long as the chart has room for."""
-        lag = self._forecast
+        lag = self.forecast
         if lag.outlook not in {LagOutlook.DRAINING, LagOutlook.GROWING}:
             return None
         end_s = shown_s * FORECAST_SHARE

@@ -52,7 +52,8 @@ class BodyPane(QWidget):
         theme = context.theme
         self._context = context
         self._detail: MessageDetail | None = None
-        self._body: ShownBody | None = None
+        self.body: ShownBody | None = None
+        """The shown body; None while it is read."""
         self._read_by: DecoderRule | None = None
         self._read_with = ""
         """The rule, and the fault of all rules, by which the body was read."""
@@ -85,11 +86,6 @@ class BodyPane(QWidget):
         on_language(self, self._show)
 
     # ---- what its owner calls --------------------------------------------------------------------------------------
-
-    @property
-    def body(self) -> ShownBody | None:
-        """The shown body; None while it is read."""
-        return self._body
 
     def show_body(self, detail: MessageDetail) -> None:
         """Read and show the body of a message."""
@@ -154,14 +150,14 @@ class BodyPane(QWidget):
         detail = self._detail
         if detail is None:
             return
-        self._body, self._is_revealed = None, False
+        self.body, self._is_revealed = None, False
         self.note.setText(tr("Reading the body…"))
         self.book.refresh()
         self._read_by, self._read_with = self._rule(), self.book.fault
         self.reader.read_body(detail.body, self._read_by, str(self.encoding.currentData() or ""))
 
     def _body_read(self, body: ShownBody) -> None:
-        self._body = body
+        self.body = body
         self.reveal.setVisible(body.is_masked)
         self.switch.choose(self._usable_view(body.plain))
         self._show()
@@ -175,8 +171,8 @@ class BodyPane(QWidget):
             self._read()
 
     def _judged(self) -> None:
-        if self._body is not None and self._body.is_masked:
-            self.shown.emit(self._body)
+        if self.body is not None and self.body.is_masked:
+            self.shown.emit(self.body)
 
     def _rule(self) -> DecoderRule | None:
         return None if self._detail is None else self.book.rule(self._detail.topic, self._detail.properties)
@@ -199,7 +195,7 @@ class BodyPane(QWidget):
     # ---- showing ---------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        detail, body = self._detail, self._body
+        detail, body = self._detail, self.body
         if detail is None or body is None:
             return
         content = body.plain if self._is_revealed else body.content

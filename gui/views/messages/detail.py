@@ -44,7 +44,8 @@ class MessageDetailPane(Panel):
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(flush=True, parent=parent)
         theme, self._context = context.theme, context
-        self._detail: MessageDetail | None = None
+        self.detail: MessageDetail | None = None
+        """The shown message."""
         self._remembered: MessageDetail | None = None
         self.words = PropertyWords(context.times, lambda level: level_delay_ms(context.source.state, level))
         self.name = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
@@ -81,14 +82,9 @@ class MessageDetailPane(Panel):
         on_language(self, self._write_texts)
         self.show_nothing()
 
-    @property
-    def detail(self) -> MessageDetail | None:
-        """The shown message."""
-        return self._detail
-
     def show_nothing(self) -> None:
         """Show that no message is selected."""
-        self._detail = None
+        self.detail = None
         self.progress.hide()
         self.placeholder.show_empty(tr("Select a message to read it."))
         self._stack.setCurrentWidget(self.placeholder)
@@ -101,14 +97,14 @@ class MessageDetailPane(Panel):
 
     def show_error(self, text: str, detail: str) -> None:
         """Show that the message was not read."""
-        self._detail = None
+        self.detail = None
         self.progress.hide()
         self.placeholder.show_error(text, detail)
         self._stack.setCurrentWidget(self.placeholder)
 
     def show_message(self, detail: MessageDetail) -> None:
         """Show a whole message; its body may follow a moment later."""
-        self._detail = detail
+        self.detail = detail
         self.progress.hide()
         self._show_name(detail)
         self.copy_button.setEnabled(False)
@@ -119,9 +115,9 @@ class MessageDetailPane(Panel):
 
     def compare(self, other: MessageDetail | None = None) -> CompareDialog | None:
         """Compare the shown message with another one, or with one chosen in the dialog."""
-        if self._detail is None:
+        if self.detail is None:
             return None
-        dialog = CompareDialog(self._context, self.body.book, self._detail, parent=self)
+        dialog = CompareDialog(self._context, self.body.book, self.detail, parent=self)
         if other is not None:
             dialog.compare_with(other)
         dialog.open()
@@ -130,8 +126,8 @@ class MessageDetailPane(Panel):
     def _write_texts(self) -> None:
         set_acting(self.resend_button, read_only_reason(self._context.source))
         self._show_tab_titles()
-        if self._detail is not None:
-            self.show_message(self._detail)
+        if self.detail is not None:
+            self.show_message(self.detail)
         elif not self.progress.isVisible():
             self.show_nothing()
 
@@ -149,13 +145,13 @@ class MessageDetailPane(Panel):
         self.place.setText(message_place(detail, mask))
 
     def _show_tab_titles(self) -> None:
-        count = len(self._detail.properties) if self._detail is not None else 0
+        count = len(self.detail.properties) if self.detail is not None else 0
         self.tabs.setTabText(0, tr("Body"))
         self.tabs.setTabText(1, tr("Properties {count}", count=count))
         self.tabs.setTabText(2, tr("Record"))
 
     def _body_shown(self, body: ShownBody) -> None:
-        detail = self._detail
+        detail = self.detail
         if detail is None:
             return
         self._show_name(detail)
@@ -163,16 +159,16 @@ class MessageDetailPane(Panel):
         self.copy_button.setEnabled(True)
 
     def _ask_resend(self) -> None:
-        if self._detail is not None:
-            self.resend_wanted.emit(self._detail)
+        if self.detail is not None:
+            self.resend_wanted.emit(self.detail)
 
     def _open_life(self) -> None:
-        if self._detail is not None:
-            self._context.navigate("message", physical_offset=self._detail.physical_offset)
+        if self.detail is not None:
+            self._context.navigate("message", physical_offset=self.detail.physical_offset)
 
     def _open_compare_menu(self) -> None:
         menu = new_menu(self)
-        remembered, detail = self._remembered, self._detail
+        remembered, detail = self._remembered, self.detail
         if remembered is not None and detail is not None and remembered.physical_offset != detail.physical_offset:
             menu.addAction(
                 menu_text(tr("With {name}", name=message_name(remembered, self.body.book.mask_of(remembered)))),
@@ -183,10 +179,10 @@ class MessageDetailPane(Panel):
         popup_below(menu, self.compare_button, 2)
 
     def _remember(self) -> None:
-        self._remembered = self._detail
+        self._remembered = self.detail
 
     def _open_copy_menu(self) -> None:
-        detail, body = self._detail, self.body.body
+        detail, body = self.detail, self.body.body
         if detail is not None and body is not None:
             menu = new_menu(self)
             add_copies(menu, detail, body)

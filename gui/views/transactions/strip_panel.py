@@ -59,19 +59,15 @@ class HalfOpStrip(QWidget):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._picture = HalfOpPicture()
+        self.picture = HalfOpPicture()
         self._is_read = False
         self._selected = -1
         self.setFixedHeight(HEIGHT)
         repaint_with(self, theme)
 
-    @property
-    def picture(self) -> HalfOpPicture:
-        return self._picture
-
     def set_picture(self, picture: HalfOpPicture) -> None:
         """Show other records."""
-        self._picture, self._is_read = picture, True
+        self.picture, self._is_read = picture, True
         self._describe()
         self.update()
 
@@ -81,7 +77,7 @@ class HalfOpStrip(QWidget):
             self._describe()
 
     def _describe(self) -> None:
-        picture = self._picture
+        picture = self.picture
         open_cells = sum(cell.state in ("prepared", "checking") for cell in picture.halves)
         self.setAccessibleDescription(
             tr("{halves} half records, {open} of them open; {ops} op records", halves=len(picture.halves), open=open_cells,
@@ -99,7 +95,7 @@ class HalfOpStrip(QWidget):
 
     def cell_rect(self, cell: QueueRecord) -> QRectF:
         """Where a record of the picture is."""
-        halves, ops = self._picture.halves, self._picture.ops
+        halves, ops = self.picture.halves, self.picture.ops
         if cell in halves:
             return self._rect(halves.index(cell), HALF_TOP)
         return self._rect(ops.index(cell), OP_TOP)
@@ -111,7 +107,7 @@ class HalfOpStrip(QWidget):
         return QRectF(NAMES_WIDTH + number * self._step(), top, self._step() - CELL_GAP, CELL_HEIGHT)
 
     def _cell_at(self, at: QPointF) -> QueueRecord | None:
-        return next((cell for cell in (*self._picture.halves, *self._picture.ops) if self.cell_rect(cell).contains(at)), None)
+        return next((cell for cell in (*self.picture.halves, *self.picture.ops) if self.cell_rect(cell).contains(at)), None)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         cell = self._cell_at(event.position())
@@ -133,10 +129,10 @@ class HalfOpStrip(QWidget):
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for half, op in self._picture.links():
+        for half, op in self.picture.links():
             self._paint_link(painter, self.cell_rect(half), self.cell_rect(op), _colour(op, tokens))
-        self._paint_queue(painter, tr("Half queue"), self._picture.halves, HALF_TOP, self._picture.half_progress)
-        self._paint_queue(painter, tr("Op queue"), self._picture.ops, OP_TOP, self._picture.op_progress)
+        self._paint_queue(painter, tr("Half queue"), self.picture.halves, HALF_TOP, self.picture.half_progress)
+        self._paint_queue(painter, tr("Op queue"), self.picture.ops, OP_TOP, self.picture.op_progress)
         painter.end()
 
     def _paint_queue(self, painter: QPainter, name: str, cells: tuple[QueueRecord, ...], top: int, progress: int) -> None:
@@ -146,7 +142,7 @@ class HalfOpStrip(QWidget):
         painter.drawText(QRectF(0, top - 4, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, name)
         painter.setFont(text_font(Size.CAPTION))
         painter.setPen(QColor(tokens.text_3))
-        end = "max {offset}" if self._picture.is_end else "to {offset}"
+        end = "max {offset}" if self.picture.is_end else "to {offset}"
         words = tr(end, offset=count_text(cells[-1].offset + 1)) if cells else tr("empty") if self._is_read else UNKNOWN
         painter.drawText(QRectF(0, top + 11, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, words)
         for number, cell in enumerate(cells):

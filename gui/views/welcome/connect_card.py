@@ -31,12 +31,8 @@ class CheckLine(QWidget):
         self._text = label()
         self._fact = label(role="caption")
         self.setLayout(row(self._glyph, self._text, 1, self._fact, spacing=9))
-        self._done = False
-
-    @property
-    def done(self) -> bool:
+        self.done = False
         """Whether the step is ticked."""
-        return self._done
 
     @property
     def fact(self) -> str:
@@ -45,7 +41,7 @@ class CheckLine(QWidget):
 
     def set(self, text: str, fact: str, *, done: bool) -> None:
         """Show the state of the step."""
-        self._done = done
+        self.done = done
         self._text.setText(text)
         self._fact.setText(fact)
         self._glyph.set_glyph("check-circle" if done else "circle-dashed", "healthy" if done else "text_3", filled=done)
