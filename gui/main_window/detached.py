@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
@@ -17,6 +17,7 @@ from gui.widgets.basic import IconButton, column, row
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
+from gui.widgets.said import on_language
 from gui.words.plain_text import title_text
 from gui.words.text import tr
 
@@ -60,7 +61,7 @@ class DetachedWindow(QWidget):
         page.title_changed.connect(self._write_title)
         page.show()
         self.resize(WIDTH, HEIGHT)
-        self._write()
+        on_language(self, self._write)
         theme.dress(strip)
         theme.dress(self.production)
         theme.dress(self.banner)
@@ -87,11 +88,6 @@ class DetachedWindow(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._plain_key(event):
             super().keyPressEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         event.accept()

@@ -24,6 +24,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column
+from gui.widgets.said import on_language
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
@@ -125,7 +126,7 @@ class PageArea(QWidget):
         self._stack = self.room.stack
         self.veil = Veil(theme, self._stack)
         self._build()
-        self._write()
+        on_language(self, self._write)
         self.tabs.currentChanged.connect(self._tab_changed)
         self.tabs.tabCloseRequested.connect(self.close_tab)
         self.tabs.tabMoved.connect(self._tab_moved)
@@ -330,11 +331,6 @@ class PageArea(QWidget):
                 button.setAccessibleName(arrows.get(button.objectName(), ""))
             elif isinstance(button, QAbstractButton):
                 button.setToolTip(tr("Close the tab"))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write()
 
 
 def forget_style(page: QWidget) -> None:

@@ -14,7 +14,8 @@ from gui.models.favourites import FAVOURITES, Favourites, Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import column, label
+from gui.widgets.basic import column
+from gui.widgets.said import said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 
@@ -61,8 +62,8 @@ class PinnedItem(SideBarItem):
     def is_group(self) -> bool:
         return self.entry.page_id == "consumers"
 
-    def retranslate(self) -> None:
-        super().retranslate()
+    def write_name(self) -> None:
+        super().write_name()
         self.setAccessibleName(tr("Group {group}", group=self.name) if self.is_group else tr("Topic {topic}", topic=self.name))
 
     def show_row(self, row: PinRow) -> None:
@@ -144,7 +145,7 @@ class PinnedPart(QWidget):
         self._newest: tuple[ClusterState, LagLimits] | None = None
         self._searched = ""
         self._collapsed = False
-        self._heading = label(tr(FAVOURITES), "caption")
+        self._heading = said_label(FAVOURITES, "caption")
         self._heading.setContentsMargins(10, 10, 0, 3)
         self._lines = column(self._heading, spacing=1)
         self.setLayout(self._lines)
@@ -184,12 +185,6 @@ class PinnedPart(QWidget):
         for item in self.items:
             item.set_collapsed(collapsed)
         self.search("")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._heading.setText(tr(FAVOURITES))
-        for item in self.items:
-            item.retranslate()
 
     def _pins_changed(self) -> None:
         if self._newest is not None:

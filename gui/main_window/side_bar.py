@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.main_window.matching import match
@@ -15,8 +15,9 @@ from gui.models.favourites import Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import label, row
+from gui.widgets.basic import row
 from gui.widgets.inputs import SearchField
+from gui.widgets.said import said, said_label
 from gui.words.text import count_text, short_count_text, tr
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class SideBar(QFrame):
         self._headings: list[tuple[str, QLabel]] = []
         self.collapsed = False
         self.pinned = PinnedPart(theme, pins)
-        self.search = SearchField(theme, tr("Find a page"))
+        self.search = said(SearchField(theme), hint="Find a page")
         self.search.textChanged.connect(self._find)
         self.search.returnPressed.connect(self._take_found)
         whole = QVBoxLayout(self)
@@ -85,7 +86,7 @@ class SideBar(QFrame):
         return lines
 
     def _heading(self, section: str) -> QLabel:
-        made = label(tr(section), "caption")
+        made = said_label(section, "caption")
         made.setContentsMargins(10, 10, 0, 3)
         self._headings.append((section, made))
         return made
@@ -145,17 +146,6 @@ class SideBar(QFrame):
         for item in self.items.values():
             item.set_count("")
         self.pinned.forget_state()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.search.setPlaceholderText(tr("Find a page"))
-            self.search.setAccessibleName(tr("Find a page"))
-            for section, heading in self._headings:
-                heading.setText(tr(section))
-            for item in self.items.values():
-                item.retranslate()
-            self.pinned.retranslate()
 
 
 COUNT_WORDS = {

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
@@ -16,8 +16,9 @@ from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
-from gui.words.plain_text import button_text, tip_text
+from gui.words.plain_text import button_text
 from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
@@ -91,7 +92,7 @@ class StatusBar(QFrame):
         self._status, self._reach = SourceStatus.STARTING, ClusterReach.ALL
         self._state_text = label(role="secondary")
         self._address_line = Line(vertical=True, length=14)
-        self.address_button = _button(tr("Copy the address"))
+        self.address_button = _button("Copy the address")
         self._figures = [
             (name, label(role="secondary"), label(role="figure"), label(unit, "secondary"))
             for name, unit in (("In", "/s"), ("Out", "/s"), ("Lag", ""))
@@ -100,8 +101,8 @@ class StatusBar(QFrame):
         self._process_line = Line(vertical=True, length=14)
         self.tasks_button = IconButton(theme, "list", " ", role="status", on_click=self._show_tasks)
         self._age = label(role="secondary")
-        self.zone_button = _button(tr("Local time or UTC"))
-        self.language_button = _button(tr("Language"))
+        self.zone_button = _button("Local time or UTC")
+        self.language_button = _button("Language")
         self._build()
         self.address_button.clicked.connect(self._copy_address)
         self.zone_button.clicked.connect(lambda _checked=False: times.toggle())
@@ -109,9 +110,8 @@ class StatusBar(QFrame):
         tasks.changed.connect(self._write_tasks)
         self.is_attached = False
         """Whether the cluster is attached; shown with the next status."""
-        self.show_status(SourceStatus.STARTING)
         self.show_figures(None)
-        self._write_tasks()
+        on_language(self, self._write_status, self._write_tasks)
 
     def _build(self) -> None:
         line = QHBoxLayout(self)
@@ -246,19 +246,6 @@ class StatusBar(QFrame):
             menu.addAction(tr("No tasks")).setEnabled(False)
         menu.popup(_above(self.tasks_button, menu))
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write_status()
-            self._write_tasks()
-            for button, tip in (
-                (self.address_button, tr("Copy the address")),
-                (self.zone_button, tr("Local time or UTC")),
-                (self.language_button, tr("Language")),
-            ):
-                button.setToolTip(tip_text(tip))
-                button.setAccessibleName(tip)
-
 
 class _TaskLine(QWidget):
     def __init__(self, theme: ThemeManager, task: Task) -> None:
@@ -306,9 +293,7 @@ def _process_text(totals: Mapping[str, float]) -> str:
 def _button(tip: str) -> QPushButton:
     made = QPushButton()
     made.setProperty("role", "status")
-    made.setToolTip(tip_text(tip))
-    made.setAccessibleName(tip)
-    return made
+    return said(made, tip=tip, name=tip)
 
 
 def _above(button: QWidget, menu: QMenu) -> QPoint:

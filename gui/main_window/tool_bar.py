@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
 
@@ -18,6 +18,7 @@ from gui.views.time_range import RANGES_MS, TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language, said
 from gui.widgets.saved_menu import menu_text
 from gui.widgets.toast import KeptNotice
 from gui.words.plain_text import tip_text
@@ -96,12 +97,9 @@ class GoToField(QPushButton):
         self.setMaximumWidth(430)
         self.setMinimumWidth(120)
         repaint_with(self, theme)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        text = tr("Go to topic, group, message ID, or command…")
-        self._hint.setText(text)
-        self.setAccessibleName(text)
+        text = "Go to topic, group, message ID, or command…"
+        said(self._hint, text=text)
+        said(self, name=text)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -185,7 +183,7 @@ class ToolBar(QFrame):
         time_range.changed.connect(self.write)
         times.changed.connect(self.write)
         theme.changed.connect(self.write)
-        self.write()
+        on_language(self, self.write)
 
     def _build(self) -> None:
         line = QHBoxLayout(self)
@@ -216,7 +214,6 @@ class ToolBar(QFrame):
         self.bell.set_tip(tr("Notices"))
         self.theme_button.set_tip(tr("Theme"))
         self.theme_button.set_glyph(_THEME_GLYPHS[self._theme.mode])
-        self.go_to.retranslate()
         chosen = self._range_text()
         self.range_button.setText(chosen)
         self.range_button.setToolTip(tr("Time range of all charts"))
@@ -300,11 +297,6 @@ class ToolBar(QFrame):
 
     def _notice_icon(self, state: State) -> QIcon:
         return icon(STATE_GLYPHS[state] or "info", self._theme.tokens.state(state), Size.ICON_BUTTON)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.write()
 
 
 def _below(widget: QWidget) -> QPoint:

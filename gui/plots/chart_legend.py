@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
@@ -12,6 +12,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens
 from gui.widgets.basic import ElidedLabel, label, row
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, tr
 
 
@@ -42,6 +43,7 @@ class ChartLegend(QWidget):
         self._entries = [_LegendEntry(theme, chart, one, self.isolate) for one in chart.series]
         for place, entry in enumerate(self._entries):
             self._lines.addWidget(entry, 0, place)
+        on_language(self, self.update_values)
 
     def spread(self, columns: int) -> None:
         """Show the entries in lines of ``columns``; a longer name is cut, and a tip has it whole."""
@@ -66,11 +68,6 @@ class ChartLegend(QWidget):
     def update_values(self) -> None:
         for entry in self._entries:
             entry.update_value()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.update_values()
 
 
 class _LegendEntry(QWidget):

@@ -202,9 +202,6 @@ class PageView(QWidget):
     def theme_changed(self, tokens: Tokens) -> None:
         """Colours changed; the style sheet is already applied."""
 
-    def retranslate(self) -> None:
-        """Write the texts that are not in `late_texts`; the language changed."""
-
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
@@ -228,7 +225,6 @@ class PageView(QWidget):
             texts, self.late_texts = self.late_texts, []
             self.header.set_title(self.page_title)
             write_texts(texts)
-            self.retranslate()
 
     def _theme_changed(self, tokens: Tokens) -> None:
         self.theme_changed(tokens)

@@ -44,6 +44,7 @@ from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, RowPainter
+from gui.widgets.said import on_language
 from gui.words.text import Words, tr
 
 R = TypeVar("R")
@@ -255,13 +256,14 @@ class DataGrid(QWidget, Generic[R]):
         self.read_ms = -1
         """When the shown rows were read, ms since the epoch; -1: with the live figures, or not known."""
         self._connect()
-        self._name_view()
+        on_language(self, self._write_texts)
 
     def _take_density(self) -> None:
         self.view.verticalHeader().setDefaultSectionSize(self._theme.density.value)
 
-    def _name_view(self) -> None:
-        """Name the table for screen readers."""
+    def _write_texts(self) -> None:
+        """Write the cells, and name the table for screen readers."""
+        self.model.all_texts_changed()
         titles = ", ".join(tr(column.title) for column in self.model.columns if column.title)
         self.view.setAccessibleName(tr("Table: {columns}", columns=titles))
 
@@ -486,9 +488,3 @@ class DataGrid(QWidget, Generic[R]):
         if around is not None:
             self.columns.remember_by(around)
             self.header.menu_asked.connect(self._open_columns)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.model.all_texts_changed()
-            self._name_view()

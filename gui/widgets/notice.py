@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, label, row
+from gui.widgets.said import on_language
 from gui.words.text import Words, said, tr
 
 _STATE_GLYPHS = {
@@ -46,6 +47,7 @@ class Placeholder(QWidget):
         self._buttons.addStretch(1)
         self._lines.addLayout(self._buttons)
         self._lines.addStretch(1)
+        on_language(self, self._write)
 
     @property
     def text(self) -> str:
@@ -96,12 +98,6 @@ class Placeholder(QWidget):
         self._copy.setText(tr("Copy details"))
         self._copy.setVisible(error and bool(detail))
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        # The caller writes plain texts again.
-        if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
-            self._write()
-
     def _act(self) -> None:
         if self._on_action is not None:
             self._on_action()
@@ -136,6 +132,7 @@ class Notice(QFrame):
         self._line = line
         self.button: QPushButton | None = None
         """Button of the action; made at the first one."""
+        on_language(self, self._write)
         self.hide()
 
     @property
@@ -173,11 +170,6 @@ class Notice(QFrame):
         if self.button is not None:
             self.button.setText(action)
             self.button.setVisible(bool(action))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
-            self._write()
 
 
 class MissingNote(WrappedLabel):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, column, label, language_changed, row
+from gui.widgets.basic import ElidedLabel, column, label, row
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, tr
 
 SPARKLINE_WIDTH_MIN = 36
@@ -112,7 +113,7 @@ class Tile(QFrame):
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
         self._build()
-        self.set_title(title)
+        on_language(self, self._write_title)
         repaint_with(self, theme)
 
     def _build(self) -> None:
@@ -131,14 +132,12 @@ class Tile(QFrame):
     def set_title(self, title: str) -> None:
         """Set the English title."""
         self._name = title
-        self.setProperty(TERM, title)
-        self._title.setText(tr(title))
-        self.setAccessibleName(tr(title))
+        self._write_title()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if language_changed(event):
-            self.set_title(self._name)
+    def _write_title(self) -> None:
+        self.setProperty(TERM, self._name)
+        self._title.setText(tr(self._name))
+        self.setAccessibleName(tr(self._name))
 
     def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
         """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""

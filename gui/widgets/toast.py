@@ -70,7 +70,7 @@ class Toast(QFrame):
             line.addWidget(self.action_button)
         self.close_button = IconButton(theme, "x", tip=" ")
         line.addWidget(self.close_button)
-        self.retranslate()
+        self.write()
         theme.dress(self)
         shadow = QGraphicsDropShadowEffect(self)
         shadow.setBlurRadius(40)
@@ -78,8 +78,8 @@ class Toast(QFrame):
         shadow.setColor(QColor(0, 0, 0, 140 if theme.tokens.dark else 56))
         self.setGraphicsEffect(shadow)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def write(self) -> None:
+        """Write all texts in the language of now."""
         text = said(self._said)
         self.setAccessibleName(text)
         self._words.setText(text)
@@ -170,7 +170,7 @@ class ToastStack(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LanguageChange:
             for toast in self._toasts:
-                toast.retranslate()
+                toast.write()
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LanguageChange):
             self._place()
         return super().eventFilter(watched, event)

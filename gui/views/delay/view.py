@@ -25,7 +25,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel, Tile
-from gui.widgets.said import said
+from gui.widgets.said import on_language, said
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, milliseconds_parts, rate_number, span_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -67,7 +67,7 @@ class DelayView(PageView):
         self.level_grid.selected.connect(self._level_selected)
         self.reader.changed.connect(self._sampled)
         self.waiting.acted.connect(self.reader.forget)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     def open(self, arguments: PageArguments) -> None:
         level = arguments.get("level")
@@ -104,7 +104,7 @@ class DelayView(PageView):
         self.reader.forget()
         self.waiting.read()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         if self._state is not None:
             self._show_figures(self.levels.rows)
         else:

@@ -44,7 +44,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened, popup_below
-from gui.widgets.said import said, said_button, segments
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import file_name
 from gui.words.text import bytes_text, count_text, duration_text, tr
@@ -100,7 +100,7 @@ class MessageView(PageView):
         self.event_grid.activated.connect(self._open_record)
         self.body.shown.connect(self._body_shown)
         self.context.times.changed.connect(self._show_texts)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self._show_nothing()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class MessageView(PageView):
             self.placeholder.show_empty(tr("Reading…"))
         self._detail_query.ask(pending, self._show_detail, self._failed)
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         if self._wanted is None:
             self._show_nothing()
         self._show_texts()

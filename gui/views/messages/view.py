@@ -31,7 +31,7 @@ from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import on_key
 from gui.widgets.containers import PartBar
-from gui.widgets.said import said_button, say_tabs
+from gui.widgets.said import on_language, said_button, say_tabs
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -85,7 +85,7 @@ class MessagesView(PageView):
         self.content.addWidget(split, 1)
         self.set_parts(grid=self.grid, find=self._focus_filter, detail=self.detail)
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class MessagesView(PageView):
             return
         self.bar.filter.focus()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         set_acting(self.send_button, read_only_reason(self.context.source))
         self._show_facts()
 

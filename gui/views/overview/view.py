@@ -23,7 +23,7 @@ from gui.widgets.beside_row import BesideRow
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
-from gui.widgets.said import said, said_button
+from gui.widgets.said import on_language, said, said_button
 from gui.words.text import duration_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
@@ -103,7 +103,7 @@ class OverviewView(PageView):
         self.context.demo.changed.connect(self._show_demo)
         self.context.alerts.changed.connect(self._show_attention)
         self.context.time_range.changed.connect(self._show_again)
-        self.retranslate()
+        on_language(self, self._show_demo, self._show_again)
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
@@ -122,11 +122,6 @@ class OverviewView(PageView):
 
     def theme_changed(self, tokens: Tokens) -> None:
         self.flow.set_tokens(tokens)
-
-    def retranslate(self) -> None:
-        self._show_demo()
-        if self.context.source.state is not None and self.isVisible():
-            self.state_changed(self.context.source.state)
 
     def _show_again(self) -> None:
         if self.context.source.state is not None and self.isVisible():

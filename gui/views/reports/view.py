@@ -107,7 +107,7 @@ class ReportsView(PageView):
         self.set_parts(find=self.search, detail=self._side)
         self._connect()
         on_language(self.session_line, self.session_line.show_session)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self.choose(self._spec)
         self._show_run()
         self.refresh()
@@ -143,7 +143,7 @@ class ReportsView(PageView):
     def refresh(self) -> None:
         self.history.refresh()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
         self._show_run()
 

@@ -32,7 +32,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said_button, said_label, say
+from gui.widgets.said import on_language, said_button, said_label, say
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
 from monitoring.outside import read_json
@@ -127,7 +127,7 @@ class TailView(PageView):
         on_key(self.grid, "Space", self.toggle_pause)
         for changed in (self.context.times.changed, self.masks.changed):
             changed.connect(self.model.all_texts_changed)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class TailView(PageView):
         if not self.session.is_running:
             self.follow()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         self._show_rules()
         self._show_figures()
         self.title_changed.emit(self.tab_title())

@@ -35,7 +35,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said_button, said_label
+from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.admin.topics import TopicType
@@ -129,7 +129,7 @@ class TopicsView(PageView):
         self.grid.sort_by("in", descending=True)
         self.model.toggle_section(SYSTEM_TOPICS)
         self.detail.show_topic(None, None)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class TopicsView(PageView):
         super().resizeEvent(event)
         self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         for button in (self.new_button, self.import_button):
             set_acting(button, read_only_reason(self.context.source))
         self.filter.write_counts()

@@ -29,7 +29,7 @@ from gui.theme.tokens import Size, Tokens, mix
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
-from gui.widgets.basic import ElidedLabel, fill, language_changed
+from gui.widgets.basic import ElidedLabel, fill
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
@@ -64,6 +64,7 @@ class HalfOpStrip(QWidget):
         self._selected = -1
         self.setFixedHeight(HEIGHT)
         repaint_with(self, theme)
+        on_language(self, self._describe)
 
     def set_picture(self, picture: HalfOpPicture) -> None:
         """Show other records."""
@@ -71,13 +72,10 @@ class HalfOpStrip(QWidget):
         self._describe()
         self.update()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if language_changed(event) and self._is_read:
-            self._describe()
-
     def _describe(self) -> None:
         picture = self.picture
+        if not self._is_read:
+            return
         open_cells = sum(cell.state in ("prepared", "checking") for cell in picture.halves)
         self.setAccessibleDescription(
             tr("{halves} half records, {open} of them open; {ops} op records", halves=len(picture.halves), open=open_cells,
