@@ -30,7 +30,7 @@ from gui.operations.reports import open_in_desktop
 from gui.theme.manager import ThemeManager
 from gui.views.messages.job_view import JobView
 from gui.views.messages.send_options import FIELD_PADDING
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import name_count
@@ -194,13 +194,15 @@ class CopyDialog(FittedDialog):
         self.since.setPlaceholderText(tr("from, such as 2026-11-20 10:00 or -2h"))
         self.until.setPlaceholderText(tr("until"))
         self.go.setProperty("role", "primary")
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(_effect(), "secondary", wrap=True))
-        lines.addLayout(self._form())
-        lines.addWidget(self.fault)
-        lines.addWidget(self.view)
-        lines.addLayout(row(self.last_button, self.resume_button, self.receipt_button, 1))
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(_effect(), "secondary", wrap=True),
+            self._form(),
+            self.fault,
+            self.view,
+            row(self.last_button, self.resume_button, self.receipt_button, 1),
+        )
         self.set_foot(row(1, self.close_button, self.pause_button, self.preview_button, self.go))
         theme.dress(self)
 
@@ -212,10 +214,7 @@ class CopyDialog(FittedDialog):
         box.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
 
     def _form(self) -> QFormLayout:
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(across=16, down=10, grow="expanding")
         form.addRow(label(tr("From"), "secondary"), self.source)
         form.addRow(label(tr("To"), "secondary"), self.target)
         form.addRow(label(tr("Topics"), "secondary"), self.topics)

@@ -11,7 +11,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEve
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
-    QHBoxLayout,
     QStackedWidget,
     QTabBar,
     QToolButton,
@@ -23,7 +22,7 @@ from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton, column
+from gui.widgets.basic import IconButton, column, row
 from gui.widgets.said import on_language
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
@@ -138,12 +137,7 @@ class PageArea(QWidget):
         self.strip = strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
-        line = QHBoxLayout(strip)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(0)
-        line.addWidget(self.tabs, 0, Qt.AlignmentFlag.AlignBottom)
-        line.addWidget(self.plus)
-        line.addStretch(1)
+        strip.setLayout(row((self.tabs, 0, Qt.AlignmentFlag.AlignBottom), self.plus, 1, spacing=0))
         self.setLayout(column(strip, (self.room, 1), spacing=0))
 
     @property

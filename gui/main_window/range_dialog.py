@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QDateTime, Qt, QTimeZone
-from PySide6.QtWidgets import QDateTimeEdit, QFormLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QDateTimeEdit, QPushButton, QWidget
 
 from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
-from gui.widgets.basic import label, row
+from gui.widgets.basic import form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.words.text import TimeZoneChoice, tr
 
@@ -27,8 +27,7 @@ class RangeDialog(FittedDialog):
         self.go.setProperty("role", "primary")
         self.go.setDefault(True)
         cancel = QPushButton(tr("Cancel"))
-        form = QFormLayout()
-        form.setSpacing(8)
+        form = form_layout(across=8, down=8)
         for name, field in ((tr("From"), self.begin), (tr("To"), self.end)):
             field.setAccessibleName(name)
             field.dateTimeChanged.connect(lambda _moment: self._check())

@@ -15,7 +15,7 @@ from gui.models.favourites import Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import row
+from gui.widgets.basic import column, row
 from gui.widgets.inputs import SearchField
 from gui.widgets.said import said, said_label
 from gui.words.text import count_text, short_count_text, tr
@@ -47,9 +47,8 @@ class SideBar(QFrame):
         self.search = said(SearchField(theme), hint="Find a page")
         self.search.textChanged.connect(self._find)
         self.search.returnPressed.connect(self._take_found)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(8, 8, 0, 8)
-        whole.addLayout(row(self.search, margins=(0, 0, 8, 0)))
+        whole = column(row(self.search, margins=(0, 0, 8, 0)), spacing=-1, margins=(8, 8, 0, 8))
+        self.setLayout(whole)
         lines = self._list_in(whole)
         section = ""
         for entry in pages:
@@ -80,9 +79,8 @@ class SideBar(QFrame):
         for part in (ground, pages):
             part.setAutoFillBackground(False)
         whole.addWidget(scroll, 1)
-        lines = QVBoxLayout(pages)
-        lines.setContentsMargins(0, 0, 8, 0)
-        lines.setSpacing(1)
+        lines = column(spacing=1, margins=(0, 0, 8, 0))
+        pages.setLayout(lines)
         return lines
 
     def _heading(self, section: str) -> QLabel:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
+from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
 from gui.operations.tasks import Task, TaskList, TaskState
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, Line, fill, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
@@ -114,23 +114,17 @@ class StatusBar(QFrame):
         on_language(self, self._write_status, self._write_tasks)
 
     def _build(self) -> None:
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 0, 6, 0)
-        line.setSpacing(6)
-        for part in (self._dot, self._state_text, self._address_line, self.address_button):
-            line.addWidget(part)
+        first = (self._dot, self._state_text, self._address_line, self.address_button)
+        line = row(*first, spacing=6, margins=(12, 0, 6, 0))
+        self.setLayout(line)
         for _, name, value, unit in self._figures:
             line.addWidget(Line(vertical=True, length=14))
             line.addSpacing(4)
             line.addLayout(row(name, value, unit, spacing=4))
             line.addSpacing(4)
-        line.addWidget(self._process_line)
-        line.addWidget(self._process)
-        line.addStretch(1)
-        line.addWidget(self.tasks_button)
+        fill(line, self._process_line, self._process, 1, self.tasks_button)
         for widget in (self._age, self.zone_button, self.language_button):
-            line.addWidget(Line(vertical=True, length=14))
-            line.addWidget(widget)
+            fill(line, Line(vertical=True, length=14), widget)
 
     @property
     def state_text(self) -> str:
@@ -256,13 +250,8 @@ class _TaskLine(QWidget):
         self._bar.setTextVisible(False)
         self._pause = IconButton(theme, "pause", tip=tr("Pause"), on_click=task.toggle_pause)
         self._cancel = IconButton(theme, "x", tip=tr("Cancel"), on_click=task.cancel)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(10, 6, 6, 6)
-        line.addWidget(label(task.title, "strong"))
-        line.addWidget(self._text, 1)
-        line.addWidget(self._bar)
-        line.addWidget(self._pause)
-        line.addWidget(self._cancel)
+        parts = (label(task.title, "strong"), (self._text, 1), self._bar, self._pause, self._cancel)
+        self.setLayout(row(*parts, spacing=-1, margins=(10, 6, 6, 6)))
         self._bar.setFixedWidth(90)
         self.setFixedWidth(TASK_WIDTH)
         task.changed.connect(self._write)

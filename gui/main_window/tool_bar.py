@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
 
 from gui.main_window.live import CADENCES_MS, LiveFeed
 from gui.theme.fonts import text_font
@@ -15,7 +15,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, fill, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.repaint import repaint_with
 from gui.widgets.said import on_language, said
@@ -48,12 +48,11 @@ class ClusterButton(QPushButton):
         self._name = label(tr(name), "strong")
         self._kind = label(role="caption")
         self._caret = IconLabel(theme, "caret-down", "text_2", 12)
-        self._line = line = QHBoxLayout(self)
-        line.setContentsMargins(10, 0, 9, 0)
-        line.setSpacing(7)
-        for widget in (self._dot, self._name, self._kind, self._caret):
-            widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-            line.addWidget(widget)
+        parts = (self._dot, self._name, self._kind, self._caret)
+        for part in parts:
+            part.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._line = row(*parts, spacing=7, margins=(10, 0, 9, 0))
+        self.setLayout(self._line)
         self.setAccessibleName(tr(name))
 
     def sizeHint(self) -> QSize:
@@ -82,14 +81,10 @@ class GoToField(QPushButton):
         self.setProperty("role", "go-to")
         self._theme = theme
         self._hint = ElidedLabel(role="caption")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(34, 0, 8, 0)
-        line.setSpacing(4)
-        line.addWidget(self._hint, 1)
-        for key in ("Ctrl", "K"):
-            cap = label(key, "key")
+        caps = [label(key, "key") for key in ("Ctrl", "K")]
+        for cap in caps:
             cap.setFixedHeight(18)
-            line.addWidget(cap)
+        self.setLayout(row((self._hint, 1), *caps, spacing=4, margins=(34, 0, 8, 0)))
         for child in self.findChildren(QWidget):
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFixedHeight(Size.CONTROL + 2)
@@ -186,24 +181,16 @@ class ToolBar(QFrame):
         on_language(self, self.write)
 
     def _build(self) -> None:
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 0, 12, 0)
-        line.setSpacing(6)
-        for widget in (self.menu_button, self.back_button, self.forward_button):
-            line.addWidget(widget)
+        line = row(self.menu_button, self.back_button, self.forward_button, spacing=6, margins=(12, 0, 12, 0))
+        self.setLayout(line)
         line.addSpacing(4)
         line.addWidget(self.cluster_button)
         line.addSpacing(6)
-        line.addWidget(self.go_to, 3)
-        line.addStretch(2)
-        line.addWidget(self.range_button)
         # Two halves of one control: live or paused, and the cadence.
         self.live_button.setProperty("half", "left")
         self.cadence_button.setProperty("half", "right")
-        line.addLayout(row(self.live_button, self.cadence_button, spacing=0))
-        line.addWidget(self.refresh_button)
-        line.addWidget(self.bell)
-        line.addWidget(self.theme_button)
+        live = row(self.live_button, self.cadence_button, spacing=0)
+        fill(line, (self.go_to, 3), 2, self.range_button, live, self.refresh_button, self.bell, self.theme_button)
 
     def write(self) -> None:
         """Write all texts and glyphs anew."""

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.event_loop.turns import next_turn
+from gui.widgets.basic import column
 
 W = TypeVar("W", bound=QWidget)
 
@@ -24,8 +25,8 @@ class LazyTab(QWidget, Generic[W]):
         self._make = make
         self._at_top = at_top
         self.made: W | None = None
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, margin_top, 0, 0)
+        self._lines = column(spacing=-1, margins=(0, margin_top, 0, 0))
+        self.setLayout(self._lines)
 
     @property
     def widget(self) -> W:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, label, row
+from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, fill, label, row
 from gui.widgets.said import on_language
 from gui.words.text import Words, said, tr
 
@@ -40,13 +40,8 @@ class Placeholder(QWidget):
         self._is_error = False
         self._lines = QVBoxLayout(self)
         self._lines.setSpacing(8)
-        self._lines.addStretch(1)
-        self._lines.addWidget(self._text)
-        self._buttons = QHBoxLayout()
-        self._buttons.addStretch(1)
-        self._buttons.addStretch(1)
-        self._lines.addLayout(self._buttons)
-        self._lines.addStretch(1)
+        self._buttons = row(1, 1, spacing=-1)
+        fill(self._lines, 1, self._text, self._buttons, 1)
         on_language(self, self._write)
 
     @property
@@ -124,12 +119,10 @@ class Notice(QFrame):
         self._text = label(role="secondary", wrap=True, selectable=True)
         self._said: tuple[Words, Words, Words] = ("", "", "")
         self._on_action: Callable[[], object] | None = None
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 10, 12, 10)
-        line.setSpacing(10)
-        line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(column(self._title, self._text, spacing=2), 1)
-        self._line = line
+        words = column(self._title, self._text, spacing=2)
+        glyph = (self._glyph, 0, Qt.AlignmentFlag.AlignTop)
+        self._line = row(glyph, (words, 1), spacing=10, margins=(12, 10, 12, 10))
+        self.setLayout(self._line)
         self.button: QPushButton | None = None
         """Button of the action; made at the first one."""
         on_language(self, self._write)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -79,11 +79,8 @@ def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
     page = QWidget()
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
-    lines = QVBoxLayout(page)
-    lines.setContentsMargins(0, Size.GAP, 0, 0)
-    if above is not None:
-        lines.addWidget(above)
-    lines.addWidget(panel, 1)
+    first = () if above is None else (above,)
+    page.setLayout(column(*first, (panel, 1), spacing=-1, margins=(0, Size.GAP, 0, 0)))
     return page
 
 
@@ -117,17 +114,9 @@ class Tile(QFrame):
         repaint_with(self, theme)
 
     def _build(self) -> None:
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(12, 8, 12, 8)
-        lines.setSpacing(0)
-        lines.addWidget(self._title)
-        number = QHBoxLayout()
-        number.setSpacing(4)
-        number.addWidget(self.value_label)
-        number.addWidget(self._unit, 1, Qt.AlignmentFlag.AlignBottom)
         self._unit.setContentsMargins(0, 0, 0, 3)
-        lines.addLayout(number)
-        lines.addWidget(self._fact)
+        number = row(self.value_label, (self._unit, 1, Qt.AlignmentFlag.AlignBottom), spacing=4)
+        self.setLayout(column(self._title, number, self._fact, spacing=0, margins=(12, 8, 12, 8)))
 
     def set_title(self, title: str) -> None:
         """Set the English title."""

@@ -11,11 +11,11 @@ from datetime import datetime
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
-from gui.widgets.basic import IconButton, IconLabel, label
+from gui.widgets.basic import IconButton, IconLabel, label, row
 from gui.words.text import Words, said, tr
 
 TOASTS_MAX = 3
@@ -58,12 +58,10 @@ class Toast(QFrame):
         self.setProperty("role", "toast")
         self._said, self._action_said = words, action
         self.state = state
-        line = self._line = QHBoxLayout(self)
-        line.setContentsMargins(12, 2, 6, 2)
-        line.setSpacing(10)
-        line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16))
         self._words = label(wrap=True)
-        line.addWidget(self._words, 1)
+        glyph = IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16)
+        line = self._line = row(glyph, (self._words, 1), spacing=10, margins=(12, 2, 6, 2))
+        self.setLayout(line)
         self.action_button: IconButton | None = None
         if action and on_action is not None:
             self.action_button = IconButton(theme, "arrow-right", " ", role="link", on_click=on_action)
