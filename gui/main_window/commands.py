@@ -152,7 +152,7 @@ class FrameCommands:
         place = self._parts.navigation.places.current
         topic = place.arguments.get("topic", "") if place is not None else ""
         ends = ends_of(app.clusters, backend.source, str(read_saved(app.settings).store or default_store()))
-        job = MessageJob(app.tasks, lambda: tr("Copy between clusters"), frame.host)
+        job = MessageJob(app.tasks, lambda: tr("Copy between clusters"))
         dialog = CopyDialog(ends, app.theme, app.settings, job, frame.host, topics=str(topic))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()

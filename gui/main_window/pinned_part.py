@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.main_window.matching import match
 from gui.main_window.side_bar_item import SideBarItem
@@ -15,6 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
 from gui.widgets.basic import column
+from gui.widgets.popups import new_menu
 from gui.widgets.said import said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
@@ -103,8 +104,7 @@ class PinnedItem(SideBarItem):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         name = menu_name(self.name)
         words = tr("Open group {group}", group=name) if self.is_group else tr("Open topic {topic}", topic=name)
         menu.addAction(words, self.click)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QDateTime, Qt, QTimeZone
-from PySide6.QtWidgets import QDateTimeEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QDateTimeEdit, QWidget
 
 from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
 from gui.widgets.basic import form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.text import TimeZoneChoice, tr
 
 SHOWN_FORMAT = "yyyy-MM-dd HH:mm:ss"
@@ -23,10 +24,9 @@ class RangeDialog(FittedDialog):
         from_ms, to_ms = choice.window_ms(QDateTime.currentMSecsSinceEpoch())
         self.begin, self.end = _moment(from_ms, zone), _moment(to_ms, zone)
         self.fault = label(role="critical", wrap=True)
-        self.go = QPushButton(tr("Show"))
-        self.go.setProperty("role", "primary")
+        self.go = push_button("Show", self._show_range, role="primary")
         self.go.setDefault(True)
-        cancel = QPushButton(tr("Cancel"))
+        cancel = push_button("Cancel", self.reject)
         form = form_layout(across=8, down=8)
         for name, field in ((tr("From"), self.begin), (tr("To"), self.end)):
             field.setAccessibleName(name)
@@ -35,8 +35,6 @@ class RangeDialog(FittedDialog):
         lines = self.lay_out(spacing=10)
         lines.addLayout(form)
         self.set_foot(self.fault, row(1, cancel, self.go))
-        cancel.clicked.connect(lambda _checked=False: self.reject())
-        self.go.clicked.connect(lambda _checked=False: self._show_range())
         self.setMinimumWidth(340)
         self._check()
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
@@ -16,6 +16,7 @@ from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.widgets.basic import ElidedLabel, IconButton, Line, fill, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.plain_text import button_text
@@ -202,8 +203,7 @@ class StatusBar(QFrame):
         self.address_copied.emit(self.address_button.text())
 
     def _choose_language(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for code, name in LANGUAGES.items():
             menu.addAction(name).triggered.connect(lambda _checked=False, code=code: self.language_asked.emit(code))
         menu.popup(_above(self.language_button, menu))
@@ -229,8 +229,7 @@ class StatusBar(QFrame):
         self.tasks_button.setText(button_text(text))
 
     def _show_tasks(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         tasks = self._tasks.tasks[:10]
         for task in tasks:
             action = QWidgetAction(menu)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from gui.main_window.live import CADENCES_MS, LiveFeed
 from gui.theme.fonts import text_font
@@ -17,6 +17,7 @@ from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, fill, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.popups import new_menu
 from gui.widgets.repaint import repaint_with
 from gui.widgets.said import on_language, said
 from gui.widgets.saved_menu import menu_text
@@ -224,8 +225,7 @@ class ToolBar(QFrame):
 
     def _menu(self, entries: Sequence[tuple[str, bool, object]], chosen: Callable[[Any], None], below: QWidget) -> None:
         """Open a menu of (text, is current, value) entries; ``chosen`` is called with the value."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for text, current, value in entries:
             action = menu.addAction(text)
             action.setCheckable(True)
@@ -270,8 +270,7 @@ class ToolBar(QFrame):
         self._menu(entries, self.theme_asked.emit, self.theme_button)
 
     def _show_notices(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.setToolTipsVisible(True)
         for notice in self.notices[:20]:
             at = self._times.seconds(notice.at.timestamp() * 1_000)

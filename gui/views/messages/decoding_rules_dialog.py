@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QFrame,
     QLineEdit,
     QListWidget,
@@ -26,6 +25,7 @@ from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.widgets.popups import ask_file
 from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
@@ -217,12 +217,12 @@ class DecodingRulesDialog(FittedDialog):
     # ---- schemas ---------------------------------------------------------------------------------------------------
 
     def _browse(self) -> None:
-        chosen, _kind = QFileDialog.getOpenFileName(
-            self, tr("Protobuf schema"), self.schema.text(), "Protobuf (*.proto *.desc *.pb *.protoset *.bin)"
-        )
-        if chosen:
-            self.schema.setText(chosen)
-            self._read_types()
+        kinds = ["Protobuf (*.proto *.desc *.pb *.protoset *.bin)"]
+        ask_file(self, tr("Protobuf schema"), self._use_schema, start=self.schema.text(), kinds=kinds)
+
+    def _use_schema(self, path: str) -> None:
+        self.schema.setText(path)
+        self._read_types()
 
     def _read_types(self) -> None:
         path, schemas = self.schema.text().strip(), self._schemas

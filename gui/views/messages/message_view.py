@@ -43,7 +43,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu, opened, popup_below
+from gui.widgets.popups import ask_to_save, new_menu, opened, popup_below
 from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import file_name
@@ -182,12 +182,8 @@ class MessageView(PageView):
         """Ask for the file of the body."""
         if self._detail is None or not self.download_button.isEnabled():
             return None
-        dialog = QFileDialog(self, tr("Download body"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
-        place = self._detail.physical_offset
-        dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
-        return opened(dialog)
+        name = f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin"
+        return ask_to_save(self, tr("Download body"), name, partial(self.download, self._detail.physical_offset))
 
     def download(self, place: int, path: Path) -> None:
         """Read the whole body of a message and write its bytes to a file, off the GUI thread."""
