@@ -1,4 +1,7 @@
-"""`FrameCommands`: the commands of the frame, shared by menus, keys, palette and buttons."""
+"""`FrameCommands`: the commands of the frame, shared by menus, keys, palette and buttons.
+
+`Palettes`: the command palette of each window of the program, made when it is first wanted.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window import layout
 from gui.main_window.closing import Closing
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import on_cluster
-from gui.main_window.palettes import Palettes
+from gui.main_window.navigation import Navigation
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import FrameServices
 from gui.main_window.tray import Tray
@@ -24,8 +27,36 @@ from gui.theme.tokens import Density
 from gui.words.text import tr
 
 if TYPE_CHECKING:
-    from gui.main_window.palette import CommandPalette
+    from gui.main_window.palette import CommandPalette, PaletteEntry
     from gui.views.page import PageView
+
+
+class Palettes:
+    """One for the main window and one for each torn-off window, because a palette covers its own window."""
+
+    def __init__(self, frame: FrameServices, navigation: Navigation) -> None:
+        self._frame = frame
+        self._navigation = navigation
+        self._known: dict[QWidget, CommandPalette] = {}
+
+    @property
+    def active(self) -> CommandPalette:
+        front = QApplication.activeWindow()
+        host: QWidget = next((window for window in self._navigation.windows if window is front), self._frame.host)
+        if host not in self._known:
+            from gui.main_window.palette import CommandPalette
+
+            self._known[host] = CommandPalette(self._frame.app.theme, host, self._entries)
+        return self._known[host]
+
+    def forget_with(self, host: QWidget) -> None:
+        host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
+
+    def _entries(self, query: str) -> list[PaletteEntry]:
+        from gui.main_window.palette_entries import palette_entries
+
+        return palette_entries(query, self._frame)
+
 
 TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.close_others", "window.reopen_tab")
 

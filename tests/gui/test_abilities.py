@@ -10,13 +10,13 @@ from broker_core.api import ProcessQueueInfo, read_running_info
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import Members
 from broker_core.worker.questions.delays import ListTimers
-from gui.models.brokers import broker_rows
 from gui.models.consumers import member_rows, position_rows, with_told_owners
 from gui.views.action_dialog import cannot_reason
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.columns import member_columns
 from gui.views.delay.view import DelayView
 from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.store.brokers_panel import broker_rows
 from gui.views.store.view import StoreView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.view import TransactionsView

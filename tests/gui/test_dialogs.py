@@ -13,7 +13,7 @@ from gui.main_window.close_question import CloseQuestion
 from gui.main_window.range_dialog import RangeDialog
 from gui.operations.report_schedules import ReportSchedules
 from gui.views.chart_tools import show_table
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.export_dialog import ExportDialog

@@ -17,8 +17,8 @@ from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from broker_core.worker.questions.history import ReadOwnership
 from gui.models.offset_moves import offset_at, scale_low, shares_of
 from gui.theme.tokens import State
-from gui.views.consumers.client_dialog import stacks_text
 from gui.views.consumers.columns import members_text
+from gui.views.consumers.group_actions import stacks_text
 from gui.views.consumers.lag_panel import BY_QUEUE
 from gui.views.consumers.view import ConsumersView
 from gui.words.text import UNKNOWN

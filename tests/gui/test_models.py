@@ -15,7 +15,7 @@ from gui.main_window.places import PagePlace
 from gui.models.hops import ConnectionHop
 from gui.models.table import NO_INDEX
 from gui.views.chart_tools import ChartTable
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.cluster_part import FiguresPanel
 from gui.views.topics.import_dialog import ImportTopicsDialog

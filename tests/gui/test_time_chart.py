@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QWidget
 from gui.plots.chart_axes import round_step
 from gui.plots.chart_parts import LINE, TOP, mark_names
 from gui.plots.chart_series import ChartMark, ChartSeries
-from gui.plots.queue_bars import QueueBars
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import DARK, LIGHT, State
+from gui.views.topics.detail import QueueBars
 from gui.widgets.paint import paint_sparkline
 from gui.words.text import TimeZoneChoice, rate_text
 

@@ -1,13 +1,18 @@
-"""`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible."""
+"""`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible.
+
+Places of filter matches in a text, bounded so that the window stays responsive. Pure.
+"""
 
 from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader
 from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
@@ -23,6 +28,33 @@ from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.shown import NO_PATHS, ShownBody
 from monitoring.payload.tables import Table
+
+if TYPE_CHECKING:
+    from broker_core.api import MarkPattern
+
+
+SPANS_MAX = 1_000
+LITERAL_CHARACTERS_MAX = 1024 * 1024
+EXPRESSION_CHARACTERS_MAX = 32 * 1024
+EXPRESSION_LINE_MAX = 1_000
+"""A regular expression can take the square of a line's length; literals take its length."""
+
+
+def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[tuple[int, int]]:
+    """Start and length of the matches, in characters; of a long text only those at its beginning."""
+    if is_literal:
+        found = pattern.finditer(text, 0, LITERAL_CHARACTERS_MAX)
+        return [(match.start(), len(match[0])) for match in islice(found, SPANS_MAX) if match[0]]
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for line in text[:EXPRESSION_CHARACTERS_MAX].splitlines(keepends=True):
+        part = line[:EXPRESSION_LINE_MAX].rstrip("\r\n")
+        spans += [(start + match.start(), len(match[0])) for match in pattern.finditer(part) if match[0]]
+        start += len(line)
+        if len(spans) >= SPANS_MAX:
+            break
+    return spans[:SPANS_MAX]
+
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
 VIEWS = {TREE: "Tree", TEXT: "Text", TABLE: "Table", HEX: "Hex"}

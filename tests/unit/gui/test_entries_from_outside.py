@@ -19,7 +19,6 @@ from broker_core.api import OrbitError, parse_field, parse_filter
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.main_window.links import LinkError, is_link, place_of
 from gui.models.compose import DraftTemplate, When, delivery_value
-from gui.models.compose_history import drafts_from_text, templates_from_text
 from gui.models.favourites import _read as read_favourites
 from gui.models.filter_text import clauses, pieces
 from gui.models.message_ids import is_message_id, pasted_ids
@@ -48,6 +47,7 @@ from gui.views.broker_settings.detail import human_text
 from gui.views.connections.connect_fields import address_fault, map_fault
 from gui.views.consumers.reset_dialog import _whole as offset_of
 from gui.views.dead_letters.edit_side import laid_out
+from gui.views.messages.draft_menus import drafts_from_text, templates_from_text
 from gui.views.messages.hit_fields import _kept
 from gui.views.reports.columns import cell_text
 from gui.views.tail.view import load_rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gui.models.runtime_figures import figure_rows, tables_of
+from gui.views.store.cluster_part import figure_rows, tables_of
 from monitoring.admin.runtime import BrokerRuntime
 from monitoring.admin.runtime_figures import FIGURES, SECTIONS, Distance, apart_of, size_of
 
