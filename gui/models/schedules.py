@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from monitoring.outside import read_json
+from gui.settings.values import listed
 
 DAILY = -1
 SCHEDULES_MAX = 50
@@ -59,11 +59,7 @@ def schedules_text(schedules: Sequence[Schedule]) -> str:
 
 def read_schedules(text: str) -> list[Schedule]:
     """Inverse of `schedules_text`; invalid schedules are left out."""
-    try:
-        found = read_json(text or "[]")
-    except ValueError:
-        return []
-    made = [_schedule(one) for one in found] if isinstance(found, list) else []
+    made = map(_schedule, listed(text))
     return [one for one in made if one is not None][:SCHEDULES_MAX]
 
 

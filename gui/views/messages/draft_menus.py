@@ -16,11 +16,11 @@ from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.models.messages import MessageDraft
+from gui.settings.values import listed, named
 from gui.widgets.questions import ask_name
 from gui.widgets.saved_menu import add_saved
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import bytes_text, count_text, tr
-from monitoring.outside import read_json
 
 DRAFTS_MAX = 20
 TEMPLATES_MAX = 50
@@ -41,11 +41,7 @@ def drafts_to_text(drafts: Sequence[MessageDraft]) -> str:
 
 def drafts_from_text(text: str) -> list[MessageDraft]:
     """Inverse of `drafts_to_text`; unreadable drafts are left out."""
-    try:
-        rows = read_json(text)
-    except ValueError:
-        return []
-    drafts = (_draft(row) for row in rows if isinstance(row, list)) if isinstance(rows, list) else ()
+    drafts = (_draft(row) for row in listed(text) if isinstance(row, list))
     return [draft for draft in drafts if draft is not None][:DRAFTS_MAX]
 
 
@@ -55,12 +51,7 @@ def templates_to_text(templates: Mapping[str, MessageDraft]) -> str:
 
 def templates_from_text(text: str) -> dict[str, MessageDraft]:
     """Inverse of `templates_to_text`; unreadable templates are left out."""
-    try:
-        found = read_json(text)
-    except ValueError:
-        return {}
-    rows = found.items() if isinstance(found, dict) else ()
-    drafts = {name: _draft(row) for name, row in rows if isinstance(row, list)}
+    drafts = {name: _draft(row) for name, row in named(text).items() if isinstance(row, list)}
     names = sorted(drafts, key=str.casefold)[:TEMPLATES_MAX]
     return {name: draft for name in names if (draft := drafts[name]) is not None}
 

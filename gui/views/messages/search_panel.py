@@ -92,7 +92,7 @@ class SearchPanel(QWidget):
         self._within = within
         self._waiting: list[SearchHits] = []
         self._has_own_bar = bar is None
-        self.bar = bar or FilterBar(theme, FilterMemory(context.settings, self))
+        self.bar = bar or FilterBar(theme, FilterMemory(context.settings))
         self.run = SearchRun(context.source, context.tasks, self)
         self.progress = SearchProgress(theme, self.run)
         self.marks = Marks()

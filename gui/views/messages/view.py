@@ -52,7 +52,7 @@ class MessagesView(PageView):
         self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self.ask_send)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
-        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
+        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings))
         self.bar.filter.use_names(self.names)
         self.detail = MessageDetailPane(context)
         self.reading = MessageReading(context.source, self.detail, self)

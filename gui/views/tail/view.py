@@ -20,6 +20,7 @@ from gui.models.tail_rows import MARKS, TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.settings.values import listed
 from gui.theme.tokens import Size, State
 from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
@@ -35,7 +36,6 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label, say
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
-from monitoring.outside import read_json
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -49,12 +49,9 @@ RULES_KEY = "tail/rules"
 
 def load_rules(settings: QSettings) -> list[ColourRule]:
     """The colour rules used last; none where the setting is unreadable."""
-    try:
-        kept = read_json(str(settings.value(RULES_KEY, "[]")))
-    except ValueError:
-        return []
     marks = {mark.value: mark for mark in MARKS}
-    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []
+    kept = listed(str(settings.value(RULES_KEY, "")))
+    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2]
     return [ColourRule(str(text), marks.get(str(mark), State.WARNING)) for text, mark in pairs]
 
 
@@ -96,7 +93,7 @@ class TailView(PageView):
         self.rules: list[ColourRule] = load_rules(context.settings)
         self.buffer = TailBuffer()
         self.session = TailSession(context.source, self._arrived, self._lost, self)
-        self.bar = TailBar(theme, FilterMemory(context.settings, self))
+        self.bar = TailBar(theme, FilterMemory(context.settings))
         self.search_button = said_button(
             theme,
             "magnifying-glass",
