@@ -303,9 +303,6 @@ class TailModel(ColumnTableModel[TailRow]):
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Does nothing: the order is that of arrival."""
 
-    def mark_of(self, row: TailRow) -> State | None:
-        return row.mark
-
     def cell(self, row: TailRow, column: Column[TailRow]) -> Cell:
         found = super().cell(row, column)
         return replace(found, kind=CellKind.CHIP, state=row.mark) if row.mark is not None and column.key == "tag" else found

@@ -85,10 +85,6 @@ class HeatMap(QWidget):
         theme.changed.connect(self._restyle)
         repaint_with(self, times)
 
-    @property
-    def top(self) -> float:
-        return self.matrix.top
-
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
         """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
         if matrix is self.matrix and list(labels) == self._labels:

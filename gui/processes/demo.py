@@ -41,7 +41,6 @@ class DemoController(QObject):
         self._process = process or ChildProcess(self)
         self._process.ended.connect(self._ended)
         self._process.line_read.connect(self.line_read)
-        self._pace: DemoPace | None = None
         self.is_stopping = False
         """Whether it was asked to end and has not yet."""
 
@@ -50,15 +49,10 @@ class DemoController(QObject):
         """Whether the demo plays, or is still ending."""
         return self._process.is_running
 
-    @property
-    def pace(self) -> DemoPace | None:
-        return self._pace if self.is_running else None
-
     def start(self, name_server: str, pace: DemoPace) -> None:
         """Play against the name server at ``host:port``; does nothing when the demo already plays."""
         if self.is_running:
             return
-        self._pace = pace
         self.is_stopping = False
         self._process.start(demo_arguments(name_server, pace))
         self.changed.emit()

@@ -21,7 +21,6 @@ from gui.views.messages.browse_bar import BrowseBar
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.filter_bar import FilterBar
-from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.queue_pages import QueuePages
 from gui.views.messages.reading import MessageReading
 from gui.views.messages.row_menu import Acting, popup_row_menu
@@ -173,10 +172,6 @@ class MessagesView(PageView):
     def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
         """Open the dialog that sends a stored message again."""
         return self.sending.resend(detail)
-
-    def ask_hand(self, detail: MessageDetail) -> HandDialog:
-        """Open the dialog that gives a stored message to one consumer."""
-        return self.sending.hand(detail)
 
     def open_by_id(self, message_id: str) -> None:
         """Read the message of an offset message ID, or find those of a unique ID."""

@@ -55,11 +55,6 @@ class BrokerRow:
     fault: str
     cannot: Mapping[str, str]
 
-    @property
-    def can(self) -> list[Ability]:
-        """Abilities that it has, or is not known to lack."""
-        return [ability for ability in BROKER_ABILITIES if ability not in self.cannot]
-
 
 def broker_rows(state: ClusterState) -> list[BrokerRow]:
     """The brokers of a state; none for an embedded one."""
