@@ -11,7 +11,7 @@ from gui.plots.chart_series import ChartSeries
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens
 from gui.widgets.basic import ElidedLabel, label, row
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, tr
 
@@ -70,11 +70,10 @@ class ChartLegend(QWidget):
             entry.update_value()
 
 
-class _LegendEntry(QWidget):
+class _LegendEntry(Drawn):
     def __init__(self, theme: ThemeManager, chart: LegendChart, series: ChartSeries, isolate: Callable[[str], None]) -> None:
-        super().__init__()
+        super().__init__(theme)
         self._isolate = isolate
-        self._theme = theme
         self._chart = chart
         self._one = series
         self.is_dimmed = False
@@ -82,7 +81,6 @@ class _LegendEntry(QWidget):
         self._name = ElidedLabel(tr(series.title), "secondary")
         self._value = label(UNKNOWN, "strong")
         self.setLayout(row(self._name, self._value, 1, spacing=6, margins=(16, 0, 0, 0)))
-        repaint_with(self, theme)
 
     def update_value(self) -> None:
         self._name.setText(tr(self._one.title))

@@ -9,12 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QFontMetrics,
-    QHelpEvent,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -28,7 +27,7 @@ from gui.models.matrix import NO_MATRIX, Matrix
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, tr
 
@@ -50,7 +49,7 @@ CELL_GAP_FROM = 6
 """Cells at least this high and wide in px have a hairline between them."""
 
 
-class HeatMap(QWidget):
+class HeatMap(Drawn):
     """Draws a `Matrix`; an unknown cell has the colour of the panel.
 
     Signals:
@@ -67,8 +66,7 @@ class HeatMap(QWidget):
         value_text: Callable[[float], str] = count_text,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
         self._state = state
         self._value_text = value_text
@@ -83,7 +81,6 @@ class HeatMap(QWidget):
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
         theme.changed.connect(self._restyle)
-        repaint_with(self, times)
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
         """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
@@ -155,13 +152,9 @@ class HeatMap(QWidget):
         column = int((x - cells.left()) / cells.width() * values.shape[1])
         return min(row, values.shape[0] - 1), min(column, values.shape[1] - 1)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            hit = self._cell_at(event.pos().x(), event.pos().y())
-            if hit is not None:
-                QToolTip.showText(event.globalPos(), tip_text(self.cell_text(*hit)), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        hit = self._cell_at(at.x(), at.y())
+        return "" if hit is None else self.cell_text(*hit)
 
     def cell_text(self, row: int, column: int) -> str:
         at_ms = self.matrix.from_ms + column * self.matrix.step_ms
@@ -295,16 +288,14 @@ def _last_known(matrix: Matrix, row: int) -> float:
     return float(known[-1]) if len(known) else math.nan
 
 
-class HeatScale(QWidget):
+class HeatScale(Drawn):
     """Colour scale of a heat map: ``0 ▁▂▅█ 5.1k``."""
 
     def __init__(self, theme: ThemeManager, state: State, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._state = state
         self._text = ""
         self.setFixedHeight(16)
-        repaint_with(self, theme)
 
     def set_top(self, text: str) -> None:
         if text != self._text:

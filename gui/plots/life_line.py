@@ -19,7 +19,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.paint import paint_line
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.words.text import TimeZoneChoice, duration_text
 
 HEAD = 30
@@ -102,7 +102,7 @@ class TimeScale:
         return places[number] + part * (places[number + 1] - places[number])
 
 
-class LifeLinePicture(QWidget):
+class LifeLinePicture(Drawn):
     """Lanes from top to bottom, time from left to right.
 
     Signals:
@@ -112,13 +112,11 @@ class LifeLinePicture(QWidget):
     lane_chosen = Signal(int)
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
         self.lanes: Sequence[LifeLane] = ()
         self._compressed = True
         self._scale = TimeScale((), compressed=True)
-        repaint_with(self, theme, times)
 
     def set_lanes(self, lanes: Sequence[LifeLane]) -> None:
         self.lanes = lanes

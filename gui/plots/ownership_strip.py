@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
 
 from gui.plots.heat_map import AXIS_HEIGHT, LABEL_GAP, paint_row_labels, paint_time_axis
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
-from gui.widgets.repaint import repaint_with
-from gui.words.plain_text import tip_text
+from gui.widgets.repaint import Drawn
 from gui.words.text import TimeZoneChoice, duration_text, tr
 
 ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 32
@@ -48,16 +47,14 @@ class OwnershipPicture:
         return sorted({stretch.client for stretch in self.stretches})
 
 
-class OwnershipStrip(QWidget):
+class OwnershipStrip(Drawn):
     """Rows are queues, time runs to the right; unowned and unrecorded times are empty."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
         self.picture = OwnershipPicture()
         self.setMinimumHeight(90)
-        repaint_with(self, theme, times)
 
     def set_picture(self, picture: OwnershipPicture) -> None:
         if picture == self.picture:
@@ -96,14 +93,10 @@ class OwnershipStrip(QWidget):
         gap = 1 if height >= ROW_HEIGHT_MIN else 0
         return QRectF(left, cells.top() + stretch.row * height, max(1.0, right - left), max(1.0, height - gap))
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            cells, at = self._cells(), QPointF(event.pos())
-            hit = next((one for one in self.picture.stretches if self._rect(one, cells).contains(at)), None)
-            if hit is not None:
-                QToolTip.showText(event.globalPos(), tip_text(self.stretch_text(hit)), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        cells = self._cells()
+        hit = next((one for one in self.picture.stretches if self._rect(one, cells).contains(at)), None)
+        return "" if hit is None else self.stretch_text(hit)
 
     def stretch_text(self, stretch: OwnedStretch) -> str:
         begin, end = self._times.seconds(stretch.from_ms), self._times.seconds(stretch.to_ms)

@@ -7,20 +7,18 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import chip_width, paint_chip, paint_dot
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 
 
-class Chip(QWidget):
+class Chip(Drawn):
     """A state as glyph and word, 20 px high."""
 
     def __init__(self, theme: ThemeManager, text: str = "", state: State = State.PLAIN, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self.text = text
         self.state = state
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
-        repaint_with(self, theme)
 
     def set(self, text: str, state: State) -> None:
         """Change the text and the state; an empty text hides the chip."""
@@ -40,15 +38,13 @@ class Chip(QWidget):
         painter.end()
 
 
-class Dot(QWidget):
+class Dot(Drawn):
     """A state dot, 8 px; always beside a word."""
 
     def __init__(self, theme: ThemeManager, state: State = State.IDLE, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._state = state
         self.setFixedSize(9, 16)
-        repaint_with(self, theme)
 
     def set_state(self, state: State) -> None:
         if state is not self._state:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicRow, queue_rows, skew, topic_group_rows
@@ -27,9 +27,8 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said, said_button
-from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from monitoring.state import ClusterState
 
@@ -38,7 +37,7 @@ BAR_GAP = 5
 LABEL_HEIGHT = 18
 
 
-class QueueBars(QWidget):
+class QueueBars(Drawn):
     """Rates of the queues of a topic; queues with much more than their share are marked.
 
     Signals:
@@ -48,13 +47,11 @@ class QueueBars(QWidget):
     chosen = Signal(int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._rates: list[tuple[int, float]] = []
         self._skewed: set[int] = set()
         self.setMinimumHeight(70)
         self.setMouseTracking(True)
-        repaint_with(self, theme)
 
     def set_rates(self, rates: Sequence[tuple[int, float]], skewed: Sequence[int] = ()) -> None:
         """Show (queue id, messages/s) pairs; ``skewed`` names the queues to mark."""
@@ -66,23 +63,16 @@ class QueueBars(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(240, 96)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            hit = self._hit(event.pos())
-            if hit is not None:
-                queue, rate = hit
-                QToolTip.showText(
-                    event.globalPos(), tip_text(tr("Queue {queue}: {rate}", queue=queue, rate=rate_text(rate))), self
-                )
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        hit = self._hit(at)
+        return "" if hit is None else tr("Queue {queue}: {rate}", queue=hit[0], rate=rate_text(hit[1]))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        is_hit = self._hit(event.position().toPoint()) is not None
+        is_hit = self._hit(event.position()) is not None
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_hit else Qt.CursorShape.ArrowCursor)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        hit = self._hit(event.position().toPoint())
+        hit = self._hit(event.position())
         if hit is not None and event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit(hit[0])
 
@@ -91,8 +81,8 @@ class QueueBars(QWidget):
         places = [self._slot(i) for i, (queue, _rate) in enumerate(self._rates) if queue == queue_id]
         return places[0] if places else QRectF()
 
-    def _hit(self, at: QPoint) -> tuple[int, float] | None:
-        return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(QPointF(at))), None)
+    def _hit(self, at: QPointF) -> tuple[int, float] | None:
+        return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(at)), None)
 
     def _slot(self, index: int) -> QRectF:
         step = min((self.width() + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)

@@ -23,7 +23,7 @@ from gui.theme.tokens import Size
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column
 from gui.widgets.panel import TERM
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, rate_text, tr
@@ -33,17 +33,15 @@ DASH, DASH_GAP, VALUE_GAP, ENTRY_GAP = 8, 6, 6, 14
 NAME_WIDTH_MAX = 110
 
 
-class LayerLegend(QWidget):
+class LayerLegend(Drawn):
     """Shows the first entries that fit; its tip has all of them."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._entries: Sequence[tuple[str, str, str]] = ()
         self._name_font = text_font(Size.SECONDARY)
         self._value_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
-        repaint_with(self, theme)
 
     def set_entries(self, entries: Sequence[tuple[str, str, str]]) -> None:
         """Show entries: name, value, and colour as ``#rrggbb``."""

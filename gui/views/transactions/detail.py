@@ -29,7 +29,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
 from gui.widgets.paint import paint_line
 from gui.widgets.panel import Panel
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said_button, said_label
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
@@ -52,12 +52,10 @@ class TimeLineEntry:
     is_ahead: bool = False
 
 
-class TimeLine(QWidget):
+class TimeLine(Drawn):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self.entries: Sequence[TimeLineEntry] = ()
-        repaint_with(self, theme)
 
     def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
         if entries == self.entries:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
@@ -33,9 +33,8 @@ from gui.widgets.basic import ElidedLabel, fill
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said, said_button
-from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, rate_text, tr
 
 CELLS_MAX = 44
@@ -47,7 +46,7 @@ HEIGHT = 118
 LABEL_EVERY = 6
 
 
-class HalfOpStrip(QWidget):
+class HalfOpStrip(Drawn):
     """Draws a `HalfOpPicture`; newest records at the right.
 
     Signals:
@@ -57,13 +56,11 @@ class HalfOpStrip(QWidget):
     chosen = Signal(int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self.picture = HalfOpPicture()
         self._is_read = False
         self._selected = -1
         self.setFixedHeight(HEIGHT)
-        repaint_with(self, theme)
         on_language(self, self._describe)
 
     def set_picture(self, picture: HalfOpPicture) -> None:
@@ -112,14 +109,12 @@ class HalfOpStrip(QWidget):
         if cell is not None and event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit(cell.origin)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            cell = self._cell_at(QPointF(event.pos()))
-            if cell is not None:
-                word = state_word(cell.state)[0] if cell.state else tr("replaced by a later copy")
-                QToolTip.showText(event.globalPos(), tip_text(f"{count_text(cell.offset)}\n{word}"), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        cell = self._cell_at(at)
+        if cell is None:
+            return ""
+        word = state_word(cell.state)[0] if cell.state else tr("replaced by a later copy")
+        return f"{count_text(cell.offset)}\n{word}"
 
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
