@@ -24,6 +24,7 @@ from gui.processes.saved_options import default_store, read_saved
 from gui.settings.values import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
+from gui.widgets.popups import opened
 from gui.words.text import tr
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class FrameCommands:
 
         sheet = ShortcutSheet(self._frame.actions.actions(), self._frame.host)
         self._frame.app.theme.dress(sheet)
-        sheet.open()
+        opened(sheet)
 
     # ---- broker ----------------------------------------------------------------------------------------------------
 
@@ -184,9 +185,7 @@ class FrameCommands:
         topic = place.arguments.get("topic", "") if place is not None else ""
         ends = ends_of(app.clusters, backend.source, str(read_saved(app.settings).store or default_store()))
         job = MessageJob(app.tasks, lambda: tr("Copy between clusters"))
-        dialog = CopyDialog(ends, app.theme, app.settings, job, frame.host, topics=str(topic))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        opened(CopyDialog(ends, app.theme, app.settings, job, frame.host, topics=str(topic)))
 
     # ---- look ------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QDateTime, Qt, QTimeZone
+from PySide6.QtCore import QDateTime, QTimeZone
 from PySide6.QtWidgets import QDateTimeEdit, QWidget
 
 from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
@@ -18,7 +18,6 @@ class RangeDialog(FittedDialog):
     def __init__(self, choice: TimeRangeChoice, times: TimeZoneChoice, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Time range of all charts"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._choice = choice
         zone = QTimeZone.utc() if times.utc else QTimeZone.systemTimeZone()
         from_ms, to_ms = choice.window_ms(QDateTime.currentMSecsSinceEpoch())

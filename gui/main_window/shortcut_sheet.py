@@ -27,7 +27,6 @@ class ShortcutSheet(FittedDialog):
     def __init__(self, actions: Sequence[Action], parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Keyboard shortcuts"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         sheet = QWidget()
         columns = [
             column(*(_section(title, members) for title, members in sections), 1, spacing=14)

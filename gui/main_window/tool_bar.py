@@ -17,7 +17,7 @@ from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
 from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, fill, label, row
 from gui.widgets.chip import Dot
-from gui.widgets.popups import new_menu
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.repaint import repaint_with
 from gui.widgets.said import on_language, said
 from gui.widgets.saved_menu import menu_text
@@ -249,9 +249,7 @@ class ToolBar(QFrame):
     def ask_range(self) -> RangeDialog:
         from gui.main_window.range_dialog import RangeDialog
 
-        dialog = RangeDialog(self._range, self._times, self)
-        dialog.open()
-        return dialog
+        return opened(RangeDialog(self._range, self._times, self))
 
     def _range_text(self) -> str:
         between = self._range.between

@@ -18,7 +18,7 @@ from gui.models.message_words import PropertyWords, crc_words, record_facts, sys
 from gui.operations.decoding import RULES_FILE, SMALL_BYTES, BodyReader, DecoderBook
 from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
 from gui.views.messages.compare_dialog import compared_bodies, compared_properties, compared_records
-from gui.views.messages.copies import add_copies, message_json, message_markdown, message_tsv
+from gui.views.messages.copies import message_json, message_markdown, message_tsv
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import HEX_BYTES_MAX
 from gui.words.text import TimeZoneChoice
@@ -391,9 +391,9 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
 
 
 def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
-    menu = QMenu(pane)
-    body = showing(pane, qtbot, b"text")
-    add_copies(menu, pane.detail, body.body)
+    showing(pane, qtbot, b"text")
+    pane.copy_button.click()
+    (menu,) = pane.copy_button.findChildren(QMenu)
 
     titles = {action.text(): action for action in menu.actions()}
     titles["Body"].trigger()

@@ -604,7 +604,7 @@ def test_resending_sends_the_stored_bytes_until_they_are_edited(make_view, qtbot
     source = FakeSource()
     view = make_view(source)
     stored = replace(fake_detail(256), body='{"城市": "杭州"}'.encode("gb18030"))
-    dialog = view.ask_resend(stored)
+    dialog = view.sending.resend(stored)
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
     dialog.form.body.setPlainText('{"城市": "上海"}')

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import shiboken6
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
 
 from gui.connections.cluster import EMBEDDED, Cluster, changed_to, settled
@@ -71,7 +71,6 @@ class ConnectDialog(FittedDialog):
         """Its name, empty for none; None while it is looked for."""
         self._is_busy = False
         self.setWindowTitle(tr("Connect to a cluster"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.heading = label(tr("Connect to a cluster"), "card-title")
         self.fields = ConnectFields()
         self.probe = probe or ConnectionProbe(self)
@@ -229,7 +228,7 @@ def ask_for_cluster(
             clusters.switch(cluster)
 
     dialog.chosen.connect(go)
-    dialog.open()
+    opened(dialog)
 
 
 def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> QDialog:
@@ -241,8 +240,7 @@ def ask_to_change(clusters: Clusters, theme: ThemeManager, parent: QWidget, clus
     dialog.go.setText(tr("Save"))
     theme.dress(dialog)
     dialog.chosen.connect(partial(clusters.keep, cluster))
-    dialog.open()
-    return dialog
+    return opened(dialog)
 
 
 def ask_to_forget(clusters: Clusters, theme: ThemeManager, parent: QWidget, cluster: Cluster) -> ActionDialog:

@@ -20,6 +20,7 @@ from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, label, row, show_text
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
+from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said, said_button, say_items, segments
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, bytes_text, count_text, tr
@@ -141,9 +142,7 @@ class BodyPane(QWidget):
     def open_rules(self) -> DecodingRulesDialog:
         """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
-        dialog = DecodingRulesDialog(self.book, self._context.theme, topic, self)
-        dialog.open()
-        return dialog
+        return opened(DecodingRulesDialog(self.book, self._context.theme, topic, self))
 
     def choose_view(self, key: str) -> None:
         """Show the body in another way."""

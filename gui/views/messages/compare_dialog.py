@@ -154,7 +154,6 @@ class CompareDialog(FittedDialog):
     ) -> None:
         """Create it; ``others`` are messages to choose from: names and physical offsets."""
         super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Compare messages"))
         self.resize(WIDTH, HEIGHT)
         self._context = context

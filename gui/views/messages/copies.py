@@ -9,13 +9,14 @@ import json
 from functools import partial
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.models.table_text import as_markdown
+from gui.widgets.popups import new_menu, popup_below
 from gui.words.text import count_text, tr
 from monitoring.payload.content import BodyKind
 from monitoring.payload.listed import ListMask
@@ -72,8 +73,11 @@ def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
     return "\n".join([table, "", fence + language, text, fence])
 
 
-def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
-    """Fill a menu; masked parts of the body are masked in its copies."""
+def popup_copies(button: QWidget, detail: MessageDetail | None, body: ShownBody | None) -> None:
+    """Open the menu below a button once the body was read; masked parts of the body are masked in its copies."""
+    if detail is None or body is None:
+        return
+    menu = new_menu(button)
 
     def copy_text(text: str) -> None:
         QGuiApplication.clipboard().setText(text)
@@ -92,6 +96,7 @@ def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
     for title, text in entries:
         if text:
             menu.addAction(title, partial(copy_text, text))
+    popup_below(menu, button, 2)
 
 
 def message_place(detail: MessageDetail, mask: ListMask) -> str:

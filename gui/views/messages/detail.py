@@ -16,7 +16,7 @@ from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
 from gui.views.messages.columns import property_columns
 from gui.views.messages.compare_dialog import CompareDialog
-from gui.views.messages.copies import add_copies, message_place
+from gui.views.messages.copies import message_place, popup_copies
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, Line, column, fill, row
 from gui.widgets.containers import Parts, ScrolledPart
@@ -24,7 +24,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu, popup_below
+from gui.widgets.popups import new_menu, opened, popup_below
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import on_language, said_button
 from gui.widgets.saved_menu import menu_text
@@ -120,8 +120,7 @@ class MessageDetailPane(Panel):
         dialog = CompareDialog(self._context, self.body.book, self.detail, parent=self)
         if other is not None:
             dialog.compare_with(other)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _write_texts(self) -> None:
         set_acting(self.resend_button, read_only_reason(self._context.source))
@@ -182,11 +181,7 @@ class MessageDetailPane(Panel):
         self._remembered = self.detail
 
     def _open_copy_menu(self) -> None:
-        detail, body = self.detail, self.body.body
-        if detail is not None and body is not None:
-            menu = new_menu(self)
-            add_copies(menu, detail, body)
-            popup_below(menu, self.copy_button, 2)
+        popup_copies(self.copy_button, self.detail, self.body.body)
 
     def _open_property_menu(self, property_: PropertyRow, at: QPoint) -> None:
         menu = new_menu(self)

@@ -55,7 +55,7 @@ class MessagesView(PageView):
         self.bar.filter.use_names(self.names)
         self.detail = MessageDetailPane(context)
         self.reading = MessageReading(context.source, self.detail, self)
-        self.sending = SendDialogs(context, self.detail, self)
+        self.sending = SendDialogs(context, self, lambda: self.detail.detail)
         self.masks = ListMasks(self.detail.body.book, self)
         self.pages = QueuePages(context, self.masks)
         self.model, self.grid, self.foot = self.pages.model, self.pages.grid, self.pages.foot
@@ -169,10 +169,6 @@ class MessagesView(PageView):
         """Open the dialog that sends a new message."""
         return self.sending.send(self.pages.topic)
 
-    def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
-        """Open the dialog that sends a stored message again."""
-        return self.sending.resend(detail)
-
     def open_by_id(self, message_id: str) -> None:
         """Read the message of an offset message ID, or find those of a unique ID."""
         self.grid.select_key(None)
@@ -209,7 +205,7 @@ class MessagesView(PageView):
         self.pages.send_wanted.connect(self.ask_send)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
-        self.detail.resend_wanted.connect(self.ask_resend)
+        self.detail.resend_wanted.connect(self.sending.resend)
         self.panels.search_made.connect(self._tops.addWidget)
         self.panels.made.connect(self._panel_made)
         self.reading.hit_read.connect(self._hit_read)
