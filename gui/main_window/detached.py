@@ -28,11 +28,9 @@ class DetachedWindow(QWidget):
     """A window of one page. Its button returns the page to the tabs; closing the window closes the page.
 
     Signals:
-        back_asked: The page is to return to the tabs.
         closed: The window is about to close, and its page with it.
     """
 
-    back_asked = Signal()
     closed = Signal()
 
     def __init__(self, theme: ThemeManager, page: PageView, *, plain_key: Callable[[QKeyEvent], bool]) -> None:
@@ -48,7 +46,7 @@ class DetachedWindow(QWidget):
         self._stack = room.stack
         self._stack.addWidget(page)
         self.veil = Veil(theme, self._stack)
-        self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
+        self.back_button = IconButton(theme, "arrow-square-out", role="tab-button")
         self.production = ProductionBar()
         self.stripe = ConnectionStripe()
         self.banner = Banner(theme)

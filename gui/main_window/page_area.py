@@ -88,14 +88,12 @@ class PageArea(QWidget):
 
     Signals:
         shown: Another page is in front; carries it.
-        new_tab_asked: The plus was pressed.
         closed: A page is about to be closed; carries it.
         tear_off_asked: A page is to get a window of its own; carries it.
         menu_asked: The menu of a tab is wanted; carries its page and where.
     """
 
     shown = Signal(object)
-    new_tab_asked = Signal()
     closed = Signal(object)
     tear_off_asked = Signal(object)
     menu_asked = Signal(object, QPoint)
@@ -120,7 +118,7 @@ class PageArea(QWidget):
         self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Qt's own minimum width, scroll buttons included, would keep the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
-        self.plus = IconButton(theme, "plus", role="tab-button", on_click=self.new_tab_asked.emit)
+        self.plus = IconButton(theme, "plus", role="tab-button")
         self.room = PageRoom()
         self._stack = self.room.stack
         self.veil = Veil(theme, self._stack)

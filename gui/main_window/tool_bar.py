@@ -134,16 +134,11 @@ class ToolBar(QFrame):
     """See the module.
 
     Signals:
-        back_asked, forward_asked, go_to_asked, refresh_asked: The button was pressed.
-        menu_asked, cluster_asked: As above; carries the place of the menu.
+        menu_asked, cluster_asked: The button was pressed; carries the place of the menu.
         theme_asked: A theme mode was chosen.
         notices_seen: The list of notices was opened.
     """
 
-    back_asked = Signal()
-    forward_asked = Signal()
-    go_to_asked = Signal()
-    refresh_asked = Signal()
     menu_asked = Signal(QPoint)
     cluster_asked = Signal(QPoint)
     theme_asked = Signal(object)
@@ -161,16 +156,15 @@ class ToolBar(QFrame):
         self._times = times
         self.notices: Sequence[KeptNotice] = ()
         self.menu_button = IconButton(theme, "list", on_click=self._ask_menu)
-        self.back_button = IconButton(theme, "caret-left", on_click=self.back_asked.emit)
-        self.forward_button = IconButton(theme, "caret-right", on_click=self.forward_asked.emit)
+        self.back_button = IconButton(theme, "caret-left")
+        self.forward_button = IconButton(theme, "caret-right")
         self.cluster_button = ClusterButton(theme, cluster)
         self.cluster_button.clicked.connect(lambda _checked=False: self.cluster_asked.emit(_below(self.cluster_button)))
         self.go_to = GoToField(theme)
-        self.go_to.clicked.connect(lambda _checked=False: self.go_to_asked.emit())
         self.range_button = IconButton(theme, "clock", " ", caret=True, on_click=self._choose_range)
         self.live_button = IconButton(theme, "radio-button", " ", role="live", on_click=live.toggle)
         self.cadence_button = IconButton(theme, "", " ", role="live", caret=True, on_click=self._choose_cadence)
-        self.refresh_button = IconButton(theme, "arrow-clockwise", on_click=self.refresh_asked.emit)
+        self.refresh_button = IconButton(theme, "arrow-clockwise")
         self.bell = Bell(theme)
         self.bell.clicked.connect(self._show_notices)
         self.theme_button = IconButton(theme, "monitor", on_click=self._choose_theme)

@@ -204,17 +204,17 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         services, bar, navigation = self.services, self.tool_bar, self.navigation
-        bar.back_asked.connect(navigation.back)
-        bar.forward_asked.connect(navigation.forward)
-        bar.go_to_asked.connect(self.commands.show_palette)
-        bar.refresh_asked.connect(self.commands.refresh)
+        bar.back_button.clicked.connect(navigation.back)
+        bar.forward_button.clicked.connect(navigation.forward)
+        bar.go_to.clicked.connect(lambda _checked=False: self.commands.show_palette())
+        bar.refresh_button.clicked.connect(self.commands.refresh)
         bar.menu_asked.connect(self.commands.popup_menu)
         bar.cluster_asked.connect(self.commands.popup_cluster_menu)
         bar.theme_asked.connect(self.commands.set_theme_mode)
         self.side_bar.page_asked.connect(self._side_bar_asked)
         self.side_bar.more_asked.connect(self.commands.show_palette)
         self.side_bar.pinned.asked.connect(self._pinned_asked)
-        self.area.new_tab_asked.connect(self.commands.show_palette)
+        self.area.plus.clicked.connect(lambda _checked=False: self.commands.show_palette())
         self.area.tear_off_asked.connect(navigation.detach)
         self.area.menu_asked.connect(self.commands.popup_tab_menu)
         self.area.closed.connect(lambda page: layout.remember_page(page, services.settings))

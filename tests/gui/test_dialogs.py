@@ -95,7 +95,9 @@ def dialog_classes() -> set[type[QDialog]]:
         left += one.__subclasses__()
         if one.__module__.startswith("gui."):
             found.add(one)
-    return found - {base for one in found for base in one.__bases__ if base.__name__ in {"FittedDialog", "JobDialog", "LossQuestion"}}
+    return found - {
+        base for one in found for base in one.__bases__ if base.__name__ in {"FittedDialog", "JobDialog", "LossQuestion"}
+    }
 
 
 def all_dialogs(window, qapp, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture

@@ -92,7 +92,7 @@ class LetterFlow(QObject):
         for side in self.sides.values():
             side.setMinimumWidth(SIDE_WIDTH)
         self.bar.chosen.connect(self._chosen_in_bar)
-        self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
+        self.inspect.resend_button.clicked.connect(lambda _checked=False: self.go_to(RESEND))
         on_language(page, self._show_steps)
 
     @property
@@ -184,7 +184,7 @@ class LetterFlow(QObject):
         made = EditSide(self._context.theme)
         made.show_letters(self._letters)
         made.changed.connect(self._edited)
-        made.next_wanted.connect(lambda: self.go_to(RESEND))
+        made.next_button.clicked.connect(lambda _checked=False: self.go_to(RESEND))
         return made
 
     def _make_resend(self) -> ResendSide:
@@ -198,8 +198,8 @@ class LetterFlow(QObject):
     def _make_verify(self) -> VerifySide:
         made = VerifySide(self._context.theme, self._context.times)
         made.show_rows(self._rows)
-        made.next_wanted.connect(lambda: self.go_to(CLOSE))
-        made.receipt_wanted.connect(self._ask_file)
+        made.next_button.clicked.connect(lambda _checked=False: self.go_to(CLOSE))
+        made.receipt_button.clicked.connect(self._ask_file)
         return made
 
     def _make_close(self) -> CloseSide:

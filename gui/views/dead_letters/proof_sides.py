@@ -38,15 +38,7 @@ def open_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
 
 
 class VerifySide(Panel):
-    """The fourth step: each resent message, and what its group did with it.
-
-    Signals:
-        receipt_wanted: Write the results to a file.
-        next_wanted: Go to the fifth step.
-    """
-
-    receipt_wanted = Signal()
-    next_wanted = Signal()
+    """The fourth step: each resent message, and what its group did with it."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
         super().__init__(" ")
@@ -65,10 +57,8 @@ class VerifySide(Panel):
         self.grid = said(DataGrid(self.model, theme), empty="Nothing was sent again yet.")
         self.summary = label(role="secondary", wrap=True)
         self.failures = Notice(theme)
-        self.receipt_button = said_button(theme, "arrow-down", "Receipt…", on_click=self.receipt_wanted.emit)
-        self.next_button = said_button(
-            theme, "arrow-right", "On to close cases", role="primary", on_click=self.next_wanted.emit
-        )
+        self.receipt_button = said_button(theme, "arrow-down", "Receipt…")
+        self.next_button = said_button(theme, "arrow-right", "On to close cases", role="primary")
         self.outcome = ResendOutcome()
         fill(self.content, self.summary, self.failures, (self.grid, 1), row(self.receipt_button, 1, self.next_button))
         said(self, title="Verify", subtitle="what the group did with them, while you look")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -33,13 +33,7 @@ from monitoring.payload.shown import ShownBody
 
 
 class MessageDetailPane(Panel):
-    """Shows the selected message.
-
-    Signals:
-        resend_wanted: Send the shown message again; carries its `MessageDetail`.
-    """
-
-    resend_wanted = Signal(object)
+    """Shows the selected message."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(flush=True, parent=parent)
@@ -56,7 +50,7 @@ class MessageDetailPane(Panel):
         self.record = KeyValueList()
         self.tabs = Parts()
         self.life_button = said_button(theme, "lightning", "Life line", on_click=self._open_life)
-        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self._ask_resend)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…")
         self.compare_button = said_button(theme, "arrows-left-right", on_click=self._open_compare_menu, tip="Compare")
         self.copy_button = said_button(theme, "copy", "Copy as", on_click=self._open_copy_menu)
         self.placeholder = Placeholder(theme)
@@ -156,10 +150,6 @@ class MessageDetailPane(Panel):
         self._show_name(detail)
         self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in detail.properties.items()}))
         self.copy_button.setEnabled(True)
-
-    def _ask_resend(self) -> None:
-        if self.detail is not None:
-            self.resend_wanted.emit(self.detail)
 
     def _open_life(self) -> None:
         if self.detail is not None:

@@ -35,14 +35,12 @@ class QueuePages(Panel):
     """Reads the shown part of a queue, and knows how many messages were stored since.
 
     Signals:
-        selected: Another message is selected; carries its row, or None.
         settled: A page was read, and no message of it was requested.
         window_changed: Another part is shown, or the queue has changed; carries the `QueueWindow`, None for all queues.
         newer: So many messages were stored since the page was read.
         send_wanted: Send a message, because there is none.
     """
 
-    selected = Signal(object)
     settled = Signal()
     window_changed = Signal(object)
     newer = Signal(int)
@@ -76,7 +74,6 @@ class QueuePages(Panel):
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
         fill(self.content, self.missing, foot)
-        self.grid.selected.connect(self.selected)
         masks.changed.connect(self._show_rows)
         on_language(self, self._show_empty, self._show_foot)
 

@@ -198,14 +198,14 @@ class MessagesView(PageView):
         self.bar.filter.submitted.connect(self._narrow)
         self.bar.filter.plan_wanted.connect(partial(self._narrow, plan_only=True))
         self.bar.filter.edited.connect(self._filter_edited)
-        self.pages.selected.connect(self._row_selected)
+        self.grid.selected.connect(self._row_selected)
         self.pages.settled.connect(self._page_settled)
         self.pages.window_changed.connect(self.bar.show_window)
         self.pages.newer.connect(self.bar.show_new)
         self.pages.send_wanted.connect(self.ask_send)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
-        self.detail.resend_wanted.connect(self.sending.resend)
+        self.detail.resend_button.clicked.connect(self.sending.resend_shown)
         self.panels.search_made.connect(self._tops.addWidget)
         self.panels.made.connect(self._panel_made)
         self.reading.hit_read.connect(self._hit_read)
@@ -217,7 +217,7 @@ class MessagesView(PageView):
 
     def _panel_made(self, panel: SearchPanel) -> None:
         self._tables.addWidget(panel.table)
-        panel.selected.connect(self._hit_selected)
+        panel.grid.selected.connect(self._hit_selected)
         panel.browse_wanted.connect(self._browse_hit)
 
     def _show_part(self, part: int) -> None:

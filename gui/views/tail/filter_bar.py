@@ -30,11 +30,9 @@ class TailBar(QWidget):
 
     Signals:
         changed: Topics or filter changed.
-        plan_wanted: Search the stored messages; carries the filter.
     """
 
     changed = Signal()
-    plan_wanted = Signal(str)
 
     def __init__(self, theme: ThemeManager, memory: FilterMemory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +57,6 @@ class TailBar(QWidget):
         self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
         self.filter.submitted.connect(self._filter_entered)
         self.filter.edited.connect(self._filter_entered)
-        self.filter.plan_wanted.connect(self.plan_wanted)
 
     @property
     def topics(self) -> list[str]:

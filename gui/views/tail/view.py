@@ -117,7 +117,7 @@ class TailView(PageView):
         self._build()
         self.set_parts(grid=self.grid, find=self.bar.filter.focus)
         self.bar.changed.connect(self._asked_otherwise)
-        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
+        self.bar.filter.plan_wanted.connect(lambda _text: self._search(plan_only=True))
         self.grid.activated.connect(self._open_message)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)

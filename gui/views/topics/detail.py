@@ -138,16 +138,10 @@ class TopicDetail(QWidget):
     """The facts of one topic.
 
     Signals:
-        queue_wanted: Browse a queue; carries its id.
-        settings_wanted: Change the settings of the topic.
         group_wanted: Open a group; carries its name.
-        opened: Open the page of the topic.
     """
 
-    queue_wanted = Signal(int)
-    settings_wanted = Signal()
     group_wanted = Signal(str)
-    opened = Signal()
 
     def __init__(self, context: PageContext, facts: TopicFacts) -> None:
         super().__init__()
@@ -164,18 +158,12 @@ class TopicDetail(QWidget):
         self.bars = said(QueueBars(theme), name="Write rate by queue")
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
-        self._change = said_button(
-            theme,
-            "sliders-horizontal",
-            "Change…",
-            role="link",
-            on_click=self.settings_wanted.emit,
-            name="Change the settings of the topic",
+        self.change_button = said_button(
+            theme, "sliders-horizontal", "Change…", role="link", name="Change the settings of the topic"
         )
-        self._open = said_button(theme, "arrow-right", "Open details", role="link", on_click=self.opened.emit)
+        self.open_button = said_button(theme, "arrow-right", "Open details", role="link")
         self.settings_panel, self._bars_panel, self._group_panel = self._panels()
         self.setLayout(row((self.settings_panel, 32), (self._bars_panel, 44), (self._group_panel, 34), spacing=Size.GAP))
-        self.bars.chosen.connect(self.queue_wanted)
         self.group_grid.activated.connect(lambda row: self.group_wanted.emit(row.name))
         context.times.changed.connect(self._show_settings)
         facts.changed.connect(self._show_settings)
@@ -202,14 +190,14 @@ class TopicDetail(QWidget):
 
     def _panels(self) -> tuple[Panel, Panel, Panel]:
         settings = Panel(" ")
-        settings.add_action(self._change)
+        settings.add_action(self.change_button)
         settings.content.setContentsMargins(12, 0, 12, 4)
         settings.content.addWidget(self.settings)
         bars = Panel(" ")
         bars.add_action(self.skew_chip)
         fill(bars.content, (self.bars, 1), self.bars_note)
         groups = Panel(" ", flush=True)
-        groups.add_action(self._open)
+        groups.add_action(self.open_button)
         groups.content.addWidget(self.group_grid)
         return settings, bars, groups
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import JsonBodyError, TopicSettings, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
-from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.models.consumers import GroupRow, group_rows
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, route_rows
@@ -159,9 +158,6 @@ class TopicView(PageView):
         self.tabs.setCurrentIndex(TABS.index("queues"))
         self.queues.compose()
 
-    def _show_sent(self, topic: str, receipt: SendReceipt) -> None:
-        self.context.navigate("messages", topic=topic, queue=receipt.queue_id, offset=receipt.queue_offset)
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     @property
@@ -178,7 +174,6 @@ class TopicView(PageView):
         self.favourites.changed.connect(self._show_header)
         self.tabs.currentChanged.connect(lambda _tab: self._show())
         self.queues.queue_wanted.connect(self.show_messages)
-        self.queues.sent_wanted.connect(self._show_sent)
         self.queues.composer_wanted.connect(self.ask_send)
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)

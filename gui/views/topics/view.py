@@ -256,10 +256,10 @@ class TopicsView(PageView):
         self.facts.changed.connect(self.model.all_texts_changed)
         self.favourites.changed.connect(self._favourites_changed)
         self.grid.menu_asked.connect(self._open_menu)
-        self.detail.settings_wanted.connect(self.show_settings)
-        self.detail.queue_wanted.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
+        self.detail.change_button.clicked.connect(self.show_settings)
+        self.detail.bars.chosen.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
         self.detail.group_wanted.connect(lambda group: self.context.navigate("consumers", group=group))
-        self.detail.opened.connect(self.show_detail)
+        self.detail.open_button.clicked.connect(lambda _checked=False: self.show_detail())
         send, delete = (unless_refused(self.context, run) for run in (self.ask_send, self.ask_delete))
         keys = {"M": self.show_messages, "P": send, "Ctrl+D": self.toggle_favourite, "Del": delete}
         for key, run in keys.items():

@@ -104,18 +104,15 @@ class TransactionLists(QObject):
     Signals:
         changed: The undecided or ended ones were read, or were not.
         past_changed: A page of the store was read, or was not.
-        masks_changed: The masking changed: read the rows again.
     """
 
     changed = Signal()
     past_changed = Signal()
-    masks_changed = Signal()
 
     def __init__(self, context: PageContext, parent: QObject) -> None:
         super().__init__(parent)
         self._source = context.source
-        self._masks = ListMasks(context.decoders, self)
-        self._masks.changed.connect(self.masks_changed)
+        self.masks = ListMasks(context.decoders, self)
         self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._open_read, self._ended_read, self._past_read = (ListRead(context.times) for _list in range(3))
@@ -132,7 +129,7 @@ class TransactionLists(QObject):
         """What the list lacks, and why, in the broker's words."""
         self.sought = ""
         """The searched words, as the broker receives them."""
-        self.past = PastPages(context.source, self._masks.of, self)
+        self.past = PastPages(context.source, self.masks.of, self)
         self.past.changed.connect(self._show_past)
         self.past.failed.connect(self._past_failed)
         self._forget()
@@ -238,8 +235,8 @@ class TransactionLists(QObject):
     def _show_open(self, page: TransactionPage) -> None:
         self._open_read.answered()
         self.total, self.missing = page.total, page.notice
-        self._masks.refresh()
-        self.open = transaction_rows(page, self._masks.of)
+        self.masks.refresh()
+        self.open = transaction_rows(page, self.masks.of)
         self.changed.emit()
 
     def _open_failed(self, error: OrbitError) -> None:
@@ -249,7 +246,7 @@ class TransactionLists(QObject):
 
     def _show_ended(self, page: TransactionPage) -> None:
         self._ended_read.answered()
-        self.ended = transaction_rows(page, self._masks.of)
+        self.ended = transaction_rows(page, self.masks.of)
         self.changed.emit()
 
     def _ended_failed(self, error: OrbitError) -> None:

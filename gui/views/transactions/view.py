@@ -232,7 +232,7 @@ class TransactionsView(PageView):
         self.search.searched.connect(self._filter)
         self.lists.changed.connect(self._show_lists)
         self.lists.past_changed.connect(self._show_past)
-        self.lists.masks_changed.connect(self._read_rows)
+        self.lists.masks.changed.connect(self._read_rows)
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)
