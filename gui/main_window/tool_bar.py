@@ -43,7 +43,6 @@ class ClusterButton(QPushButton):
         super().__init__()
         self.setProperty("role", "switcher")
         self.setFixedHeight(Size.CONTROL + 2)
-        self._theme = theme
         self._dot = Dot(theme)
         self._cluster = name
         self._name = label(tr(name), "strong")

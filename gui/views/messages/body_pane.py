@@ -98,7 +98,7 @@ class BodyPane(QWidget):
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
         self.table = said(QTableWidget(), name="Body as a table")
-        self.hex = HexView(theme)
+        self.hex = HexView()
         self.note = ElidedLabel(role="caption")
         self.layers = label(role="caption", wrap=True)
         self.refusals = label(role="warning", wrap=True, selectable=True)

@@ -138,7 +138,7 @@ class ComposeForm(QWidget):
         self.keys = QLineEdit()
         self.properties = PropertyEditor(theme)
         self.body = CodeView(theme, "json", editable=True)
-        self.body_bytes = HexView(theme)
+        self.body_bytes = HexView()
         self.options = SendOptions(fills=is_new)
         self.body_note = label(role="caption", wrap=True)
         self.original_button = said_button(theme, "key", "Show and edit the original", on_click=self.show_original)

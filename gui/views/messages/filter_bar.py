@@ -60,7 +60,6 @@ class FilterBar(QWidget):
         self._theme = theme
         self._memory = memory
         self._now_ms = now_ms
-        self._example = example
         self._history_place = -1
         self._told = ""
         self.edit = said(

@@ -196,9 +196,7 @@ class StripPanel(Panel):
         theme = context.theme
         self._source = context.source
         self._totals: Mapping[str, float] = {}
-        self._counted: tuple[float, ...] = ()
         self._before = NEWEST
-        self._now_ms = 0
         self._read_ms = -AGAIN_MS
         self._read_for: tuple[float, ...] | None = None
         self._query: LatestQuery[TransactionHistory] = LatestQuery(self)
@@ -217,7 +215,7 @@ class StripPanel(Panel):
 
     def show_counts(self, totals: Mapping[str, float], counted: tuple[float, ...], now_ms: int) -> None:
         """Use new figures; old records are read again when ``counted`` differs."""
-        self._totals, self._counted, self._now_ms = totals, counted, now_ms
+        self._totals = totals
         is_old = now_ms - self._read_ms >= AGAIN_MS
         if self._read_for != counted and is_old and not self._query.waiting:
             self._read_for, self._read_ms = counted, now_ms
