@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QInputDialog
 from broker_core.api import UsageError
 from gui.operations.filter_memory import HISTORY_MAX, SAVED_MAX, FilterMemory
 from gui.operations.known_names import SEEN_MAX, KnownNames
-from gui.views.messages.filter_bar import CHIPS_MAX, FilterBar
+from gui.views.messages.filter_bar import CHIPS_MAX, EXAMPLE, FilterBar
 from tests.support.fake_source import fake_state
 
 
@@ -29,6 +29,11 @@ def bar(qtbot, theme, memory):
     made.told = []
     made.submitted.connect(made.told.append)
     return made
+
+
+def test_an_empty_bar_shows_an_example(bar, theme, memory):
+    assert bar.edit.placeholderText() == EXAMPLE
+    assert FilterBar(theme, memory, example="queue = 1").edit.placeholderText() == "queue = 1"
 
 
 def test_enter_submits_what_can_be_read(qtbot, bar, memory):

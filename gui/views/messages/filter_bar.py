@@ -67,6 +67,7 @@ class FilterBar(QWidget):
             tip="Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls",
             name="Filter",
         )
+        self.edit.setPlaceholderText(example)
         self.saved_button = said_button(theme, "tag", role="icon-box", on_click=self._open_saved, tip="Saved filters")
         self.history_button = said_button(
             theme, "clock", role="icon-box", on_click=self._open_history, tip="Filters used before"

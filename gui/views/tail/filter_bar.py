@@ -11,7 +11,7 @@ from gui.models.messages import topic_names
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
-from gui.views.messages.browse_bar import topic_choice
+from gui.views.messages.browse_bar import EXAMPLE, topic_choice
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, clear, row
 from gui.widgets.said import said
@@ -22,7 +22,6 @@ from monitoring.state import ClusterState
 TOPICS_MAX = 12
 """Maximum of chips; more topics are followed by a filter such as ``topic ~ "^order"``."""
 CHIP_CHARACTERS_MAX = 40
-EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
 
 class TailBar(QWidget):
