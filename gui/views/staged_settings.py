@@ -230,7 +230,7 @@ class StagedSettings(Panel, Generic[T]):
             title=tr(self._subject.title, name=name),
             effects=effects,
             verb=tr("Apply 1 change") if len(changes) == 1 else tr("Apply {count} changes", count=len(changes)),
-            start=lambda: source.ask(requests[0]) if len(requests) == 1 else RequestChain(source, requests),
+            start=lambda: RequestChain(source, requests),
             facts=[(tr(change.field.title), change.text) for change in changes],
             warning=tr("Brokers that did not answer are left as they are.") if self._lacks_some else "",
             enter_starts=True,

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCompleter, QFrame, QLineEdit, QListView, QMenu, Q
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.style import repolish
+from gui.theme.style import mark_fault, repolish
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, row
 from gui.widgets.inputs import SEARCH_DELAY_MS
@@ -114,9 +114,7 @@ class TokenField(QFrame):
     def show_fault(self, words: str) -> None:
         """Mark the text as invalid with the reason; empty: valid."""
         self.setToolTip(tip_text(words))
-        if self.property("valid") != ("false" if words else ""):
-            self.setProperty("valid", "false" if words else "")
-            repolish(self)
+        mark_fault(self, words)
 
     # ---- chips ---------------------------------------------------------------------------------------------------------
 
