@@ -28,11 +28,6 @@ class LazyTab(QWidget, Generic[W]):
         self._lines = column(spacing=-1, margins=(0, margin_top, 0, 0))
         self.setLayout(self._lines)
 
-    @property
-    def widget(self) -> W:
-        """The widget, made now if necessary."""
-        return self.make()
-
     def make(self) -> W:
         """Return the widget, made now if necessary."""
         if self.made is None:

@@ -55,7 +55,7 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
     dialogs = [
         page.dialogs.reset(page.group_grid.selected_row),
         page.dialogs.client("payment-settle", page.members.rows[0]),
-        ChartTable(page.lag.chart, window.services.theme, window.services.times, window),
+        ChartTable(page.lag.chart.make(), window.services.theme, window.services.times, window),
         ImportTopicsDialog(page.context, lambda _topic: False, window),
         ConnectDialog(window, window.services.theme),
     ]
@@ -85,7 +85,7 @@ def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixtu
     qtbot.waitUntil(lambda: bool(page.history.model.rows))
     page.history.grid.select_first()
     page.show_part("result")
-    qtbot.waitUntil(lambda: page.result.grid is not None)
+    qtbot.waitUntil(lambda: page.result.make().grid is not None)
     use(page)
 
 

@@ -158,7 +158,7 @@ def test_an_open_atomic_transaction_is_shown_and_aborted(start, show_page, clien
 
     clients.call(open_one())
     scene.show(show_page(TransactionsView, scene.source))
-    panel = scene.view.atomic
+    panel = scene.view.atomic.make()
     scene.view.open({"show": "atomic"})
     scene.until(lambda: panel.rows.rows and panel.rows.rows[0].is_open, "the open transaction is not listed")
     (row,) = panel.rows.rows

@@ -173,7 +173,7 @@ def test_a_route_that_was_not_read_is_an_error_in_place(make_view):
 def test_settings_are_staged_shown_as_a_difference_and_applied(make_view, window):
     source = FakeSource()
     view = make_view(source, tab="settings")
-    panel = view.settings
+    panel = view.settings.make()
     assert not panel.apply_button.isEnabled()
 
     panel.form.editor("write_queues").setValue(16)
@@ -229,7 +229,7 @@ def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view)
 def test_undo_means_the_settings_where_they_are_in_front(make_view, monkeypatch):
     view = make_view(FakeSource(), tab="settings")
     undone = []
-    monkeypatch.setattr(view.settings, "ask_undo", lambda: undone.append(view.tabs.currentIndex()))
+    monkeypatch.setattr(view.settings.make(), "ask_undo", lambda: undone.append(view.tabs.currentIndex()))
     undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
     undo.activated.emit()
     view.tabs.setCurrentIndex(0)
@@ -265,8 +265,8 @@ def test_settings_that_were_not_read_are_not_offered(make_view):
 
     view.open({"tab": "settings"})
 
-    assert "The settings of payments were not read." in view.settings.fault.text
-    assert not view.settings.form.isEnabled()
+    assert "The settings of payments were not read." in view.settings.make().fault.text
+    assert not view.settings.make().form.isEnabled()
 
 
 def test_a_refused_change_stays_in_the_dialog(make_view):
@@ -415,7 +415,7 @@ def composing(make_view, qtbot):
     def made(source, topic="payments"):
         view = make_view(source, topic)
         qtbot.waitUntil(lambda: view.queues.composer.made is not None and view.queues.composer.made.isVisible())
-        return view, view.queues.composer.widget
+        return view, view.queues.composer.make()
 
     return made
 

@@ -93,7 +93,7 @@ class LagPanel(Panel):
         self._chart_title = label(role="panel-title")
         self._chart_note = said_label("recorded here once a second", "caption")
         self._rule: RuleLine | None = None
-        self._chart = said(
+        self.chart = said(
             LaterPart(self._make_chart, fill=self._chart_made, turns=3),
             tip="Drag to look at a stretch, double click to go back",
         )
@@ -101,9 +101,9 @@ class LagPanel(Panel):
         head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
         self.whole_button.hide()
         self.content.setSpacing(0)
-        fill(self.content, facts, Line(), head, (self._chart, 1), (self.by_queue, 1))
+        fill(self.content, facts, Line(), head, (self.chart, 1), (self.by_queue, 1))
         self.by_queue.hide()
-        self._chart.setMinimumHeight(130)
+        self.chart.setMinimumHeight(130)
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
         self._connect_brush(self.by_queue)
@@ -111,11 +111,6 @@ class LagPanel(Panel):
         context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
         on_language(self, self._write_texts)
-
-    @property
-    def chart(self) -> TimeChart:
-        """The chart of the total lag."""
-        return self._chart.widget
 
     def window_ms(self) -> tuple[int, int]:
         """The shown span, ms since the epoch."""
@@ -220,10 +215,10 @@ class LagPanel(Panel):
         self._chart_title.setText(tr(titles[key]))
         by_queue = self._is_by_queue
         self.by_queue.setVisible(by_queue)
-        self._chart.setVisible(not by_queue)
-        if self._chart.made is not None:
-            self._chart.made.setAccessibleName(tr(titles[key]))
-            self._chart.made.setVisible(not by_queue)
+        self.chart.setVisible(not by_queue)
+        if self.chart.made is not None:
+            self.chart.made.setAccessibleName(tr(titles[key]))
+            self.chart.made.setVisible(not by_queue)
         # Where a group reads how fast is not recorded by queue.
         self.parts.setEnabled(key != RATE)
         self._draw()
@@ -240,7 +235,7 @@ class LagPanel(Panel):
             marks = chart_marks(events, from_ms, to_ms)
             self.by_queue.draw(measure.series, measure.factor, (from_ms, to_ms), marks, self._marks.fault)
             return
-        chart, rule = self._chart.made, self._rule
+        chart, rule = self.chart.made, self._rule
         if chart is None or rule is None:
             return
         measure = MEASURES[self.switch.current]

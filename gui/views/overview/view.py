@@ -145,18 +145,13 @@ class PanelsPart(BesideRow):
         backlog = LaterPart(lambda: self._make_backlog(context), fill=self._fill_backlog, turns=1)
         throughput, attention = ThroughputPanel(context), AttentionPanel(context)
         super().__init__((throughput, 45), (backlog, 21), (attention, 34))
-        self.throughput, self._backlog, self.attention = throughput, backlog, attention
+        self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.turned.connect(self._give_rows)
         self._state: ClusterState | None = None
 
     def _give_rows(self, is_turned: bool) -> None:
         # Below the charts it takes no room from them.
         self.attention.keep_rows(ROWS_SHOWN if is_turned else ROWS_KEPT)
-
-    @property
-    def backlog(self) -> BacklogPanel:
-        """The backlog; reading the property makes it."""
-        return self._backlog.widget
 
     def _make_backlog(self, context: PageContext) -> BacklogPanel:
         made = BacklogPanel(context)
@@ -170,7 +165,7 @@ class PanelsPart(BesideRow):
 
     @property
     def _made(self) -> list[ThroughputPanel | BacklogPanel | AttentionPanel]:
-        panels = (self.throughput, self._backlog.made, self.attention)
+        panels = (self.throughput, self.backlog.made, self.attention)
         return [panel for panel in panels if panel is not None]
 
     def show_state(self, state: ClusterState) -> None:
@@ -197,13 +192,13 @@ class OverviewView(PageView):
         self._flow_panel = said(
             Panel(" "), title="Message flow", subtitle="rates over 4 s, counts now; click a stage to open it"
         )
-        self._panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
-        self._tables = LaterPart(self._make_tables, turns=6)
-        self._tables.setFixedHeight(TABLES_HEIGHT)
+        self.panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
+        self.tables = LaterPart(self._make_tables, turns=6)
+        self.tables.setFixedHeight(TABLES_HEIGHT)
         self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
         self._flow_panel.content.addWidget(self.flow)
         body = _Body()
-        body.setLayout(column(self.tiles, self._flow_panel, (self._panels, 1), self._tables, spacing=Size.GAP))
+        body.setLayout(column(self.tiles, self._flow_panel, (self.panels, 1), self.tables, spacing=Size.GAP))
         scroll = ScrolledPart()
         scroll.setWidget(body)
         self.content.addWidget(scroll, 1)
@@ -217,7 +212,7 @@ class OverviewView(PageView):
         self._state = state
         self.tiles.show_state(state)
         self.flow.set_picture(flow_picture(state))
-        for part in (self._panels.made, self._tables.made):
+        for part in (self.panels.made, self.tables.made):
             if part is not None:
                 part.show_state(state)
         self._show_header(state)
@@ -225,8 +220,8 @@ class OverviewView(PageView):
     def status_changed(self, status: SourceStatus) -> None:
         self._show_demo()
         set_acting(self.send_button, read_only_reason(self.context.source), able=status is SourceStatus.READY)
-        if self._tables.made is not None:
-            self._tables.made.show_status(status)
+        if self.tables.made is not None:
+            self.tables.made.show_status(status)
 
     def theme_changed(self, tokens: Tokens) -> None:
         self.flow.set_tokens(tokens)
@@ -235,28 +230,12 @@ class OverviewView(PageView):
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
 
-    @property
-    def throughput(self) -> ThroughputPanel:
-        return self._panels.widget.throughput
-
-    @property
-    def backlog(self) -> BacklogPanel:
-        return self._panels.widget.backlog
-
-    @property
-    def attention(self) -> AttentionPanel:
-        return self._panels.widget.attention
-
     def _make_panels(self) -> PanelsPart:
         return PanelsPart(self.context)
 
     def _fill_panels(self, panels: PanelsPart) -> None:
         if self._state is not None:
             panels.show_state(self._state)
-
-    @property
-    def tables(self) -> TablesPart:
-        return self._tables.widget
 
     def _make_tables(self) -> TablesPart:
         made = TablesPart(self.context, self._play)
@@ -267,7 +246,7 @@ class OverviewView(PageView):
 
     def _tables_turned(self, is_turned: bool) -> None:
         """Make the scrolled part higher while one table is below the others."""
-        self._tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
+        self.tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
 
     def _show_header(self, state: ClusterState) -> None:
         ready = self.context.source.ready

@@ -255,7 +255,7 @@ class QueuesPanel(QWidget):
         if not self.rates.matrix.values.size:
             self._show_heat()
         if self.switch.current == TAGS:
-            self.tags.widget.show_topic(self._topic, self._state, from_ms, to_ms)
+            self.tags.make().show_topic(self._topic, self._state, from_ms, to_ms)
             return
         names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
         lines = self._lines.lines(list(names.values()), from_ms, to_ms)

@@ -86,10 +86,10 @@ class TopicView(PageView):
         self._route_read = shown_read(
             context.times, lambda: tr("The route of {topic} was not read.", topic=self._topic), self.refresh, self.route_grid
         )
-        self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
+        self.settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self.nothing = Placeholder(theme)
-        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
+        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self.settings):
             self.tabs.addTab(page, "")
         fill(self.content, (self.nothing, 1), (self.tabs, 1))
         self._connect()
@@ -115,8 +115,8 @@ class TopicView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self.facts.tend(state.catalog, state.taken_ms)
-        if self._settings.made is not None:
-            self._settings.made.tend(state.taken_ms)
+        if self.settings.made is not None:
+            self.settings.made.tend(state.taken_ms)
         self._show()
 
     def status_changed(self, status: SourceStatus) -> None:
@@ -126,7 +126,7 @@ class TopicView(PageView):
     def refresh(self) -> None:
         self._route_of = ""
         self.facts.forget()
-        settings = self._settings.made
+        settings = self.settings.made
         if settings is not None and not settings.form.changes:
             settings.reload()
         self._show()
@@ -160,10 +160,6 @@ class TopicView(PageView):
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
-    @property
-    def settings(self) -> StagedSettings[TopicSettings]:
-        return self._settings.widget
-
     def _make_settings(self) -> StagedSettings[TopicSettings]:
         made = StagedSettings(self.context, TOPIC_SETTINGS)
         made.applied.connect(lambda _name: self.facts.forget())
@@ -180,8 +176,8 @@ class TopicView(PageView):
         on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_settings))
 
     def _undo_settings(self) -> None:
-        if self.tabs.currentWidget() is self._settings:
-            self.settings.ask_undo()
+        if self.tabs.currentWidget() is self.settings:
+            self.settings.make().ask_undo()
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
@@ -204,7 +200,7 @@ class TopicView(PageView):
         elif current == "route":
             self._ask_route()
         else:
-            self.settings.show_subject(self._topic)
+            self.settings.make().show_subject(self._topic)
 
     @property
     def measure(self) -> TopicMeasure | None:
