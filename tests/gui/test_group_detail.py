@@ -187,7 +187,7 @@ def test_owners_are_a_strip_with_the_rebalances(make_view):
 
 def test_owners_of_a_record_that_gets_longer_are_not_asked_for_with_every_figure(make_view):
     source = FakeSource()
-    panel = make_view(source).ownership
+    panel = make_view(source).ownership.make()
     source.asked.clear()
     for second in range(5):
         panel.show_group("payment-settle", TAKEN_MS - 60_000, TAKEN_MS + second * 1_000)

@@ -494,7 +494,7 @@ def test_the_throughput_chart_changes_between_messages_and_bytes(make_view):
 
 
 def test_the_backlog_says_where_it_goes(make_view):
-    assert make_view(FakeSource()).backlog.subtitle.startswith("shrinking by ")
+    assert make_view(FakeSource()).panels.make().backlog.make().subtitle.startswith("shrinking by ")
 
 
 def test_a_crosshair_stands_on_both_charts(make_view, qtbot):
@@ -598,9 +598,9 @@ def test_an_alert_is_muted_from_where_it_stands(make_view, window):
 def test_attention_that_is_not_known_is_not_none(make_view):
     source = FakeSource()
     source.fail_alerts_with = StoreError("the alerts are damaged")
-    assert make_view(source).attention.nothing.text() == "The alert rules are not known."
+    assert make_view(source).panels.make().attention.nothing.text() == "The alert rules are not known."
     source.fail_alerts_with, source.hold_alerts = None, True
-    assert make_view(source).attention.nothing.text() == "Reading…"
+    assert make_view(source).panels.make().attention.nothing.text() == "Reading…"
 
 
 def test_without_anything_wrong_attention_says_so(make_view):
