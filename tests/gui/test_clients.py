@@ -109,13 +109,13 @@ def test_a_row_leads_to_its_group(make_view, source, window):
 def test_the_queues_of_the_selected_consumers_group_are_shown_over_time(make_view, source):
     view = make_view(source)
     view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
-    assert view.ownership.make().title == "Who owned which queue: payment-settle"
-    assert view.ownership.make().subtitle == "1 rebalance, recorded here once a second"
-    picture = view.ownership.make().strip.picture
+    assert view.ownership.title == "Who owned which queue: payment-settle"
+    assert view.ownership.subtitle == "1 rebalance, recorded here once a second"
+    picture = view.ownership.strip.picture
     assert len(picture.rows) == 8
     assert set(picture.clients) == {"c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.13"}
     assert len(picture.marks) == 1
-    assert "c1@10.23.4.11" in view.ownership.make().strip.accessibleDescription()
+    assert "c1@10.23.4.11" in view.ownership.strip.accessibleDescription()
 
 
 def test_a_producer_owns_nothing_so_the_group_that_was_shown_stays(make_view, source):
@@ -123,7 +123,7 @@ def test_a_producer_owns_nothing_so_the_group_that_was_shown_stays(make_view, so
     view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
     producer = next(row for row in view.clients.rows if row.role is Role.PRODUCER)
     view.grid.select_key(producer.key)
-    assert view.ownership.make().group == "payment-settle"
+    assert view.ownership.group == "payment-settle"
     assert view.detail.title == producer.client_id
 
 
@@ -131,9 +131,9 @@ def test_a_history_that_is_not_read_says_so_beside_the_clients(make_view, source
     view = make_view(source)
     source.fail_with = WorkerError("no history is kept")
     view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
-    view.ownership.make().forget()
+    view.ownership.forget()
     view.state_changed(source.state)
-    assert "no history is kept" in view.ownership.make().fault.text
+    assert "no history is kept" in view.ownership.fault.text
 
 
 @pytest.mark.parametrize("width", [1232, 1072])
