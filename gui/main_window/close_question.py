@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.operations.tasks import Task
@@ -44,7 +43,6 @@ class LossQuestion(FittedDialog):
         """Create it; ``keep`` and ``go`` are the texts of the buttons that keep everything and accept the loss."""
         super().__init__(parent)
         self.setWindowTitle(title_text(title))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setModal(True)
         self.lost = tuple(lost)
         lines = self.lay_out(spacing=10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gui.main_window.notices import raise_window
 from gui.main_window.services import FrameServices
 from gui.main_window.tray import Tray
+from gui.widgets.popups import opened
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 
@@ -34,7 +35,7 @@ class Closing:
         stay = self._tray.stay if self._tray.is_offered else None
         question = CloseQuestion(lost, frame.host, close=self._close_anyway, stay=stay)
         frame.app.theme.dress(question)
-        question.open()
+        opened(question)
         return False
 
     @property
@@ -56,7 +57,7 @@ class Closing:
         question = LossQuestion(title, tr("Restart the broker now?"), lost, frame.host, keep=tr("Let it run"), go=go)
         question.accepted.connect(backend.restart_worker)
         frame.app.theme.dress(question)
-        question.open()
+        opened(question)
 
     def _close_anyway(self) -> None:
         self._is_wanted = True

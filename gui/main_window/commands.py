@@ -1,4 +1,7 @@
-"""`FrameCommands`: the commands of the frame, shared by menus, keys, palette and buttons."""
+"""`FrameCommands`: the commands of the frame, shared by menus, keys, palette and buttons.
+
+`Palettes`: the command palette of each window of the program, made when it is first wanted.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window import layout
 from gui.main_window.closing import Closing
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import on_cluster
-from gui.main_window.palettes import Palettes
+from gui.main_window.navigation import Navigation
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import FrameServices
 from gui.main_window.tray import Tray
@@ -21,11 +24,40 @@ from gui.processes.saved_options import default_store, read_saved
 from gui.settings.values import DENSITY_KEY, SCALE_KEY, SCALES_PERCENT, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import Density
+from gui.widgets.popups import opened
 from gui.words.text import tr
 
 if TYPE_CHECKING:
-    from gui.main_window.palette import CommandPalette
+    from gui.main_window.palette import CommandPalette, PaletteEntry
     from gui.views.page import PageView
+
+
+class Palettes:
+    """One for the main window and one for each torn-off window, because a palette covers its own window."""
+
+    def __init__(self, frame: FrameServices, navigation: Navigation) -> None:
+        self._frame = frame
+        self._navigation = navigation
+        self._known: dict[QWidget, CommandPalette] = {}
+
+    @property
+    def active(self) -> CommandPalette:
+        front = QApplication.activeWindow()
+        host: QWidget = next((window for window in self._navigation.windows if window is front), self._frame.host)
+        if host not in self._known:
+            from gui.main_window.palette import CommandPalette
+
+            self._known[host] = CommandPalette(self._frame.app.theme, host, self._entries)
+        return self._known[host]
+
+    def forget_with(self, host: QWidget) -> None:
+        host.destroyed.connect(lambda _gone=None: self._known.pop(host, None))
+
+    def _entries(self, query: str) -> list[PaletteEntry]:
+        from gui.main_window.palette_entries import palette_entries
+
+        return palette_entries(query, self._frame)
+
 
 TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.close_others", "window.reopen_tab")
 
@@ -101,7 +133,7 @@ class FrameCommands:
 
         sheet = ShortcutSheet(self._frame.actions.actions(), self._frame.host)
         self._frame.app.theme.dress(sheet)
-        sheet.open()
+        opened(sheet)
 
     # ---- broker ----------------------------------------------------------------------------------------------------
 
@@ -152,10 +184,8 @@ class FrameCommands:
         place = self._parts.navigation.places.current
         topic = place.arguments.get("topic", "") if place is not None else ""
         ends = ends_of(app.clusters, backend.source, str(read_saved(app.settings).store or default_store()))
-        job = MessageJob(app.tasks, lambda: tr("Copy between clusters"), frame.host)
-        dialog = CopyDialog(ends, app.theme, app.settings, job, frame.host, topics=str(topic))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        job = MessageJob(app.tasks, lambda: tr("Copy between clusters"))
+        opened(CopyDialog(ends, app.theme, app.settings, job, frame.host, topics=str(topic)))
 
     # ---- look ------------------------------------------------------------------------------------------------------
 

@@ -14,10 +14,8 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QFormLayout,
     QLineEdit,
-    QPushButton,
     QSpinBox,
     QWidget,
 )
@@ -28,12 +26,13 @@ from gui.models.copy_order import CopyCommand, CopyEnd, Span, input_of, resume_a
 from gui.operations.message_job import JobState, MessageJob
 from gui.operations.reports import open_in_desktop
 from gui.theme.manager import ThemeManager
-from gui.views.messages.job_view import JobView
+from gui.views.messages.job_view import JobDialog
 from gui.views.messages.send_options import FIELD_PADDING
-from gui.widgets.basic import IconButton, label, row
+from gui.widgets.basic import IconButton, fill, form_layout, label, row, show_text
 from gui.widgets.code_view import CodeView
-from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import name_count
+from gui.widgets.popups import ask_file
+from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -54,7 +53,7 @@ _SPANS = (
 )
 
 
-class CopyDialog(FittedDialog):
+class CopyDialog(JobDialog):
     """Closing it while a copy runs stops the copy; the receipt stays, and the copy can resume later."""
 
     def __init__(
@@ -67,29 +66,25 @@ class CopyDialog(FittedDialog):
         *,
         topics: str = "",
     ) -> None:
-        super().__init__(parent)
+        super().__init__(theme, job, parent)
         self._ends, self._settings = ends, settings
         self._previewed: CopyCommand | None = None
         self._is_dry = False
         self._waits_for_keys = False
         self._fault = ""
-        self.job = job
-        job.setParent(self)
         self.source, self.target, self.span = QComboBox(), QComboBox(), QComboBox()
         self.topics, self.groups, self.since, self.until = QLineEdit(topics), QLineEdit(), QLineEdit(), QLineEdit()
         self.newest, self.first_offset, self.end_offset, self.rate = QSpinBox(), QSpinBox(), QSpinBox(), QSpinBox()
         self.offsets = QCheckBox(tr("Set their offsets, too"))
         self.change_settings = QCheckBox(tr("Change settings of what the target has"))
-        self.view = JobView(theme, job)
         self.view.said.setFixedHeight(PREVIEW_HEIGHT)
         self.view.said.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
         self.fault = label(role="warning", wrap=True)
         self.last_button = IconButton(theme, "clock", tr("Go on with the last copy"), on_click=self._go_on_with_last)
         self.resume_button = IconButton(theme, "clock", tr("Go on with an earlier copy…"), on_click=self._ask_receipt)
         self.receipt_button = IconButton(theme, "folder-open", tr("Receipt…"), on_click=self._show_receipt)
-        self.pause_button, self.close_button = QPushButton(" "), QPushButton(" ")
-        self.preview_button = QPushButton(tr("Preview"))
-        self.go = QPushButton(tr("Copy"))
+        self.preview_button = push_button("Preview", self.preview)
+        self.go = push_button("Copy", self.copy, role="primary")
         self._build(theme)
         self._connect()
         self._show()
@@ -134,11 +129,8 @@ class CopyDialog(FittedDialog):
 
     def reject(self) -> None:
         """Stop the running copy, or close the dialog."""
-        if self.job.is_running:
-            self.job.cancel()
-        else:
-            self._waits_for_keys = False
-            super().reject()
+        self._waits_for_keys = self._waits_for_keys and self.job.is_running
+        super().reject()
 
     def _begin(self, run: Callable[[CopyEnd, CopyEnd], None]) -> None:
         """Call ``run`` with the keys of both connections, once they are read."""
@@ -193,14 +185,15 @@ class CopyDialog(FittedDialog):
         self.groups.setPlaceholderText(tr("none; * for all groups of the topics"))
         self.since.setPlaceholderText(tr("from, such as 2026-11-20 10:00 or -2h"))
         self.until.setPlaceholderText(tr("until"))
-        self.go.setProperty("role", "primary")
-        lines = self.lay_out()
-        lines.addWidget(label(self.windowTitle(), "card-title"))
-        lines.addWidget(label(_effect(), "secondary", wrap=True))
-        lines.addLayout(self._form())
-        lines.addWidget(self.fault)
-        lines.addWidget(self.view)
-        lines.addLayout(row(self.last_button, self.resume_button, self.receipt_button, 1))
+        fill(
+            self.lay_out(),
+            label(self.windowTitle(), "card-title"),
+            label(_effect(), "secondary", wrap=True),
+            self._form(),
+            self.fault,
+            self.view,
+            row(self.last_button, self.resume_button, self.receipt_button, 1),
+        )
         self.set_foot(row(1, self.close_button, self.pause_button, self.preview_button, self.go))
         theme.dress(self)
 
@@ -212,10 +205,7 @@ class CopyDialog(FittedDialog):
         box.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
 
     def _form(self) -> QFormLayout:
-        form = QFormLayout()
-        form.setHorizontalSpacing(16)
-        form.setVerticalSpacing(10)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        form = form_layout(across=16, down=10, grow="expanding")
         form.addRow(label(tr("From"), "secondary"), self.source)
         form.addRow(label(tr("To"), "secondary"), self.target)
         form.addRow(label(tr("Topics"), "secondary"), self.topics)
@@ -242,10 +232,6 @@ class CopyDialog(FittedDialog):
             number.valueChanged.connect(lambda _value: self._changed())
         for check in (self.offsets, self.change_settings):
             check.toggled.connect(lambda _on: self._changed())
-        self.pause_button.clicked.connect(self._pause_or_go_on)
-        self.close_button.clicked.connect(self.reject)
-        self.preview_button.clicked.connect(self.preview)
-        self.go.clicked.connect(self.copy)
         self.job.changed.connect(self._job_changed)
 
     # ---- showing -------------------------------------------------------------------------------------------------------
@@ -296,14 +282,11 @@ class CopyDialog(FittedDialog):
             widget.setVisible(span is shown_for)
         fault = self.order().fault
         refusal = broker_text(self._fault) or (tr(fault) if fault else self._target_refusal())
-        self.fault.setText("" if running else refusal)
-        self.fault.setVisible(bool(refusal) and not running)
+        show_text(self.fault, "" if running else refusal)
         self.preview_button.setEnabled(not self._is_busy and not fault)
         self.go.setEnabled(self._can_copy)
         self.go.setToolTip("" if self._can_copy else tr("Look at the preview first."))
-        self.pause_button.setVisible(running and not self._is_dry)
-        self.pause_button.setText(tr("Go on") if self.job.state is JobState.PAUSED else tr("Pause"))
-        self.close_button.setText(tr("Stop") if running else tr("Close"))
+        self.write_buttons(can_pause=not self._is_dry)
         self.receipt_button.setVisible(bool(self.job.folder))
         can_resume = not self._is_busy and not self._target_refusal() and self.source.currentIndex() >= 0
         self.last_button.setVisible(bool(self._unfinished) and not running)
@@ -315,21 +298,11 @@ class CopyDialog(FittedDialog):
     def _unfinished(self) -> str:
         return str(self._settings.value(UNFINISHED_KEY, "") or "")
 
-    def _pause_or_go_on(self) -> None:
-        if self.job.state is JobState.PAUSED:
-            self.job.resume()
-        else:
-            self.job.pause()
-
     def _go_on_with_last(self) -> None:
         self.resume(self._unfinished)
 
     def _ask_receipt(self) -> None:
-        dialog = QFileDialog(self, tr("Receipt of the copy"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([tr("Receipts (*.jsonl)")])
-        dialog.fileSelected.connect(self.resume)
-        dialog.open()
+        ask_file(self, tr("Receipt of the copy"), self.resume, kinds=[tr("Receipts (*.jsonl)")])
 
     def _show_receipt(self) -> None:
         if self.job.folder:

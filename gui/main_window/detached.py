@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
@@ -17,6 +17,7 @@ from gui.widgets.basic import IconButton, column, row
 from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
+from gui.widgets.said import on_language
 from gui.words.plain_text import title_text
 from gui.words.text import tr
 
@@ -27,11 +28,9 @@ class DetachedWindow(QWidget):
     """A window of one page. Its button returns the page to the tabs; closing the window closes the page.
 
     Signals:
-        back_asked: The page is to return to the tabs.
         closed: The window is about to close, and its page with it.
     """
 
-    back_asked = Signal()
     closed = Signal()
 
     def __init__(self, theme: ThemeManager, page: PageView, *, plain_key: Callable[[QKeyEvent], bool]) -> None:
@@ -47,7 +46,7 @@ class DetachedWindow(QWidget):
         self._stack = room.stack
         self._stack.addWidget(page)
         self.veil = Veil(theme, self._stack)
-        self.back_button = IconButton(theme, "arrow-square-out", role="tab-button", on_click=self.back_asked.emit)
+        self.back_button = IconButton(theme, "arrow-square-out", role="tab-button")
         self.production = ProductionBar()
         self.stripe = ConnectionStripe()
         self.banner = Banner(theme)
@@ -60,7 +59,7 @@ class DetachedWindow(QWidget):
         page.title_changed.connect(self._write_title)
         page.show()
         self.resize(WIDTH, HEIGHT)
-        self._write()
+        on_language(self, self._write)
         theme.dress(strip)
         theme.dress(self.production)
         theme.dress(self.banner)
@@ -87,11 +86,6 @@ class DetachedWindow(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not self._plain_key(event):
             super().keyPressEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         event.accept()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.operations.actions import Action, ActionRegistry
@@ -17,6 +16,7 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import mix
 from gui.views.connections.asking import ask_for_cluster, ask_to_forget
+from gui.widgets.popups import ask_folder, new_menu
 from gui.widgets.saved_menu import menu_name
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -113,33 +113,20 @@ def _add_connection_entries(menu: QMenu, clusters: Clusters, theme: ThemeManager
 
 def ask_for_store(clusters: Clusters, theme: ThemeManager, parent: QWidget) -> None:
     """Ask for the directory of a store and open it."""
-    dialog = _folder_dialog(tr("Folder of a store; an empty one begins a new store"), theme, parent)
-    dialog.fileSelected.connect(lambda path: clusters.switch(Cluster(EMBEDDED, path)))
-    dialog.open()
+    title = tr("Folder of a store; an empty one begins a new store")
+    theme.dress(ask_folder(parent, title, lambda path: clusters.switch(Cluster(EMBEDDED, path))))
 
 
 def ask_to_look(theme: ThemeManager, parent: QWidget) -> None:
     """Ask for the directory of any store and show it read-only in a window of its own."""
     from gui.processes.program import start_window
 
-    dialog = _folder_dialog(tr("Folder of a store"), theme, parent)
-    dialog.fileSelected.connect(lambda path: start_window(["--open-store", path]))
-    dialog.open()
-
-
-def _folder_dialog(title: str, theme: ThemeManager, parent: QWidget) -> QFileDialog:
-    dialog = QFileDialog(parent, title)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    theme.dress(dialog)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    return dialog
+    theme.dress(ask_folder(parent, tr("Folder of a store"), lambda path: start_window(["--open-store", path])))
 
 
 def window_menu(theme: ThemeManager, parent: QWidget) -> QMenu:
     """An empty menu of a window, deleted when it closes."""
-    menu = QMenu(parent)
-    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    menu = new_menu(parent)
     theme.dress(menu)
     return menu
 

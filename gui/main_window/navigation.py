@@ -177,7 +177,7 @@ class Navigation(QObject):
         self._area.take(page)
         window = DetachedWindow(self._theme, page, plain_key=self._plain_key)
         self.windows.append(window)
-        window.back_asked.connect(lambda: self.put_back(window))
+        window.back_button.clicked.connect(lambda _checked=False: self.put_back(window))
         window.closed.connect(lambda: self._window_closed(window))
         self.detached.emit(window)
         window.show()

@@ -11,7 +11,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEve
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
-    QHBoxLayout,
     QStackedWidget,
     QTabBar,
     QToolButton,
@@ -23,7 +22,8 @@ from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton, column
+from gui.widgets.basic import IconButton, column, row
+from gui.widgets.said import on_language
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
@@ -88,14 +88,12 @@ class PageArea(QWidget):
 
     Signals:
         shown: Another page is in front; carries it.
-        new_tab_asked: The plus was pressed.
         closed: A page is about to be closed; carries it.
         tear_off_asked: A page is to get a window of its own; carries it.
         menu_asked: The menu of a tab is wanted; carries its page and where.
     """
 
     shown = Signal(object)
-    new_tab_asked = Signal()
     closed = Signal(object)
     tear_off_asked = Signal(object)
     menu_asked = Signal(object, QPoint)
@@ -120,12 +118,12 @@ class PageArea(QWidget):
         self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Qt's own minimum width, scroll buttons included, would keep the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
-        self.plus = IconButton(theme, "plus", role="tab-button", on_click=self.new_tab_asked.emit)
+        self.plus = IconButton(theme, "plus", role="tab-button")
         self.room = PageRoom()
         self._stack = self.room.stack
         self.veil = Veil(theme, self._stack)
         self._build()
-        self._write()
+        on_language(self, self._write)
         self.tabs.currentChanged.connect(self._tab_changed)
         self.tabs.tabCloseRequested.connect(self.close_tab)
         self.tabs.tabMoved.connect(self._tab_moved)
@@ -137,12 +135,7 @@ class PageArea(QWidget):
         self.strip = strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
-        line = QHBoxLayout(strip)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(0)
-        line.addWidget(self.tabs, 0, Qt.AlignmentFlag.AlignBottom)
-        line.addWidget(self.plus)
-        line.addStretch(1)
+        strip.setLayout(row((self.tabs, 0, Qt.AlignmentFlag.AlignBottom), self.plus, 1, spacing=0))
         self.setLayout(column(strip, (self.room, 1), spacing=0))
 
     @property
@@ -330,11 +323,6 @@ class PageArea(QWidget):
                 button.setAccessibleName(arrows.get(button.objectName(), ""))
             elif isinstance(button, QAbstractButton):
                 button.setToolTip(tr("Close the tab"))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write()
 
 
 def forget_style(page: QWidget) -> None:

@@ -9,7 +9,6 @@ from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPe
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLineEdit,
     QListView,
     QStyle,
@@ -23,8 +22,8 @@ from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
-from gui.widgets.basic import IconLabel, Line, column, label, row
-from gui.widgets.inputs import SegmentedControl
+from gui.widgets.basic import IconLabel, Line, column, fill, label, row
+from gui.widgets.said import said, said_label, segments
 from gui.words.text import tr
 
 ENTRIES_PER_KIND_MAX = 30
@@ -209,18 +208,17 @@ class CommandPalette(QWidget):
         self._window = window
         self._frame = QFrame(self)
         self._frame.setProperty("role", "dialog")
-        self.field = QLineEdit()
+        self.field = said(QLineEdit(), hint="Go to topic, group, message ID, or command…", name="Command palette")
         self.field.setProperty("role", "palette")
         self.field.setFont(text_font(16))
-        self._kinds = SegmentedControl([("", "All"), ("command", "Commands"), ("topic", "Topics"), ("group", "Groups")])
+        self._kinds = segments({"": "All", "command": "Commands", "topic": "Topics", "group": "Groups"})
         self._model = _Model(self)
         self.list = QListView()
         self.list.setModel(self._model)
         self.list.setItemDelegate(_Delegate(theme, self))
         self.list.setMouseTracking(True)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._nothing = label(role="caption")
-        self._hints = [(cap, label(cap, "key"), label(text, "caption"), text) for cap, text in _HINTS]
+        self._nothing = said_label("Nothing found", "caption")
         self._build()
         self.field.textChanged.connect(self._search)
         self.field.installEventFilter(self)
@@ -235,17 +233,14 @@ class CommandPalette(QWidget):
         head = row(glass, (self.field, 1), self._kinds, spacing=12, margins=(16, 10, 14, 10))
         foot = QFrame()
         foot.setProperty("role", "dialog-foot")
-        line = QHBoxLayout(foot)
-        line.setContentsMargins(16, 6, 16, 6)
-        line.setSpacing(6)
-        for _, cap, text, _ in self._hints:
+        line = row(spacing=6, margins=(16, 6, 16, 6))
+        foot.setLayout(line)
+        for text, meaning in _HINTS:
+            cap = label(text, "key")
             cap.setFixedHeight(18)
-            line.addWidget(cap)
-            line.addWidget(text)
+            fill(line, cap, said_label(meaning, "caption"))
             line.addSpacing(8)
-        line.addStretch(1)
-        self._paste = label(role="caption")
-        line.addWidget(self._paste)
+        fill(line, 1, said_label("Paste a message ID, a key or a link and press Enter", "caption"))
         self._nothing.setContentsMargins(16, 14, 16, 14)
         self._frame.setLayout(column(head, Line(), self._nothing, self.list, foot, spacing=0, margins=(1, 1, 1, 1)))
 
@@ -254,7 +249,6 @@ class CommandPalette(QWidget):
         return [row.entry.title for row in self._model.rows if row.entry is not None]
 
     def popup(self, text: str = "") -> None:
-        self._retranslate()
         self.setGeometry(self._window.rect())
         self._kinds.choose("")
         self.field.setText(text)
@@ -262,16 +256,6 @@ class CommandPalette(QWidget):
         self.show()
         self.raise_()
         self.field.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _retranslate(self) -> None:
-        self.field.setPlaceholderText(tr("Go to topic, group, message ID, or command…"))
-        self.field.setAccessibleName(tr("Command palette"))
-        for key, text in (("", "All"), ("command", "Commands"), ("topic", "Topics"), ("group", "Groups")):
-            self._kinds.set_text(key, tr(text))
-        for _, _, shown, text in self._hints:
-            shown.setText(tr(text))
-        self._paste.setText(tr("Paste a message ID, a key or a link and press Enter"))
-        self._nothing.setText(tr("Nothing found"))
 
     def _search(self) -> None:
         query = self.field.text().strip()

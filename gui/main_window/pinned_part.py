@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.main_window.matching import match
 from gui.main_window.side_bar_item import SideBarItem
@@ -14,7 +14,9 @@ from gui.models.favourites import FAVOURITES, Favourites, Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import column, label
+from gui.widgets.basic import column
+from gui.widgets.popups import new_menu
+from gui.widgets.said import said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import tr
 
@@ -61,8 +63,8 @@ class PinnedItem(SideBarItem):
     def is_group(self) -> bool:
         return self.entry.page_id == "consumers"
 
-    def retranslate(self) -> None:
-        super().retranslate()
+    def write_name(self) -> None:
+        super().write_name()
         self.setAccessibleName(tr("Group {group}", group=self.name) if self.is_group else tr("Topic {topic}", topic=self.name))
 
     def show_row(self, row: PinRow) -> None:
@@ -102,8 +104,7 @@ class PinnedItem(SideBarItem):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         name = menu_name(self.name)
         words = tr("Open group {group}", group=name) if self.is_group else tr("Open topic {topic}", topic=name)
         menu.addAction(words, self.click)
@@ -144,7 +145,7 @@ class PinnedPart(QWidget):
         self._newest: tuple[ClusterState, LagLimits] | None = None
         self._searched = ""
         self._collapsed = False
-        self._heading = label(tr(FAVOURITES), "caption")
+        self._heading = said_label(FAVOURITES, "caption")
         self._heading.setContentsMargins(10, 10, 0, 3)
         self._lines = column(self._heading, spacing=1)
         self.setLayout(self._lines)
@@ -184,12 +185,6 @@ class PinnedPart(QWidget):
         for item in self.items:
             item.set_collapsed(collapsed)
         self.search("")
-
-    def retranslate(self) -> None:
-        """Write all texts anew."""
-        self._heading.setText(tr(FAVOURITES))
-        for item in self.items:
-            item.retranslate()
 
     def _pins_changed(self) -> None:
         if self._newest is not None:

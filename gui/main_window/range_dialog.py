@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QDateTime, Qt, QTimeZone
-from PySide6.QtWidgets import QDateTimeEdit, QFormLayout, QPushButton, QWidget
+from PySide6.QtCore import QDateTime, QTimeZone
+from PySide6.QtWidgets import QDateTimeEdit, QWidget
 
 from gui.views.time_range import SHORTEST_MS, TimeRangeChoice
-from gui.widgets.basic import label, row
+from gui.widgets.basic import form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.text import TimeZoneChoice, tr
 
 SHOWN_FORMAT = "yyyy-MM-dd HH:mm:ss"
@@ -17,18 +18,15 @@ class RangeDialog(FittedDialog):
     def __init__(self, choice: TimeRangeChoice, times: TimeZoneChoice, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Time range of all charts"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._choice = choice
         zone = QTimeZone.utc() if times.utc else QTimeZone.systemTimeZone()
         from_ms, to_ms = choice.window_ms(QDateTime.currentMSecsSinceEpoch())
         self.begin, self.end = _moment(from_ms, zone), _moment(to_ms, zone)
         self.fault = label(role="critical", wrap=True)
-        self.go = QPushButton(tr("Show"))
-        self.go.setProperty("role", "primary")
+        self.go = push_button("Show", self._show_range, role="primary")
         self.go.setDefault(True)
-        cancel = QPushButton(tr("Cancel"))
-        form = QFormLayout()
-        form.setSpacing(8)
+        cancel = push_button("Cancel", self.reject)
+        form = form_layout(across=8, down=8)
         for name, field in ((tr("From"), self.begin), (tr("To"), self.end)):
             field.setAccessibleName(name)
             field.dateTimeChanged.connect(lambda _moment: self._check())
@@ -36,8 +34,6 @@ class RangeDialog(FittedDialog):
         lines = self.lay_out(spacing=10)
         lines.addLayout(form)
         self.set_foot(self.fault, row(1, cancel, self.go))
-        cancel.clicked.connect(lambda _checked=False: self.reject())
-        self.go.clicked.connect(lambda _checked=False: self._show_range())
         self.setMinimumWidth(340)
         self._check()
 

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWidget
 
 from gui.operations.actions import Action
 from gui.operations.key_choices import shown as key_text
 from gui.operations.page_keys import PAGE_KEYS
 from gui.views.registry import PAGES
-from gui.widgets.basic import column, label
+from gui.widgets.basic import column, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.said import push_button
 from gui.words.text import tr
 
 COLUMNS_MAX = 4
@@ -26,27 +27,21 @@ class ShortcutSheet(FittedDialog):
     def __init__(self, actions: Sequence[Action], parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Keyboard shortcuts"))
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         sheet = QWidget()
-        columns = QHBoxLayout(sheet)
-        columns.setContentsMargins(0, 0, 12, 0)
-        columns.setSpacing(36)
-        for sections in _columns(_sections(actions)):
-            columns.addLayout(column(*(_section(title, members) for title, members in sections), 1, spacing=14))
+        columns = [
+            column(*(_section(title, members) for title, members in sections), 1, spacing=14)
+            for sections in _columns(_sections(actions))
+        ]
+        sheet.setLayout(row(*columns, spacing=36, margins=(0, 0, 12, 0)))
         area = QScrollArea()
         area.setWidget(sheet)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setAccessibleName(tr("Keyboard shortcuts"))
         self._window, self._sheet, self._area = parent, sheet, area
-        close = QPushButton(tr("Close"))
-        close.clicked.connect(self.accept)
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(20, 18, 20, 16)
-        lines.setSpacing(16)
-        lines.addWidget(label(tr("Keyboard shortcuts"), "card-title"))
-        lines.addWidget(area, 1)
-        lines.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
+        close = (push_button("Close", self.accept), 0, Qt.AlignmentFlag.AlignRight)
+        title = label(tr("Keyboard shortcuts"), "card-title")
+        self.setLayout(column(title, (area, 1), close, spacing=16, margins=(20, 18, 20, 16)))
 
     def showEvent(self, event: QShowEvent) -> None:
         # The fonts of the style sheet are known only now: sizes computed with other fonts are outdated.

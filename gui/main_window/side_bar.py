@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gui.main_window.matching import match
@@ -15,8 +15,9 @@ from gui.models.favourites import Pins
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
-from gui.widgets.basic import label, row
+from gui.widgets.basic import column, row
 from gui.widgets.inputs import SearchField
+from gui.widgets.said import said, said_label
 from gui.words.text import count_text, short_count_text, tr
 
 if TYPE_CHECKING:
@@ -41,14 +42,13 @@ class SideBar(QFrame):
         self.setObjectName("sideBar")
         self.items: dict[str, SideBarItem] = {}
         self._headings: list[tuple[str, QLabel]] = []
-        self._collapsed = False
+        self.collapsed = False
         self.pinned = PinnedPart(theme, pins)
-        self.search = SearchField(theme, tr("Find a page"))
+        self.search = said(SearchField(theme), hint="Find a page")
         self.search.textChanged.connect(self._find)
         self.search.returnPressed.connect(self._take_found)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(8, 8, 0, 8)
-        whole.addLayout(row(self.search, margins=(0, 0, 8, 0)))
+        whole = column(row(self.search, margins=(0, 0, 8, 0)), spacing=-1, margins=(8, 8, 0, 8))
+        self.setLayout(whole)
         lines = self._list_in(whole)
         section = ""
         for entry in pages:
@@ -79,13 +79,12 @@ class SideBar(QFrame):
         for part in (ground, pages):
             part.setAutoFillBackground(False)
         whole.addWidget(scroll, 1)
-        lines = QVBoxLayout(pages)
-        lines.setContentsMargins(0, 0, 8, 0)
-        lines.setSpacing(1)
+        lines = column(spacing=1, margins=(0, 0, 8, 0))
+        pages.setLayout(lines)
         return lines
 
     def _heading(self, section: str) -> QLabel:
-        made = label(tr(section), "caption")
+        made = said_label(section, "caption")
         made.setContentsMargins(10, 10, 0, 3)
         self._headings.append((section, made))
         return made
@@ -97,12 +96,8 @@ class SideBar(QFrame):
         self.items[entry.page_id] = item
         return item
 
-    @property
-    def collapsed(self) -> bool:
-        return self._collapsed
-
     def set_collapsed(self, collapsed: bool) -> None:
-        self._collapsed = collapsed
+        self.collapsed = collapsed
         self.search.clear()
         self.search.setVisible(not collapsed)
         for _, heading in self._headings:
@@ -123,7 +118,7 @@ class SideBar(QFrame):
         self.pinned.search(text)
         for section, heading in self._headings:
             members = [item for item in self.items.values() if item.entry.section == section]
-            heading.setVisible(not self._collapsed and any(not item.isHidden() for item in members))
+            heading.setVisible(not self.collapsed and any(not item.isHidden() for item in members))
 
     def _take_found(self) -> None:
         """Open the page that fits best; a text without a page goes to the palette, which knows topics and groups too."""
@@ -149,17 +144,6 @@ class SideBar(QFrame):
         for item in self.items.values():
             item.set_count("")
         self.pinned.forget_state()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.search.setPlaceholderText(tr("Find a page"))
-            self.search.setAccessibleName(tr("Find a page"))
-            for section, heading in self._headings:
-                heading.setText(tr(section))
-            for item in self.items.values():
-                item.retranslate()
-            self.pinned.retranslate()
 
 
 COUNT_WORDS = {

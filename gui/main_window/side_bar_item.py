@@ -13,6 +13,7 @@ from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import Size, State
 from gui.views.registry import PageEntry
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
@@ -40,15 +41,15 @@ class SideBarItem(QAbstractButton):
         self.setCheckable(True)
         self.setFixedHeight(28)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.retranslate()
+        on_language(self, self.write_name)
         repaint_with(self, theme)
 
     @property
     def title(self) -> str:
         return tr(self.entry.title)
 
-    def retranslate(self) -> None:
-        """Write the name anew."""
+    def write_name(self) -> None:
+        """Write the name in the language of now."""
         name = self.title
         self.setAccessibleName(name)
         self.setText(name)
@@ -69,7 +70,7 @@ class SideBarItem(QAbstractButton):
 
     def set_collapsed(self, collapsed: bool) -> None:
         self.collapsed = collapsed
-        self.retranslate()
+        self.write_name()
         self.update()
 
     def sizeHint(self) -> QSize:

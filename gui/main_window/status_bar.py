@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
+from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QPushButton, QWidget, QWidgetAction
 
 from gui.operations.tasks import Task, TaskList, TaskState
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, IconButton, Line, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, Line, fill, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.popups import new_menu
+from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
-from gui.words.plain_text import button_text, tip_text
+from gui.words.plain_text import button_text
 from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterReach
@@ -91,7 +93,7 @@ class StatusBar(QFrame):
         self._status, self._reach = SourceStatus.STARTING, ClusterReach.ALL
         self._state_text = label(role="secondary")
         self._address_line = Line(vertical=True, length=14)
-        self.address_button = _button(tr("Copy the address"))
+        self.address_button = _button("Copy the address")
         self._figures = [
             (name, label(role="secondary"), label(role="figure"), label(unit, "secondary"))
             for name, unit in (("In", "/s"), ("Out", "/s"), ("Lag", ""))
@@ -100,8 +102,8 @@ class StatusBar(QFrame):
         self._process_line = Line(vertical=True, length=14)
         self.tasks_button = IconButton(theme, "list", " ", role="status", on_click=self._show_tasks)
         self._age = label(role="secondary")
-        self.zone_button = _button(tr("Local time or UTC"))
-        self.language_button = _button(tr("Language"))
+        self.zone_button = _button("Local time or UTC")
+        self.language_button = _button("Language")
         self._build()
         self.address_button.clicked.connect(self._copy_address)
         self.zone_button.clicked.connect(lambda _checked=False: times.toggle())
@@ -109,28 +111,21 @@ class StatusBar(QFrame):
         tasks.changed.connect(self._write_tasks)
         self.is_attached = False
         """Whether the cluster is attached; shown with the next status."""
-        self.show_status(SourceStatus.STARTING)
         self.show_figures(None)
-        self._write_tasks()
+        on_language(self, self._write_status, self._write_tasks)
 
     def _build(self) -> None:
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 0, 6, 0)
-        line.setSpacing(6)
-        for part in (self._dot, self._state_text, self._address_line, self.address_button):
-            line.addWidget(part)
+        first = (self._dot, self._state_text, self._address_line, self.address_button)
+        line = row(*first, spacing=6, margins=(12, 0, 6, 0))
+        self.setLayout(line)
         for _, name, value, unit in self._figures:
             line.addWidget(Line(vertical=True, length=14))
             line.addSpacing(4)
             line.addLayout(row(name, value, unit, spacing=4))
             line.addSpacing(4)
-        line.addWidget(self._process_line)
-        line.addWidget(self._process)
-        line.addStretch(1)
-        line.addWidget(self.tasks_button)
+        fill(line, self._process_line, self._process, 1, self.tasks_button)
         for widget in (self._age, self.zone_button, self.language_button):
-            line.addWidget(Line(vertical=True, length=14))
-            line.addWidget(widget)
+            fill(line, Line(vertical=True, length=14), widget)
 
     @property
     def state_text(self) -> str:
@@ -208,8 +203,7 @@ class StatusBar(QFrame):
         self.address_copied.emit(self.address_button.text())
 
     def _choose_language(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for code, name in LANGUAGES.items():
             menu.addAction(name).triggered.connect(lambda _checked=False, code=code: self.language_asked.emit(code))
         menu.popup(_above(self.language_button, menu))
@@ -235,8 +229,7 @@ class StatusBar(QFrame):
         self.tasks_button.setText(button_text(text))
 
     def _show_tasks(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         tasks = self._tasks.tasks[:10]
         for task in tasks:
             action = QWidgetAction(menu)
@@ -245,19 +238,6 @@ class StatusBar(QFrame):
         if not tasks:
             menu.addAction(tr("No tasks")).setEnabled(False)
         menu.popup(_above(self.tasks_button, menu))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write_status()
-            self._write_tasks()
-            for button, tip in (
-                (self.address_button, tr("Copy the address")),
-                (self.zone_button, tr("Local time or UTC")),
-                (self.language_button, tr("Language")),
-            ):
-                button.setToolTip(tip_text(tip))
-                button.setAccessibleName(tip)
 
 
 class _TaskLine(QWidget):
@@ -269,13 +249,8 @@ class _TaskLine(QWidget):
         self._bar.setTextVisible(False)
         self._pause = IconButton(theme, "pause", tip=tr("Pause"), on_click=task.toggle_pause)
         self._cancel = IconButton(theme, "x", tip=tr("Cancel"), on_click=task.cancel)
-        line = QHBoxLayout(self)
-        line.setContentsMargins(10, 6, 6, 6)
-        line.addWidget(label(task.title, "strong"))
-        line.addWidget(self._text, 1)
-        line.addWidget(self._bar)
-        line.addWidget(self._pause)
-        line.addWidget(self._cancel)
+        parts = (label(task.title, "strong"), (self._text, 1), self._bar, self._pause, self._cancel)
+        self.setLayout(row(*parts, spacing=-1, margins=(10, 6, 6, 6)))
         self._bar.setFixedWidth(90)
         self.setFixedWidth(TASK_WIDTH)
         task.changed.connect(self._write)
@@ -306,9 +281,7 @@ def _process_text(totals: Mapping[str, float]) -> str:
 def _button(tip: str) -> QPushButton:
     made = QPushButton()
     made.setProperty("role", "status")
-    made.setToolTip(tip_text(tip))
-    made.setAccessibleName(tip)
-    return made
+    return said(made, tip=tip, name=tip)
 
 
 def _above(button: QWidget, menu: QMenu) -> QPoint:

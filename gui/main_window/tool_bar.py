@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from gui.main_window.live import CADENCES_MS, LiveFeed
 from gui.theme.fonts import text_font
@@ -15,9 +15,11 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.views.time_range import RANGES_MS, TimeRangeChoice
-from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, fill, label, row
 from gui.widgets.chip import Dot
+from gui.widgets.popups import new_menu, opened
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language, said
 from gui.widgets.saved_menu import menu_text
 from gui.widgets.toast import KeptNotice
 from gui.words.plain_text import tip_text
@@ -41,18 +43,16 @@ class ClusterButton(QPushButton):
         super().__init__()
         self.setProperty("role", "switcher")
         self.setFixedHeight(Size.CONTROL + 2)
-        self._theme = theme
         self._dot = Dot(theme)
         self._cluster = name
         self._name = label(tr(name), "strong")
         self._kind = label(role="caption")
         self._caret = IconLabel(theme, "caret-down", "text_2", 12)
-        self._line = line = QHBoxLayout(self)
-        line.setContentsMargins(10, 0, 9, 0)
-        line.setSpacing(7)
-        for widget in (self._dot, self._name, self._kind, self._caret):
-            widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-            line.addWidget(widget)
+        parts = (self._dot, self._name, self._kind, self._caret)
+        for part in parts:
+            part.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._line = row(*parts, spacing=7, margins=(10, 0, 9, 0))
+        self.setLayout(self._line)
         self.setAccessibleName(tr(name))
 
     def sizeHint(self) -> QSize:
@@ -81,14 +81,10 @@ class GoToField(QPushButton):
         self.setProperty("role", "go-to")
         self._theme = theme
         self._hint = ElidedLabel(role="caption")
-        line = QHBoxLayout(self)
-        line.setContentsMargins(34, 0, 8, 0)
-        line.setSpacing(4)
-        line.addWidget(self._hint, 1)
-        for key in ("Ctrl", "K"):
-            cap = label(key, "key")
+        caps = [label(key, "key") for key in ("Ctrl", "K")]
+        for cap in caps:
             cap.setFixedHeight(18)
-            line.addWidget(cap)
+        self.setLayout(row((self._hint, 1), *caps, spacing=4, margins=(34, 0, 8, 0)))
         for child in self.findChildren(QWidget):
             child.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFixedHeight(Size.CONTROL + 2)
@@ -96,12 +92,9 @@ class GoToField(QPushButton):
         self.setMaximumWidth(430)
         self.setMinimumWidth(120)
         repaint_with(self, theme)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        text = tr("Go to topic, group, message ID, or command…")
-        self._hint.setText(text)
-        self.setAccessibleName(text)
+        text = "Go to topic, group, message ID, or command…"
+        said(self._hint, text=text)
+        said(self, name=text)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -114,19 +107,15 @@ class GoToField(QPushButton):
 class Bell(IconButton):
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(theme, "bell", tip=tr("Notices"))
-        self._unread = 0
-
-    @property
-    def unread(self) -> int:
-        return self._unread
+        self.unread = 0
 
     def set_unread(self, unread: int) -> None:
-        self._unread = unread
+        self.unread = unread
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if not self._unread:
+        if not self.unread:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -136,7 +125,7 @@ class Bell(IconButton):
         painter.drawEllipse(box)
         painter.setPen(QColor(self._theme.tokens.on_accent))
         painter.setFont(text_font(9, QFont.Weight.DemiBold))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(min(self._unread, 99)))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(min(self.unread, 99)))
         painter.end()
 
 
@@ -144,16 +133,11 @@ class ToolBar(QFrame):
     """See the module.
 
     Signals:
-        back_asked, forward_asked, go_to_asked, refresh_asked: The button was pressed.
-        menu_asked, cluster_asked: As above; carries the place of the menu.
+        menu_asked, cluster_asked: The button was pressed; carries the place of the menu.
         theme_asked: A theme mode was chosen.
         notices_seen: The list of notices was opened.
     """
 
-    back_asked = Signal()
-    forward_asked = Signal()
-    go_to_asked = Signal()
-    refresh_asked = Signal()
     menu_asked = Signal(QPoint)
     cluster_asked = Signal(QPoint)
     theme_asked = Signal(object)
@@ -171,16 +155,15 @@ class ToolBar(QFrame):
         self._times = times
         self.notices: Sequence[KeptNotice] = ()
         self.menu_button = IconButton(theme, "list", on_click=self._ask_menu)
-        self.back_button = IconButton(theme, "caret-left", on_click=self.back_asked.emit)
-        self.forward_button = IconButton(theme, "caret-right", on_click=self.forward_asked.emit)
+        self.back_button = IconButton(theme, "caret-left")
+        self.forward_button = IconButton(theme, "caret-right")
         self.cluster_button = ClusterButton(theme, cluster)
         self.cluster_button.clicked.connect(lambda _checked=False: self.cluster_asked.emit(_below(self.cluster_button)))
         self.go_to = GoToField(theme)
-        self.go_to.clicked.connect(lambda _checked=False: self.go_to_asked.emit())
         self.range_button = IconButton(theme, "clock", " ", caret=True, on_click=self._choose_range)
         self.live_button = IconButton(theme, "radio-button", " ", role="live", on_click=live.toggle)
         self.cadence_button = IconButton(theme, "", " ", role="live", caret=True, on_click=self._choose_cadence)
-        self.refresh_button = IconButton(theme, "arrow-clockwise", on_click=self.refresh_asked.emit)
+        self.refresh_button = IconButton(theme, "arrow-clockwise")
         self.bell = Bell(theme)
         self.bell.clicked.connect(self._show_notices)
         self.theme_button = IconButton(theme, "monitor", on_click=self._choose_theme)
@@ -189,27 +172,19 @@ class ToolBar(QFrame):
         time_range.changed.connect(self.write)
         times.changed.connect(self.write)
         theme.changed.connect(self.write)
-        self.write()
+        on_language(self, self.write)
 
     def _build(self) -> None:
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 0, 12, 0)
-        line.setSpacing(6)
-        for widget in (self.menu_button, self.back_button, self.forward_button):
-            line.addWidget(widget)
+        line = row(self.menu_button, self.back_button, self.forward_button, spacing=6, margins=(12, 0, 12, 0))
+        self.setLayout(line)
         line.addSpacing(4)
         line.addWidget(self.cluster_button)
         line.addSpacing(6)
-        line.addWidget(self.go_to, 3)
-        line.addStretch(2)
-        line.addWidget(self.range_button)
         # Two halves of one control: live or paused, and the cadence.
         self.live_button.setProperty("half", "left")
         self.cadence_button.setProperty("half", "right")
-        line.addLayout(row(self.live_button, self.cadence_button, spacing=0))
-        line.addWidget(self.refresh_button)
-        line.addWidget(self.bell)
-        line.addWidget(self.theme_button)
+        live = row(self.live_button, self.cadence_button, spacing=0)
+        fill(line, (self.go_to, 3), 2, self.range_button, live, self.refresh_button, self.bell, self.theme_button)
 
     def write(self) -> None:
         """Write all texts and glyphs anew."""
@@ -220,7 +195,6 @@ class ToolBar(QFrame):
         self.bell.set_tip(tr("Notices"))
         self.theme_button.set_tip(tr("Theme"))
         self.theme_button.set_glyph(_THEME_GLYPHS[self._theme.mode])
-        self.go_to.retranslate()
         chosen = self._range_text()
         self.range_button.setText(chosen)
         self.range_button.setToolTip(tr("Time range of all charts"))
@@ -244,8 +218,7 @@ class ToolBar(QFrame):
 
     def _menu(self, entries: Sequence[tuple[str, bool, object]], chosen: Callable[[Any], None], below: QWidget) -> None:
         """Open a menu of (text, is current, value) entries; ``chosen`` is called with the value."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         for text, current, value in entries:
             action = menu.addAction(text)
             action.setCheckable(True)
@@ -269,9 +242,7 @@ class ToolBar(QFrame):
     def ask_range(self) -> RangeDialog:
         from gui.main_window.range_dialog import RangeDialog
 
-        dialog = RangeDialog(self._range, self._times, self)
-        dialog.open()
-        return dialog
+        return opened(RangeDialog(self._range, self._times, self))
 
     def _range_text(self) -> str:
         between = self._range.between
@@ -290,8 +261,7 @@ class ToolBar(QFrame):
         self._menu(entries, self.theme_asked.emit, self.theme_button)
 
     def _show_notices(self) -> None:
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu = new_menu(self)
         menu.setToolTipsVisible(True)
         for notice in self.notices[:20]:
             at = self._times.seconds(notice.at.timestamp() * 1_000)
@@ -304,11 +274,6 @@ class ToolBar(QFrame):
 
     def _notice_icon(self, state: State) -> QIcon:
         return icon(STATE_GLYPHS[state] or "info", self._theme.tokens.state(state), Size.ICON_BUTTON)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.write()
 
 
 def _below(widget: QWidget) -> QPoint:

@@ -65,7 +65,8 @@ class MainWindow(QMainWindow):
     def __init__(self, services: WindowServices) -> None:
         super().__init__()
         self.services = services
-        self._backend: Backend | None = None
+        self.backend: Backend | None = None
+        """What the window shows; None until it is attached."""
         self._language = services.language
         self._wanted_link = ""
         self._layout_group = ""
@@ -104,7 +105,7 @@ class MainWindow(QMainWindow):
             open_link=self.open_link,
             notify=self.notify,
             keep_notice=self._keep_notice,
-            backend=lambda: self._backend,
+            backend=lambda: self.backend,
         )
         self.broker = BrokerWatch(frame, parts)
         self.tray = Tray(frame, parts, self.broker)
@@ -134,7 +135,7 @@ class MainWindow(QMainWindow):
 
     def attach(self, backend: Backend) -> None:
         """Set the backend before any page is opened. Another backend closes the pages of the previous one."""
-        if self._backend is None:
+        if self.backend is None:
             self.actions_known.add(*backend_actions(self.frame, backend.demo, backend.reports))
             # Keys chosen in another window apply here at once, too.
             watch = SettingsWatch(self.services.settings, self)
@@ -146,7 +147,7 @@ class MainWindow(QMainWindow):
             self.time_range.forget_begin()
             self.side_bar.forget_state()
             self.status_bar.show_figures(None)
-        self._backend = backend
+        self.backend = backend
         self._layout_group = self.services.clusters.settings_group
         self.pins.use(self._layout_group)
         self.navigation.use(self._page_context(backend))
@@ -203,17 +204,17 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         services, bar, navigation = self.services, self.tool_bar, self.navigation
-        bar.back_asked.connect(navigation.back)
-        bar.forward_asked.connect(navigation.forward)
-        bar.go_to_asked.connect(self.commands.show_palette)
-        bar.refresh_asked.connect(self.commands.refresh)
+        bar.back_button.clicked.connect(navigation.back)
+        bar.forward_button.clicked.connect(navigation.forward)
+        bar.go_to.clicked.connect(lambda _checked=False: self.commands.show_palette())
+        bar.refresh_button.clicked.connect(self.commands.refresh)
         bar.menu_asked.connect(self.commands.popup_menu)
         bar.cluster_asked.connect(self.commands.popup_cluster_menu)
         bar.theme_asked.connect(self.commands.set_theme_mode)
         self.side_bar.page_asked.connect(self._side_bar_asked)
         self.side_bar.more_asked.connect(self.commands.show_palette)
         self.side_bar.pinned.asked.connect(self._pinned_asked)
-        self.area.new_tab_asked.connect(self.commands.show_palette)
+        self.area.plus.clicked.connect(lambda _checked=False: self.commands.show_palette())
         self.area.tear_off_asked.connect(navigation.detach)
         self.area.menu_asked.connect(self.commands.popup_tab_menu)
         self.area.closed.connect(lambda page: layout.remember_page(page, services.settings))
@@ -237,7 +238,7 @@ class MainWindow(QMainWindow):
     def open_link(self, link: str) -> None:
         """Follow a link and come to the front; a link before `attach` is followed after it."""
         raise_window(self)
-        if self._backend is None:
+        if self.backend is None:
             self._wanted_link = link
         elif link:
             self._follow(link)
@@ -335,11 +336,6 @@ class MainWindow(QMainWindow):
         else:
             super().mousePressEvent(event)
 
-    @property
-    def backend(self) -> Backend | None:
-        """What the window shows; None until it is attached."""
-        return self._backend
-
     # ---- notices, language, zone, title ----------------------------------------------------------------------------
 
     def notify(
@@ -404,7 +400,7 @@ class MainWindow(QMainWindow):
 
     def save_layout(self) -> None:
         """Remember the layout; before the window has its pages the stored one is kept."""
-        if self._backend is not None:
+        if self.backend is not None:
             layout.save(self, self._parts, self.services.settings, self._layout_group)
 
     def showEvent(self, event: QShowEvent) -> None:

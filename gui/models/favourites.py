@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QObject, QSettings, Signal
 
-from monitoring.outside import read_json
+from gui.settings.values import listed
 
 NAMES_MAX = 500
 FAVOURITES = "Favourites"
@@ -93,8 +93,4 @@ class Pins(QObject):
 
 
 def _read(settings: QSettings, key: str) -> dict[str, None]:
-    try:
-        names = read_json(str(settings.value(key, "[]")))
-    except ValueError:
-        return {}
-    return dict.fromkeys(str(name) for name in names) if isinstance(names, list) else {}
+    return dict.fromkeys(map(str, listed(str(settings.value(key, "")))))

@@ -17,7 +17,8 @@ from enum import Enum
 from pathlib import Path
 
 from broker_core.api import CodecError, UsageError, read_csv
-from monitoring.outside import read_json, whole_of
+from gui.settings.values import named
+from monitoring.outside import whole_of
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
 from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of
@@ -199,7 +200,7 @@ def new_run(order: ReportOrder, now_ms: float) -> StartedRun:
 
 
 def after_line(run: StartedRun, line: str, now_ms: float) -> StartedRun:
-    fields = _fields(line)
+    fields = named(line)
     key = _text(fields, "stage")
     if key == "done":
         partial = _text(fields, "state") == "partial"
@@ -263,14 +264,6 @@ def _close_stage(run: StartedRun, state: StageState, now_ms: float) -> StartedRu
         replace(stage, state=state, took_ms=took_ms) if stage.state is StageState.RUNNING else stage for stage in run.stages
     )
     return replace(run, stages=stages)
-
-
-def _fields(line: str) -> Mapping[str, object]:
-    try:
-        value = read_json(line)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _text(fields: Mapping[str, object], name: str) -> str:
@@ -370,7 +363,7 @@ def past_run(folder: Path, text: str) -> PastRun:
     Raises:
         ManifestFault: The text is no manifest.
     """
-    fields = _fields(text)
+    fields = named(text)
     if not _text(fields, "report") or not _text(fields, "state"):
         raise ManifestFault(f"{folder / 'manifest.json'} is no manifest of a report")
     asked, found = (_object(_object(fields, "range"), name) for name in ("asked", "found"))
@@ -546,7 +539,7 @@ class ResultChart:
 
 def result_charts(text: str) -> tuple[ResultChart, ...]:
     """Read the charts file of a result; invalid charts are left out."""
-    charts = [_chart(one) for one in _objects(_fields(text), "charts")]
+    charts = [_chart(one) for one in _objects(named(text), "charts")]
     return tuple(chart for chart in charts if chart.series)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from monitoring.outside import read_json
+from gui.settings.values import listed
 
 DAILY = -1
 SCHEDULES_MAX = 50
@@ -60,11 +60,7 @@ def schedules_text(schedules: Sequence[Schedule]) -> str:
 
 def read_schedules(text: str) -> list[Schedule]:
     """Inverse of `schedules_text`; invalid schedules are left out."""
-    try:
-        found = read_json(text or "[]")
-    except ValueError:
-        return []
-    made = [_schedule(one) for one in found] if isinstance(found, list) else []
+    made = map(_schedule, listed(text))
     return [one for one in made if one is not None][:SCHEDULES_MAX]
 
 

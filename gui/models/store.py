@@ -44,10 +44,6 @@ class IndexRow:
     end_ms: int
     size: int
 
-    @property
-    def share(self) -> float:
-        return self.entries / self.capacity if self.capacity > 0 else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class CleaningRow:

@@ -1,6 +1,6 @@
 """Rows of a live tail: as bytes while they lie in the ring, as objects when they are shown.
 
-A hundred thousand rows as objects take 110 MiB; as bytes they take a third of it (`gui.models.packed_rows`: a tenth), and most
+A hundred thousand rows as objects take 110 MiB; as bytes they take a third of it (`gui.models.tail`: a tenth), and most
 are never looked at.
 
     number  queue_id  queue_offset  physical_offset  store_ms  born_ms  body_bytes  mark   lengths of the texts   texts, body

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.api import Route
-from gui.models.topics import queue_rows
+from gui.models.topics import QueueRow, queue_rows
 from monitoring.state import ClusterState
 
 
@@ -47,25 +47,15 @@ UNMEASURED = QueueMeasure(-1, -1, -1, is_estimate=False)
 
 
 @dataclass(frozen=True, slots=True)
-class TopicQueueRow:
-    """One queue of a topic, with the position of one group in it. -1 and NaN are unknown."""
+class TopicQueueRow(QueueRow):
+    """A queue with its size and the position of one group in it. -1 and NaN are unknown."""
 
-    queue_id: int
-    min_offset: int
-    max_offset: int
-    put_rate: float
-    last_store_ms: int
     oldest_ms: int
     bytes: int
     is_estimate: bool
     group_offset: int
     lag_messages: float
     owner: str
-
-    @property
-    def messages(self) -> int:
-        """Messages kept, -1 if not known."""
-        return self.max_offset - self.min_offset if self.min_offset >= 0 and self.max_offset >= 0 else -1
 
     @property
     def span_ms(self) -> int:
@@ -99,11 +89,11 @@ def topic_queue_rows(
         offset, lag, owner = positions.get(queue.queue_id, (-1, float("nan"), ""))
         rows.append(
             TopicQueueRow(
-                queue_id=queue.queue_id,
-                min_offset=queue.min_offset,
-                max_offset=queue.max_offset,
-                put_rate=queue.put_rate,
-                last_store_ms=queue.last_store_ms,
+                queue.queue_id,
+                queue.min_offset,
+                queue.max_offset,
+                queue.put_rate,
+                queue.last_store_ms,
                 oldest_ms=measure.oldest_ms,
                 bytes=measure.log_bytes + measure.queue_bytes if measure.log_bytes >= 0 else -1,
                 is_estimate=measure.is_estimate,

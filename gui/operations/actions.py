@@ -56,12 +56,6 @@ class ActionRegistry(QObject):
             self._actions[action.action_id] = self._with_key(action)
         self.changed.emit()
 
-    def remove(self, action_id: str) -> None:
-        """Remove an action, e.g. when its page is closed."""
-        if self._actions.pop(action_id, None) is not None:
-            del self._shipped[action_id]
-            self.changed.emit()
-
     def use_keys(self, keys: Mapping[str, str]) -> None:
         """Use the keys that the user chose, by action; an empty text: none. All others keep their shipped keys."""
         if keys == self._keys:

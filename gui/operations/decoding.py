@@ -92,7 +92,8 @@ class DecoderBook(QObject):
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._path = folder / RULES_FILE
+        self.path = folder / RULES_FILE
+        """The file of the rules; it may be missing."""
         self._known: FileRules | None = None
         self._is_looking = self._look_again = self._is_judging = False
         # Without parents: they must outlive a window that is closed during their work.
@@ -127,11 +128,6 @@ class DecoderBook(QObject):
     def masks(self) -> bool:
         return not self.is_read or bool(self.fault) or any(rule.mask for rule in self.rules)
 
-    @property
-    def path(self) -> Path:
-        """The file of the rules; it may be missing."""
-        return self._path
-
     def rule(self, topic: str, properties: Mapping[str, str] = MappingProxyType({})) -> DecoderRule | None:
         """The rule for a message, or for the messages of a topic; one that hides everything while the rules are not known.
 
@@ -151,12 +147,12 @@ class DecoderBook(QObject):
             self._look_again = True
             return
         self._is_looking, self._look_again = True, False
-        path, known = self._path, self._known
+        path, known = self.path, self._known
         self._look.start(lambda: rules_of_file(path, known))
 
     def save(self, rules: Sequence[DecoderRule]) -> None:
         """Replace all rules unless another window changed the file meanwhile; emits `saved` or `refused`."""
-        path, known, wanted = self._path, self._known, tuple(rules)
+        path, known, wanted = self.path, self._known, tuple(rules)
 
         def write() -> FileRules:
             if known is not None and stamp_of(path) != known.stamp:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from typing import Generic, TypeVar
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QSettings
 
-from monitoring.outside import read_json
+from gui.settings.values import listed, named
 
+T = TypeVar("T")
 HISTORY_MAX = 50
 SAVED_MAX = 200
 _HISTORY = "messages/filters/history"
@@ -16,105 +19,83 @@ _SAVED = "messages/filters/saved"
 _CUTS = "dead_letters/cuts"
 
 
-class FilterMemory(QObject):
-    """See the module.
+class _SavedByName(Generic[T]):
+    """Named values under one key of the settings, as JSON."""
 
-    Signals:
-        changed: A filter was used, saved or removed.
-    """
-
-    changed = Signal()
-
-    def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, settings: QSettings, key: str, read: Callable[[object], T | None], row: Callable[[T], object]) -> None:
+        """``row`` makes JSON of a value; ``read`` is its inverse, None for what is no value."""
         self._settings = settings
+        self._key = key
+        self._read = read
+        self._row = row
 
     @property
-    def history(self) -> list[str]:
-        found = _read(self._settings, _HISTORY)
-        return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    def all(self) -> dict[str, T]:
+        """By name; invalid ones are left out."""
+        found = sorted(named(str(self._settings.value(self._key, ""))).items(), key=lambda item: item[0].casefold())
+        values = ((name, self._read(row)) for name, row in found)
+        return {name: value for name, value in values if value is not None}
 
-    @property
-    def saved(self) -> dict[str, str]:
-        """Name → filter, by name."""
-        found = _read(self._settings, _SAVED)
-        if not isinstance(found, dict):
-            return {}
-        return {name: found[name] for name in sorted(found, key=str.casefold) if isinstance(found[name], str)}
-
-    def used(self, text: str) -> None:
-        history = [text, *(one for one in self.history if one != text)][:HISTORY_MAX]
-        self._write(_HISTORY, history)
-
-    def clear_history(self) -> None:
-        self._write(_HISTORY, [])
-
-    def save(self, name: str, text: str) -> bool:
-        """Save a filter under a name, which may exist; False if there are too many."""
-        saved = self.saved
+    def save(self, name: str, value: T) -> bool:
+        """Save a value under a name, which may exist; False if there are too many."""
+        saved = self.all
         if name not in saved and len(saved) >= SAVED_MAX:
             return False
-        self._write(_SAVED, saved | {name: text})
+        self._write(saved | {name: value})
         return True
 
     def forget(self, name: str) -> None:
-        self._write(_SAVED, {kept: text for kept, text in self.saved.items() if kept != name})
+        self._write({kept: value for kept, value in self.all.items() if kept != name})
 
-    def _write(self, key: str, value: object) -> None:
-        self._settings.setValue(key, json.dumps(value, ensure_ascii=False))
-        self.changed.emit()
+    def _write(self, values: dict[str, T]) -> None:
+        _keep(self._settings, self._key, {name: self._row(value) for name, value in values.items()})
+
+
+class FilterMemory:
+    """See the module."""
+
+    def __init__(self, settings: QSettings) -> None:
+        self._settings = settings
+        self.saved = _SavedByName(settings, _SAVED, lambda row: row if isinstance(row, str) else None, str)
+
+    @property
+    def history(self) -> list[str]:
+        """The newest is first."""
+        return [one for one in listed(str(self._settings.value(_HISTORY, ""))) if isinstance(one, str)]
+
+    def used(self, text: str) -> None:
+        _keep(self._settings, _HISTORY, [text, *(one for one in self.history if one != text)][:HISTORY_MAX])
+
+    def clear_history(self) -> None:
+        _keep(self._settings, _HISTORY, [])
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Part of the dead letters: those of a group that contain all the words."""
+    """A part of the dead letters.
+
+    Attributes:
+        group: The group whose dead letters they are.
+        words: The words that must occur in them.
+    """
 
     group: str
     words: str
 
 
-class SavedCuts:
-    """Cuts by name in the window's settings; invalid entries are ignored."""
+class SavedCuts(_SavedByName[Cut]):
+    """Named cuts."""
 
     def __init__(self, settings: QSettings) -> None:
-        self._settings = settings
-
-    @property
-    def all(self) -> dict[str, Cut]:
-        """Name → cut, by name."""
-        found = _read(self._settings, _CUTS)
-        if not isinstance(found, dict):
-            return {}
-        cuts = {name: _cut(values) for name, values in found.items()}
-        return {name: cut for name, cut in sorted(cuts.items(), key=lambda item: item[0].casefold()) if cut is not None}
-
-    def save(self, name: str, cut: Cut) -> bool:
-        """Save a cut under a name, which may exist; False if there are too many."""
-        cuts = self.all
-        if name not in cuts and len(cuts) >= SAVED_MAX:
-            return False
-        self._write(cuts | {name: cut})
-        return True
-
-    def forget(self, name: str) -> None:
-        self._write({kept: cut for kept, cut in self.all.items() if kept != name})
-
-    def _write(self, cuts: dict[str, Cut]) -> None:
-        values = {name: [cut.group, cut.words] for name, cut in cuts.items()}
-        self._settings.setValue(_CUTS, json.dumps(values, ensure_ascii=False))
+        super().__init__(settings, _CUTS, _cut, astuple)
 
 
-def _cut(values: object) -> Cut | None:
-    match values:
+def _cut(row: object) -> Cut | None:
+    match row:
         case [str(group), str(words)]:
             return Cut(group, words)
     return None
 
 
-def _read(settings: QSettings, key: str) -> object:
-    """A value of the settings; None where it is missing or invalid."""
-    try:
-        found: object = read_json(str(settings.value(key, "null")))
-    except ValueError:
-        return None
-    return found
+def _keep(settings: QSettings, key: str, value: object) -> None:
+    settings.setValue(key, json.dumps(value, ensure_ascii=False))

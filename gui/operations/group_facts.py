@@ -74,16 +74,12 @@ class ClientInfos(QObject):
         super().__init__(parent)
         self._source = source
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self._group = ""
+        self.group = ""
         self._clients: tuple[str, ...] = ()
         self._left: list[str] = []
         self._asked_ms = 0
         self.infos: dict[str, RunningInfo] = {}
         self._errors: dict[str, OrbitError] = {}
-
-    @property
-    def group(self) -> str:
-        return self._group
 
     @property
     def faults(self) -> dict[str, str]:
@@ -103,13 +99,13 @@ class ClientInfos(QObject):
     def show(self, group: str, clients: Sequence[str], now_ms: int) -> None:
         """Request the reports of these clients, unless they are known and recent."""
         wanted = tuple(sorted(clients)[:CLIENTS_MAX])
-        is_new = (group, wanted) != (self._group, self._clients)
+        is_new = (group, wanted) != (self.group, self._clients)
         is_old = self.is_complete and abs(now_ms - self._asked_ms) >= ASKED_FOR_MS
         if not is_new and not is_old:
             return
-        if group != self._group:
+        if group != self.group:
             self.infos, self._errors = {}, {}
-        self._group, self._clients, self._asked_ms = group, wanted, now_ms
+        self.group, self._clients, self._asked_ms = group, wanted, now_ms
         self.infos = {client: info for client, info in self.infos.items() if client in wanted}
         self._errors = {client: error for client, error in self._errors.items() if client in wanted}
         self._left = list(wanted)
@@ -138,7 +134,7 @@ class ClientInfos(QObject):
             self._errors[client] = error
             self._go_on()
 
-        self._query.ask(self._source.ask(ask_running_info(self._group, client)), take, refuse)
+        self._query.ask(self._source.ask(ask_running_info(self.group, client)), take, refuse)
 
     def _go_on(self) -> None:
         self._next()

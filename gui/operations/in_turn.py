@@ -18,7 +18,8 @@ class InTurn(Generic[T]):
     def __init__(self, asks: Sequence[Ask[T]], told: Callable[[int, T], None] | None = None) -> None:
         self._asks = asks
         self._told = told
-        self._answers: list[T] = []
+        self.count = len(asks)
+        self.answers: list[T] = []
         self._open: Pending[Any] | None = None
         self._is_cancelled = False
         self._is_asking = False
@@ -28,16 +29,16 @@ class InTurn(Generic[T]):
         if self._is_asking:
             return
         self._is_asking = True
-        while len(self._answers) < len(self._asks) and not self._is_cancelled:
-            before = len(self._answers)
+        while len(self.answers) < self.count and not self._is_cancelled:
+            before = len(self.answers)
             self._open = self._asks[before]()
-            self._open.then(lambda value: self._answered(value, done, failed), self._failing(failed))
-            if len(self._answers) == before:
+            self._open.then(lambda value: self._answered(value, done, failed), lambda error: self._refused(error, failed))
+            if len(self.answers) == before:
                 break
         self._is_asking = False
-        if len(self._answers) == len(self._asks) and not self._is_cancelled:
+        if len(self.answers) == self.count and not self._is_cancelled:
             self._is_cancelled = True
-            done(self._answers)
+            done(self.answers)
 
     def cancel(self) -> None:
         """Cancel the open request and send no more."""
@@ -46,15 +47,16 @@ class InTurn(Generic[T]):
             self._open.cancel()
 
     def _answered(self, value: T, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
-        self._answers.append(value)
+        self.answers.append(value)
         if self._told is not None:
-            self._told(len(self._answers) - 1, value)
+            self._told(len(self.answers) - 1, value)
         self.then(done, failed)
 
-    def _failing(self, failed: Callable[[OrbitError], None]) -> Callable[[OrbitError], None]:
-        def told(error: OrbitError) -> None:
-            if not self._is_cancelled:
-                self._is_cancelled = True
-                failed(error)
+    def _refused(self, error: OrbitError, failed: Callable[[OrbitError], None]) -> None:
+        if not self._is_cancelled:
+            self._is_cancelled = True
+            failed(self.failure(error))
 
-        return told
+    def failure(self, error: OrbitError) -> OrbitError:
+        """What is reported of an error that ends it."""
+        return error

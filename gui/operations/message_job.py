@@ -77,7 +77,9 @@ class MessageJob(QObject):
 
     changed = Signal()
 
-    def __init__(self, tasks: TaskList, title: Words, parent: QObject, *, process: ChildProcess | None = None) -> None:
+    def __init__(
+        self, tasks: TaskList, title: Words, parent: QObject | None = None, *, process: ChildProcess | None = None
+    ) -> None:
         super().__init__(parent)
         self._tasks = tasks
         self._title = title

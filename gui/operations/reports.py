@@ -113,7 +113,8 @@ class ReportRunner(QObject):
         self._task: Task | None = None
         self._clock_ms = clock_ms
         self._details_of = details_of
-        self._run: StartedRun | None = None
+        self.run: StartedRun | None = None
+        """The current run, or the last one."""
         self._outcome: StartedRun | None = None
         self._waiting: list[ReportOrder] = []
         self._given: deque[str] = deque(maxlen=2 * WAITING_MAX)
@@ -128,13 +129,8 @@ class ReportRunner(QObject):
         self._process.ended.connect(self._child_ended)
 
     @property
-    def run(self) -> StartedRun | None:
-        """The current run, or the last one."""
-        return self._run
-
-    @property
     def is_running(self) -> bool:
-        return self._run is not None and self._run.state is RunState.RUNNING
+        return self.run is not None and self.run.state is RunState.RUNNING
 
     @property
     def waiting(self) -> tuple[ReportOrder, ...]:
@@ -249,7 +245,7 @@ class ReportRunner(QObject):
             self._preparation.pause()
         self._outcome = None
         order = self._masked(order)  # there may be other rules since it was asked for
-        self._run = new_run(order, self._clock_ms())
+        self.run = new_run(order, self._clock_ms())
         self._task = self._tasks.start(lambda: tr("Report: {title}", title=tr(order.spec.title)), self.cancel)
         details = self._details_of(order.name_servers) if order.name_servers else ""
         self._process.start(order.arguments(details), details or "")
@@ -257,16 +253,16 @@ class ReportRunner(QObject):
 
     def cancel(self) -> None:
         """Stop the run: Spark's jobs, its Java machine, and the half-written output. Emits `ended` when it has stopped."""
-        if self._run is None or self._run.state is not RunState.RUNNING or self._run.cancelling:
+        if self.run is None or self.run.state is not RunState.RUNNING or self.run.cancelling:
             return
-        self._run = replace(self._run, cancelling=True)
+        self.run = replace(self.run, cancelling=True)
         self._process.cancel()
         self.changed.emit()
 
     def _line_read(self, line: str) -> None:
-        if self._run is None or self._run.state is not RunState.RUNNING:
+        if self.run is None or self.run.state is not RunState.RUNNING:
             return
-        before = self._run
+        before = self.run
         run = after_line(before, line, self._clock_ms())
         if run == before:
             return
@@ -274,17 +270,17 @@ class ReportRunner(QObject):
             # Reported when the process is gone, so that a listener can start the next run at once.
             self._outcome = run
             return
-        self._run = run
+        self.run = run
         if self._task is not None:
             stage = run.running_stage
             self._task.report(partial(tr, stage.title) if stage else "", *run.share)
         self.changed.emit()
 
     def _child_ended(self, end: ChildEnd) -> None:
-        if self._run is None:
+        if self.run is None:
             return
-        run = self._outcome or self._without_last_line(self._run, end)
-        self._run, self._outcome = run, None
+        run = self._outcome or self._without_last_line(self.run, end)
+        self.run, self._outcome = run, None
         self._tell_task(run)
         self.changed.emit()
         self.ended.emit(run)

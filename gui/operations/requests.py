@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 from broker_core.api import OrbitError, RemoteError
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
-from monitoring.sources.base import ClusterSource, Pending
+from gui.operations.in_turn import InTurn
+from monitoring.sources.base import ClusterSource
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -33,47 +34,14 @@ class BegunLater(Generic[T]):
             tell(answer)
 
 
-class RequestChain:
-    """A `Pending` of the answers to all requests; it ends at the first refusal and reports how many were done before."""
+class RequestChain(InTurn[BrokerAnswer]):
+    """The answers to all requests; an error says how many were done before. What is sent already is executed when cancelled."""
 
     def __init__(self, source: ClusterSource, requests: Sequence[AskBroker]) -> None:
-        self._source = source
-        self._requests = list(requests)
-        self._answers: list[BrokerAnswer] = []
-        self._open: Pending[BrokerAnswer] | None = None
-        self._callbacks: tuple[Callable[[list[BrokerAnswer]], None], Callable[[OrbitError], None]] | None = None
+        super().__init__([partial(source.ask, request) for request in requests])
 
-    def then(self, done: Callable[[list[BrokerAnswer]], None], failed: Callable[[OrbitError], None]) -> None:
-        self._callbacks = (done, failed)
-        self._next()
-
-    def cancel(self) -> None:
-        """Send no more; the broker still executes those already sent."""
-        self._callbacks = None
-        if self._open is not None:
-            self._open.cancel()
-
-    def _next(self) -> None:
-        callbacks = self._callbacks
-        if callbacks is None:
-            return
-        if len(self._answers) == len(self._requests):
-            self._callbacks = None
-            callbacks[0](self._answers)
-            return
-        self._open = self._source.ask(self._requests[len(self._answers)])
-        self._open.then(self._answered, self._refused)
-
-    def _answered(self, answer: BrokerAnswer) -> None:
-        self._answers.append(answer)
-        self._next()
-
-    def _refused(self, error: OrbitError) -> None:
-        callbacks, self._callbacks = self._callbacks, None
-        if callbacks is None:
-            return
-        done = len(self._answers)
-        if done:
-            # English as other errors: it is translated where it is shown.
-            error = RemoteError(f"{done} of {len(self._requests)} were done before: {error.message}", **error.context)
-        callbacks[1](error)
+    def failure(self, error: OrbitError) -> OrbitError:
+        if not self.answers:
+            return error
+        # English as other errors: it is translated where it is shown.
+        return RemoteError(f"{len(self.answers)} of {self.count} were done before: {error.message}", **error.context)

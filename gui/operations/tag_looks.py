@@ -81,10 +81,6 @@ class TagLooks(QObject):
         self._wanted = [pair for start in starts if self._is_due(start) for pair in self._pairs(start, queues)]
         self._next()
 
-    def forget(self) -> None:
-        """Read everything again."""
-        self._forget(self._topic, self._step_ms)
-
     def _forget(self, topic: str, step_ms: int) -> None:
         for query in (self._offset_query, self._page_query):
             query.cancel()

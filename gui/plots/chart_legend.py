@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
@@ -11,7 +11,8 @@ from gui.plots.chart_series import ChartSeries
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens
 from gui.widgets.basic import ElidedLabel, label, row
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
+from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, tr
 
 
@@ -42,6 +43,7 @@ class ChartLegend(QWidget):
         self._entries = [_LegendEntry(theme, chart, one, self.isolate) for one in chart.series]
         for place, entry in enumerate(self._entries):
             self._lines.addWidget(entry, 0, place)
+        on_language(self, self.update_values)
 
     def spread(self, columns: int) -> None:
         """Show the entries in lines of ``columns``; a longer name is cut, and a tip has it whole."""
@@ -67,17 +69,11 @@ class ChartLegend(QWidget):
         for entry in self._entries:
             entry.update_value()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.update_values()
 
-
-class _LegendEntry(QWidget):
+class _LegendEntry(Drawn):
     def __init__(self, theme: ThemeManager, chart: LegendChart, series: ChartSeries, isolate: Callable[[str], None]) -> None:
-        super().__init__()
+        super().__init__(theme)
         self._isolate = isolate
-        self._theme = theme
         self._chart = chart
         self._one = series
         self.is_dimmed = False
@@ -85,7 +81,6 @@ class _LegendEntry(QWidget):
         self._name = ElidedLabel(tr(series.title), "secondary")
         self._value = label(UNKNOWN, "strong")
         self.setLayout(row(self._name, self._value, 1, spacing=6, margins=(16, 0, 0, 0)))
-        repaint_with(self, theme)
 
     def update_value(self) -> None:
         self._name.setText(tr(self._one.title))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -19,6 +19,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, Tokens
 from gui.widgets.basic import PlainLabel
+from gui.widgets.said import on_language
 from gui.words.text import tr
 
 
@@ -162,7 +163,7 @@ class ChartNote(PlainLabel):
         self.setWordWrap(True)
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self._write()
+        on_language(self, self._write_again)
 
     def tell(self, *, is_empty: bool, fault: str) -> None:
         """Show why nothing is drawn (``is_empty``), or what was not read (``fault``); hidden without either."""
@@ -192,11 +193,9 @@ class ChartNote(PlainLabel):
         self.setText(text)
         self.setGeometry(words.adjusted(-SPACE, -SPACE // 2, SPACE, SPACE // 2).intersected(inside))
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self._write()
-            self.place(*self._place)
+    def _write_again(self) -> None:
+        self._write()
+        self.place(*self._place)
 
     def _write(self) -> None:
         set_role(self, "chart-fault" if self._fault else "caption")

@@ -9,12 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QFontMetrics,
-    QHelpEvent,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -28,7 +27,7 @@ from gui.models.matrix import NO_MATRIX, Matrix
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, tr
 
@@ -50,7 +49,7 @@ CELL_GAP_FROM = 6
 """Cells at least this high and wide in px have a hairline between them."""
 
 
-class HeatMap(QWidget):
+class HeatMap(Drawn):
     """Draws a `Matrix`; an unknown cell has the colour of the panel.
 
     Signals:
@@ -67,14 +66,13 @@ class HeatMap(QWidget):
         value_text: Callable[[float], str] = count_text,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
         self._state = state
         self._value_text = value_text
         self._labels: list[str] = []
         self._names: list[str] = []
-        self._matrix = NO_MATRIX
+        self.matrix = NO_MATRIX
         self._image = QImage()
         self._note = ""
         self._cell = (0, -1)
@@ -83,21 +81,12 @@ class HeatMap(QWidget):
         self.setMinimumHeight(80)
         self.setMouseTracking(True)
         theme.changed.connect(self._restyle)
-        repaint_with(self, times)
-
-    @property
-    def matrix(self) -> Matrix:
-        return self._matrix
-
-    @property
-    def top(self) -> float:
-        return self._matrix.top
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
         """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
-        if matrix is self._matrix and list(labels) == self._labels:
+        if matrix is self.matrix and list(labels) == self._labels:
             return
-        self._labels, self._names, self._matrix = list(labels), list(names) or list(labels), matrix
+        self._labels, self._names, self.matrix = list(labels), list(names) or list(labels), matrix
         self._restyle()
         self._describe()
 
@@ -106,8 +95,8 @@ class HeatMap(QWidget):
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             self.setAccessibleDescription(self.cell_text(*cell).replace("\n", ", "))
-        elif self._matrix.values.size:
-            newest = [_last_known(self._matrix, row) for row in range(len(self._names[:ROWS_TOLD]))]
+        elif self.matrix.values.size:
+            newest = [_last_known(self.matrix, row) for row in range(len(self._names[:ROWS_TOLD]))]
             told = [f"{name}: {self._value_text(value)}" for name, value in zip(self._names, newest, strict=False)]
             self.setAccessibleDescription("; ".join(told))
         else:
@@ -128,13 +117,13 @@ class HeatMap(QWidget):
         self.update()
 
     def _made_image(self) -> QImage:
-        values = self._matrix.values
+        values = self.matrix.values
         if not values.size:
             return QImage()
         tokens = self._theme.tokens
         ground, full = tokens.inset, tokens.state(self._state)
         shades = np.array([_rgb(mix(full, ground, 100 * number / (SHADES - 1))) for number in range(SHADES)], np.uint32)
-        top = self._matrix.top or 1.0
+        top = self.matrix.top or 1.0
         known = ~np.isnan(values)
         # A root makes small values visible beside a large lag.
         share = np.sqrt(np.clip(np.where(known, values, 0) / top, 0, 1))
@@ -156,31 +145,27 @@ class HeatMap(QWidget):
         return QRectF(left, 0, max(1, self.width() - left), max(1, height))
 
     def _cell_at(self, x: float, y: float) -> tuple[int, int] | None:
-        cells, values = self._cells(), self._matrix.values
+        cells, values = self._cells(), self.matrix.values
         if not values.size or not cells.contains(x, y):
             return None
         row = int((y - cells.top()) / cells.height() * values.shape[0])
         column = int((x - cells.left()) / cells.width() * values.shape[1])
         return min(row, values.shape[0] - 1), min(column, values.shape[1] - 1)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            hit = self._cell_at(event.pos().x(), event.pos().y())
-            if hit is not None:
-                QToolTip.showText(event.globalPos(), tip_text(self.cell_text(*hit)), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        hit = self._cell_at(at.x(), at.y())
+        return "" if hit is None else self.cell_text(*hit)
 
     def cell_text(self, row: int, column: int) -> str:
-        at_ms = self._matrix.from_ms + column * self._matrix.step_ms
-        value = float(self._matrix.values[row, column])
+        at_ms = self.matrix.from_ms + column * self.matrix.step_ms
+        value = float(self.matrix.values[row, column])
         words = tr("not recorded") if math.isnan(value) else self._value_text(value)
         return f"{self._names[row]}\n{self._times.seconds(at_ms)}\n{words}"
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         hit = self._cell_at(event.position().x(), event.position().y())
         if hit is not None and event.button() == Qt.MouseButton.LeftButton:
-            self._cell = (hit[0], hit[1] - self._matrix.values.shape[1])
+            self._cell = (hit[0], hit[1] - self.matrix.values.shape[1])
             self._describe()
             self.update()
             self.row_chosen.emit(hit[0])
@@ -190,8 +175,8 @@ class HeatMap(QWidget):
     @property
     def current_cell(self) -> tuple[int, int] | None:
         """Row and column of the focused cell; None while there is nothing to show."""
-        rows, columns = self._matrix.values.shape
-        if not self._matrix.values.size or len(self._names) < rows:
+        rows, columns = self.matrix.values.shape
+        if not self.matrix.values.size or len(self._names) < rows:
             return None
         row, from_end = self._cell
         return min(row, rows - 1), max(0, columns + from_end)
@@ -201,7 +186,7 @@ class HeatMap(QWidget):
         if cell is None or key not in (*_STEPS, *_ENDS, Qt.Key.Key_Return, Qt.Key.Key_Enter):
             super().keyPressEvent(event)
             return
-        rows, columns = self._matrix.values.shape
+        rows, columns = self.matrix.values.shape
         row, column = cell
         if key in _STEPS:
             down, right = _STEPS[Qt.Key(key)]
@@ -227,7 +212,7 @@ class HeatMap(QWidget):
         self._describe()
 
     def _box(self, row: int, column: int) -> QRectF:
-        cells, (rows, columns) = self._cells(), self._matrix.values.shape
+        cells, (rows, columns) = self._cells(), self.matrix.values.shape
         height, width = cells.height() / rows, cells.width() / columns
         return QRectF(cells.left() + column * width, cells.top() + row * height, width, height)
 
@@ -245,8 +230,8 @@ class HeatMap(QWidget):
             painter.drawImage(cells, self._image)
             self._paint_gaps(painter, cells)
         paint_row_labels(painter, cells, self._labels, tokens.text_3)
-        if self._matrix.values.size:
-            paint_time_axis(painter, cells, (self._matrix.from_ms, self._matrix.to_ms), self._times, tokens.text_3)
+        if self.matrix.values.size:
+            paint_time_axis(painter, cells, (self.matrix.from_ms, self.matrix.to_ms), self._times, tokens.text_3)
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             painter.setPen(QPen(QColor(tokens.text_1), 2))
@@ -256,7 +241,7 @@ class HeatMap(QWidget):
         painter.end()
 
     def _paint_gaps(self, painter: QPainter, cells: QRectF) -> None:
-        rows, columns = self._matrix.values.shape
+        rows, columns = self.matrix.values.shape
         height, width = cells.height() / rows, cells.width() / columns
         painter.setPen(QColor(self._theme.tokens.panel))
         if height >= CELL_GAP_FROM:
@@ -303,16 +288,14 @@ def _last_known(matrix: Matrix, row: int) -> float:
     return float(known[-1]) if len(known) else math.nan
 
 
-class HeatScale(QWidget):
+class HeatScale(Drawn):
     """Colour scale of a heat map: ``0 ▁▂▅█ 5.1k``."""
 
     def __init__(self, theme: ThemeManager, state: State, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._state = state
         self._text = ""
         self.setFixedHeight(16)
-        repaint_with(self, theme)
 
     def set_top(self, text: str) -> None:
         if text != self._text:

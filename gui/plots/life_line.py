@@ -19,7 +19,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.paint import paint_line
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.words.text import TimeZoneChoice, duration_text
 
 HEAD = 30
@@ -77,8 +77,8 @@ class TimeScale:
     """Places of moments (ms), as shares of the width from 0 to 1; ``compressed``: long intervals are folded."""
 
     def __init__(self, moments: Sequence[int], *, compressed: bool) -> None:
-        self._times = sorted(set(moments)) or [0]
-        gaps = [after - before for before, after in zip(self._times, self._times[1:], strict=False)]
+        self.moments = sorted(set(moments)) or [0]
+        gaps = [after - before for before, after in zip(self.moments, self.moments[1:], strict=False)]
         widths = [STRETCH_BASE + math.log10(1 + gap) if compressed else float(gap) for gap in gaps]
         total = sum(widths) or 1.0
         self._places = [0.0]
@@ -90,13 +90,9 @@ class TimeScale:
             if compressed and gap >= FOLD_MS
         )
 
-    @property
-    def moments(self) -> list[int]:
-        return self._times
-
     def at(self, moment_ms: int) -> float:
         """Share of the width; a moment between two shown ones lies between them."""
-        times, places = self._times, self._places
+        times, places = self.moments, self._places
         number = bisect_right(times, moment_ms) - 1
         if number < 0:
             return 0.0
@@ -106,7 +102,7 @@ class TimeScale:
         return places[number] + part * (places[number + 1] - places[number])
 
 
-class LifeLinePicture(QWidget):
+class LifeLinePicture(Drawn):
     """Lanes from top to bottom, time from left to right.
 
     Signals:
@@ -116,20 +112,14 @@ class LifeLinePicture(QWidget):
     lane_chosen = Signal(int)
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
-        self._lanes: Sequence[LifeLane] = ()
+        self.lanes: Sequence[LifeLane] = ()
         self._compressed = True
         self._scale = TimeScale((), compressed=True)
-        repaint_with(self, theme, times)
-
-    @property
-    def lanes(self) -> Sequence[LifeLane]:
-        return self._lanes
 
     def set_lanes(self, lanes: Sequence[LifeLane]) -> None:
-        self._lanes = lanes
+        self.lanes = lanes
         self.setMinimumHeight(HEAD + LANE * len(lanes) + 6)
         words = ("; ".join((f"{lane.name} {lane.place} {lane.offset}", *_texts(lane))) for lane in lanes)
         self.setAccessibleDescription(". ".join(words))
@@ -141,32 +131,32 @@ class LifeLinePicture(QWidget):
         self._rescale()
 
     def _rescale(self) -> None:
-        self._scale = TimeScale([at for lane in self._lanes for at in lane.moments], compressed=self._compressed)
+        self._scale = TimeScale([at for lane in self.lanes for at in lane.moments], compressed=self._compressed)
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(720, HEAD + LANE * len(self._lanes) + 6)
+        return QSize(720, HEAD + LANE * len(self.lanes) + 6)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         number = int((event.position().y() - HEAD) // LANE)
-        if 0 <= number < len(self._lanes):
-            self.lane_chosen.emit(self._lanes[number].key)
+        if 0 <= number < len(self.lanes):
+            self.lane_chosen.emit(self.lanes[number].key)
 
     # ---- drawing ---------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        if not self._lanes:
+        if not self.lanes:
             return
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for number in range(0, len(self._lanes), 2):
+        for number in range(0, len(self.lanes), 2):
             ground = QRectF(0, HEAD + number * LANE, self.width(), LANE)
             painter.fillRect(ground, QColor(mix(tokens.text_3, tokens.panel, 4)))
         self._paint_axis(painter, tokens)
         self._paint_links(painter, tokens)
-        for number, lane in enumerate(self._lanes):
+        for number, lane in enumerate(self.lanes):
             self._paint_lane(painter, lane, HEAD + number * LANE, tokens)
         painter.end()
 
@@ -198,7 +188,7 @@ class LifeLinePicture(QWidget):
 
     def _paint_links(self, painter: QPainter, tokens: Tokens) -> None:
         """Lines from the end of a lane to the start of the next one, where they are in that order."""
-        for number, (lane, after) in enumerate(zip(self._lanes, self._lanes[1:], strict=False)):
+        for number, (lane, after) in enumerate(zip(self.lanes, self.lanes[1:], strict=False)):
             if not lane.moments or not after.moments:
                 continue
             x, top = self._x(min(after.moments)), HEAD + number * LANE + LANE / 2

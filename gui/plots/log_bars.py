@@ -6,16 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
 
 from gui.plots.stacked_bars import AXIS_WIDTH, LABEL_HEIGHT, plot_box
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
-from gui.widgets.repaint import repaint_with
-from gui.words.plain_text import tip_text
+from gui.widgets.repaint import Drawn
 from gui.words.text import count_text, short_count_text
 
 LABEL_GAP = 4
@@ -32,16 +31,14 @@ class LogBar:
     state: State | None = None
 
 
-class LogBars(QWidget):
+class LogBars(Drawn):
     """A bucket with a count of 1 has a bar of a third of a decade, an empty one none."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._bars: Sequence[LogBar] = ()
         self._decades = DECADES_MIN
         self.setMinimumHeight(110)
-        repaint_with(self, theme)
 
     def set_bars(self, bars: Sequence[LogBar]) -> None:
         self._bars = bars
@@ -58,13 +55,11 @@ class LogBars(QWidget):
         step = 1 / (self._decades + 1 / 3)
         return 0.0 if count <= 0 else min(1.0, (math.log10(count) + 1 / 3) * step)
 
-    def event(self, event: QEvent) -> bool:
+    def tip_at(self, at: QPointF) -> str:
         plot = plot_box(self)
-        if isinstance(event, QHelpEvent) and self._bars and plot.contains(QPointF(event.pos())):
-            bar = self._bars[int((event.pos().x() - plot.left()) / plot.width() * len(self._bars))]
-            QToolTip.showText(event.globalPos(), tip_text(_tip(bar)), self)
-            return True
-        return super().event(event)
+        if not self._bars or not plot.contains(at):
+            return ""
+        return _tip(self._bars[int((at.x() - plot.left()) / plot.width() * len(self._bars))])
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         if not self._bars:

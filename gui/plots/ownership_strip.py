@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
 
 from gui.plots.heat_map import AXIS_HEIGHT, LABEL_GAP, paint_row_labels, paint_time_axis
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
-from gui.widgets.repaint import repaint_with
-from gui.words.plain_text import tip_text
+from gui.widgets.repaint import Drawn
 from gui.words.text import TimeZoneChoice, duration_text, tr
 
 ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 32
@@ -48,25 +47,19 @@ class OwnershipPicture:
         return sorted({stretch.client for stretch in self.stretches})
 
 
-class OwnershipStrip(QWidget):
+class OwnershipStrip(Drawn):
     """Rows are queues, time runs to the right; unowned and unrecorded times are empty."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
-        self._picture = OwnershipPicture()
+        self.picture = OwnershipPicture()
         self.setMinimumHeight(90)
-        repaint_with(self, theme, times)
-
-    @property
-    def picture(self) -> OwnershipPicture:
-        return self._picture
 
     def set_picture(self, picture: OwnershipPicture) -> None:
-        if picture == self._picture:
+        if picture == self.picture:
             return
-        self._picture = picture
+        self.picture = picture
         now = [
             stretch for stretch in picture.stretches if stretch.to_ms >= picture.to_ms - (picture.to_ms - picture.from_ms) // 50
         ]
@@ -75,10 +68,10 @@ class OwnershipStrip(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(420, LEGEND_HEIGHT + AXIS_HEIGHT + 14 * max(4, len(self._picture.rows)))
+        return QSize(420, LEGEND_HEIGHT + AXIS_HEIGHT + 14 * max(4, len(self.picture.rows)))
 
     def colour_of(self, client: str) -> str:
-        clients, tokens = self._picture.clients, self._theme.tokens
+        clients, tokens = self.picture.clients, self._theme.tokens
         number = clients.index(client)
         colour = tokens.series[number % len(tokens.series)]
         # The second round through the colours is paler.
@@ -86,40 +79,36 @@ class OwnershipStrip(QWidget):
 
     def _cells(self) -> QRectF:
         metrics = QFontMetrics(text_font(Size.CAPTION))
-        left = max((metrics.horizontalAdvance(text) for text in self._picture.rows), default=0) + LABEL_GAP
-        rows = max(1, len(self._picture.rows))
+        left = max((metrics.horizontalAdvance(text) for text in self.picture.rows), default=0) + LABEL_GAP
+        rows = max(1, len(self.picture.rows))
         room = self.height() - LEGEND_HEIGHT - AXIS_HEIGHT
         height = min(room, rows * ROW_HEIGHT_MAX)
         return QRectF(left, LEGEND_HEIGHT, max(1, self.width() - left), max(1, height))
 
     def _rect(self, stretch: OwnedStretch, cells: QRectF) -> QRectF:
-        picture = self._picture
+        picture = self.picture
         span, height = max(1, picture.to_ms - picture.from_ms), cells.height() / max(1, len(picture.rows))
         left = cells.left() + (max(stretch.from_ms, picture.from_ms) - picture.from_ms) / span * cells.width()
         right = cells.left() + (min(stretch.to_ms, picture.to_ms) - picture.from_ms) / span * cells.width()
         gap = 1 if height >= ROW_HEIGHT_MIN else 0
         return QRectF(left, cells.top() + stretch.row * height, max(1.0, right - left), max(1.0, height - gap))
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            cells, at = self._cells(), QPointF(event.pos())
-            hit = next((one for one in self._picture.stretches if self._rect(one, cells).contains(at)), None)
-            if hit is not None:
-                QToolTip.showText(event.globalPos(), tip_text(self.stretch_text(hit)), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        cells = self._cells()
+        hit = next((one for one in self.picture.stretches if self._rect(one, cells).contains(at)), None)
+        return "" if hit is None else self.stretch_text(hit)
 
     def stretch_text(self, stretch: OwnedStretch) -> str:
         begin, end = self._times.seconds(stretch.from_ms), self._times.seconds(stretch.to_ms)
         span = duration_text(stretch.to_ms - stretch.from_ms)
         return "\n".join([
-            self._picture.rows[stretch.row], stretch.client, tr("{begin} to {end}, {span}", begin=begin, end=end, span=span)
+            self.picture.rows[stretch.row], stretch.client, tr("{begin} to {end}, {span}", begin=begin, end=end, span=span)
         ])  # fmt: skip
 
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        tokens, picture, cells = self._theme.tokens, self._picture, self._cells()
+        tokens, picture, cells = self._theme.tokens, self.picture, self._cells()
         painter = QPainter(self)
         painter.fillRect(cells, QColor(tokens.inset))
         colours = {client: QColor(self.colour_of(client)) for client in picture.clients}
@@ -141,7 +130,7 @@ class OwnershipStrip(QWidget):
         tokens = self._theme.tokens
         painter.setFont(mono_font())
         left = 0.0
-        clients = self._picture.clients
+        clients = self.picture.clients
         room = self.width() / max(1, min(len(clients), LEGEND_MAX)) - 22
         for client in clients[:LEGEND_MAX]:
             text = painter.fontMetrics().elidedText(client, Qt.TextElideMode.ElideMiddle, int(max(30.0, room)))

@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QWidget
 
 from gui.plots.chart_axes import round_step
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
-from gui.widgets.repaint import repaint_with
-from gui.words.plain_text import tip_text
+from gui.widgets.repaint import Drawn
 from gui.words.text import count_text, short_count_text
 
 AXIS_WIDTH = 40
@@ -52,7 +51,7 @@ class BarLayer:
         return tokens.state(self.state) if self.series < 0 else tokens.series[self.series]
 
 
-class StackedBars(QWidget):
+class StackedBars(Drawn):
     """Bars from 0 up, with a tip for each; where ``is_choosable`` is set a drag selects parts.
 
     Signals:
@@ -66,8 +65,7 @@ class StackedBars(QWidget):
     def __init__(
         self, theme: ThemeManager, parent: QWidget | None = None, *, value_text: Callable[[float], str] = count_text
     ) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._value_text = value_text
         self._layers: Sequence[BarLayer] = ()
         self._labels: Sequence[str] = ()
@@ -78,7 +76,6 @@ class StackedBars(QWidget):
         self._dragged: tuple[int, int] | None = None
         """The first and the last part under the drag."""
         self.setMinimumHeight(90)
-        repaint_with(self, theme)
 
     def set_bars(self, labels: Sequence[str], layers: Sequence[BarLayer]) -> None:
         """Show counts; ``labels`` names each part."""
@@ -98,13 +95,8 @@ class StackedBars(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(320, 130)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and self._labels:
-            part = self._part_at(event.pos().x())
-            if plot_box(self).contains(QPointF(event.pos())):
-                QToolTip.showText(event.globalPos(), tip_text(self.text_of(part)), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        return self.text_of(self._part_at(at.x())) if self._labels and plot_box(self).contains(at) else ""
 
     def _part_at(self, x: float) -> int:
         """The part at a place, beside the bars the nearest one."""

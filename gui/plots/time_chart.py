@@ -81,19 +81,21 @@ class TimeChart(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._times = times
-        self._series = tuple(series)
-        self._value_text = value_text
+        self.series = tuple(series)
+        self.value_text = value_text
+        """Current format of a value in legend and tip."""
         self._data: dict[str, tuple[Floats, Floats]] = {}
         self._hidden: set[str] = set()
         self._marks: list[Any] = []
         self._shown_marks: list[ChartMark] = []
         self._marks_drawn_at = 0.0
         """Seconds a pixel at the last drawing."""
-        self._plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
-        self._plot.setMinimumHeight(PLOT_HEIGHT_MIN)
-        self._grid = ValueGrid(self._plot.getAxis("left"))
-        self._plot.addItem(self._grid, ignoreBounds=True)
-        self._curves = {one.key: self._plot.plot([], [], connect="finite") for one in self._series}
+        self.plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
+        """The plot itself, for tools on top of it."""
+        self.plot.setMinimumHeight(PLOT_HEIGHT_MIN)
+        self._grid = ValueGrid(self.plot.getAxis("left"))
+        self.plot.addItem(self._grid, ignoreBounds=True)
+        self._curves = {one.key: self.plot.plot([], [], connect="finite") for one in self.series}
         self._dots: dict[str, Any] = {}
         """Of the lines that ever had an isolated point."""
         self._forecast: ForecastLines | None = None
@@ -102,34 +104,25 @@ class TimeChart(QWidget):
         self._crosshair_s = math.nan
         self._crosshair = pg.InfiniteLine(angle=90, movable=False)
         self._crosshair.hide()
-        self._plot.addItem(self._crosshair, ignoreBounds=True)
+        self.plot.addItem(self._crosshair, ignoreBounds=True)
         self._threshold: Any = None
         self._threshold_state = State.CRITICAL
         self._tip = ChartTip(theme, self)
         self.legend = ChartLegend(theme, self)
-        self.setLayout(column(self._plot))
+        self.setLayout(column(self.plot))
         self._is_stale = False
         self._follow()
         self._restyle(theme.tokens)
         self.setMinimumHeight(90)
 
     def _follow(self) -> None:
-        self._plot.scene().sigMouseMoved.connect(self._mouse_moved)
-        self._plot.getViewBox().sigResized.connect(self._resized)
-        self._plot.viewport().installEventFilter(self)
+        self.plot.scene().sigMouseMoved.connect(self._mouse_moved)
+        self.plot.getViewBox().sigResized.connect(self._resized)
+        self.plot.viewport().installEventFilter(self)
         self._theme.changed.connect(self._theme_changed)
-        self._times.changed.connect(self._plot.getAxis("bottom").relabel)
+        self._times.changed.connect(self.plot.getAxis("bottom").relabel)
 
     # ---- what pages call -------------------------------------------------------------------------------------------
-
-    @property
-    def series(self) -> tuple[ChartSeries, ...]:
-        return self._series
-
-    @property
-    def plot(self) -> Any:
-        """The plot itself, for tools on top of it."""
-        return self._plot
 
     def leave_out_legend(self) -> None:
         """Hide the legend of a single line whose title is elsewhere."""
@@ -150,8 +143,8 @@ class TimeChart(QWidget):
         for key, (x, y) in points.items():
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
             self._show_dots(key, x, y)
-        self._plot.setXRange(from_s, to_s, padding=0)
-        self._plot.setYRange(0, self._top(), padding=0)
+        self.plot.setXRange(from_s, to_s, padding=0)
+        self.plot.setYRange(0, self._top(), padding=0)
         now, drawn = self._seconds_per_px, self._marks_drawn_at
         if self._shown_marks and not drawn / MARKS_AGAIN <= now <= drawn * MARKS_AGAIN:
             self._draw_marks()
@@ -166,7 +159,7 @@ class TimeChart(QWidget):
                 return
             brush = pg.mkBrush(self.colour(key, self._theme.tokens))
             self._dots[key] = pg.ScatterPlotItem(size=DOT_PIXELS, pen=None, brush=brush)
-            self._plot.addItem(self._dots[key], ignoreBounds=True)
+            self.plot.addItem(self._dots[key], ignoreBounds=True)
             self._dots[key].setVisible(key not in self._hidden)
         self._dots[key].setData(x[lone], y[lone])
 
@@ -177,15 +170,15 @@ class TimeChart(QWidget):
         if self._note is None:
             if not math.isinf(begin_s) and not self.fault:
                 return
-            self._note = ChartNote(self._plot)
+            self._note = ChartNote(self.plot)
         self._note.tell(is_empty=math.isinf(begin_s), fault=self.fault)
         self._place_note(begin_s)
 
     def _place_note(self, begin_s: float) -> None:
         if self._note is None or self._note.isHidden():
             return
-        box = self._plot.getViewBox()
-        inside = self._plot.mapFromScene(box.sceneBoundingRect()).boundingRect()
+        box = self.plot.getViewBox()
+        inside = self.plot.mapFromScene(box.sceneBoundingRect()).boundingRect()
         known_s = min(max(0.0, begin_s - box.viewRange()[0][0]), self._seconds_per_px * inside.width())
         self._note.place(inside, round(known_s / self._seconds_per_px))
 
@@ -199,8 +192,8 @@ class TimeChart(QWidget):
         if self._forecast is None:
             if forecast is None:
                 return
-            self._forecast = ForecastLines(self._plot)
-            self._forecast.set_colour(self.colour(self._series[0].key, self._theme.tokens))
+            self._forecast = ForecastLines(self.plot)
+            self._forecast.set_colour(self.colour(self.series[0].key, self._theme.tokens))
         self._forecast.show(forecast)
 
     def set_marks(self, marks: Sequence[ChartMark], fault: str = "") -> None:
@@ -218,27 +211,27 @@ class TimeChart(QWidget):
 
     def _draw_marks(self) -> None:
         for item in self._marks:
-            self._plot.removeItem(item)
+            self.plot.removeItem(item)
         tokens = self._theme.tokens
         pen = _mark_pen(tokens)
         self._marks_drawn_at = self._seconds_per_px
         named = mark_names(
             self._shown_marks,
-            end_s=self._plot.getViewBox().viewRange()[0][1],
+            end_s=self.plot.getViewBox().viewRange()[0][1],
             seconds_per_px=self._marks_drawn_at,
-            height=round(self._plot.getViewBox().height()),
-            width_of=QFontMetricsF(self._plot.font()).horizontalAdvance,
+            height=round(self.plot.getViewBox().height()),
+            width_of=QFontMetricsF(self.plot.font()).horizontalAdvance,
         )
         self._marks = [
             pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, tokens)) for one in named
         ]
         for item in self._marks:
-            self._plot.addItem(item, ignoreBounds=True)
+            self.plot.addItem(item, ignoreBounds=True)
 
     @property
     def _seconds_per_px(self) -> float:
         # Of the box alone: with the width of the axis names would seem narrower.
-        box = self._plot.getViewBox()
+        box = self.plot.getViewBox()
         left, right = box.viewRange()[0]
         return float((right - left) / max(1.0, box.width()))
 
@@ -252,7 +245,7 @@ class TimeChart(QWidget):
                 self._threshold = pg.InfiniteLine(angle=0, movable=True, label="", labelOpts=THRESHOLD_LABEL)
                 self._threshold.setBounds((0, None))
                 self._threshold.sigPositionChangeFinished.connect(self._threshold_let_go)
-                self._plot.addItem(self._threshold, ignoreBounds=True)
+                self.plot.addItem(self._threshold, ignoreBounds=True)
             self._threshold.label.setFormat(text.replace("{", "{{").replace("}", "}}"))
             # An empty label would be a white box on the line.
             self._threshold.label.setVisible(bool(text))
@@ -261,7 +254,7 @@ class TimeChart(QWidget):
             if not self._threshold.moving:
                 self._threshold.setValue(value)
             self._threshold.show()
-        self._plot.setYRange(0, self._top(), padding=0)
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def _colour_threshold(self, tokens: Tokens) -> None:
         colour = tokens.state(self._threshold_state)
@@ -273,13 +266,13 @@ class TimeChart(QWidget):
 
     def value_of(self, at: QPointF) -> float:
         """Value at a place of the plot's viewport; never below 0."""
-        return max(0.0, float(self._plot.getViewBox().mapSceneToView(self._plot.mapToScene(at.toPoint())).y()))
+        return max(0.0, float(self.plot.getViewBox().mapSceneToView(self.plot.mapToScene(at.toPoint())).y()))
 
     def shown_points(self) -> dict[str, tuple[Floats, Floats]]:
         """Points of the visible lines within the shown time, in their order."""
-        left, right = self._plot.getViewBox().viewRange()[0]
+        left, right = self.plot.getViewBox().viewRange()[0]
         found = {}
-        for one in self._series:
+        for one in self.series:
             if one.key not in self._hidden:
                 x, y = self._data.get(one.key, (np.empty(0), np.empty(0)))
                 inside = (x >= left) & (x <= right)
@@ -289,28 +282,23 @@ class TimeChart(QWidget):
     def csv_text(self) -> str:
         """The visible lines within the shown time: ``series,time,value``, a gap without a value."""
         rows = [("series", "time", "value")]
-        titles = {one.key: one.title for one in self._series}
+        titles = {one.key: one.title for one in self.series}
         for key, (x, y) in self.shown_points().items():
             for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
                 moment = self._times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
                 rows.append((tr(titles[key]), moment, "" if math.isnan(value) else f"{value:.10g}"))
         return csv_text(rows)
 
-    @property
-    def value_text(self) -> Callable[[float], str]:
-        """Current format of a value in legend and tip."""
-        return self._value_text
-
     def described(self) -> str:
         """Current values, for a screen reader."""
-        values = [f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self._series if one.key not in self._hidden]
+        values = [f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self.series if one.key not in self._hidden]
         return "; ".join(filter(None, (self.fault, *values)))
 
     def is_at_threshold(self, at: QPointF) -> bool:
         """Whether a place of the plot's viewport is near enough to the threshold to drag it."""
         if self._threshold is None or not self._threshold.isVisible():
             return False
-        y = self._plot.mapFromScene(self._plot.getViewBox().mapViewToScene(QPointF(0, self._threshold.value()))).y()
+        y = self.plot.mapFromScene(self.plot.getViewBox().mapViewToScene(QPointF(0, self._threshold.value()))).y()
         return bool(abs(at.y() - y) <= THRESHOLD_REACH)
 
     @property
@@ -326,8 +314,8 @@ class TimeChart(QWidget):
         self, value_text: Callable[[float], str], tick_text: Callable[[float], str], *, binary: bool = False
     ) -> None:
         """Change the unit, e.g. from messages to bytes."""
-        self._value_text = value_text
-        self._plot.getAxis("left").set_format(tick_text, binary=binary)
+        self.value_text = value_text
+        self.plot.getAxis("left").set_format(tick_text, binary=binary)
         self.legend.update_values()
 
     def show_crosshair(self, at_s: float) -> None:
@@ -355,18 +343,18 @@ class TimeChart(QWidget):
     def shown_value(self, key: str) -> str:
         """Legend value of a series: at the crosshair, else the newest."""
         value = self.last_value(key) if math.isnan(self._crosshair_s) else self.value_at(key, self._crosshair_s)
-        return UNKNOWN if math.isnan(value) else self._value_text(value)
+        return UNKNOWN if math.isnan(value) else self.value_text(value)
 
     def toggle_series(self, key: str) -> None:
         self._hidden.symmetric_difference_update({key})
         for item in (self._curves[key], self._dots.get(key)):
             if item is not None:
                 item.setVisible(key not in self._hidden)
-        self._plot.setYRange(0, self._top(), padding=0)
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def colour(self, key: str, tokens: Tokens) -> str:
-        index = next(i for i, one in enumerate(self._series) if one.key == key)
-        state = self._series[index].state
+        index = next(i for i, one in enumerate(self.series) if one.key == key)
+        state = self.series[index].state
         return tokens.state(state) if state is not None else tokens.series[min(index, 6)]
 
     # ---- inside ----------------------------------------------------------------------------------------------------
@@ -389,15 +377,15 @@ class TimeChart(QWidget):
 
     def _restyle(self, tokens: Tokens) -> None:
         self._is_stale = False
-        self._plot.setBackground(None)
-        self._plot.focus_colour = tokens.accent
+        self.plot.setBackground(None)
+        self.plot.focus_colour = tokens.accent
         grid = QColor(tokens.border)
         for side in ("left", "bottom"):
-            axis = self._plot.getAxis(side)
+            axis = self.plot.getAxis(side)
             axis.setPen(pg.mkPen(grid) if side == "bottom" else pg.mkPen(None))
             axis.setTextPen(pg.mkPen(tokens.text_3))
         self._grid.set_colour(grid)
-        for index, one in enumerate(self._series):
+        for index, one in enumerate(self.series):
             colour = QColor(self.colour(one.key, tokens))
             style = Qt.PenStyle.DashLine if index >= 5 else Qt.PenStyle.SolidLine
             self._curves[one.key].setPen(pg.mkPen(colour, width=1.3, style=style))
@@ -408,7 +396,7 @@ class TimeChart(QWidget):
             self._curves[one.key].setFillLevel(0 if one.fill else None)
             self._curves[one.key].setBrush(pg.mkBrush(fill) if one.fill else None)
         if self._forecast is not None:
-            self._forecast.set_colour(self.colour(self._series[0].key, tokens))
+            self._forecast.set_colour(self.colour(self.series[0].key, tokens))
         self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
         if self._threshold is not None:
             self._colour_threshold(tokens)
@@ -430,17 +418,17 @@ class TimeChart(QWidget):
         self.hovered.emit(math.nan)
 
     def _mouse_moved(self, at: QPointF) -> None:
-        box = self._plot.getViewBox()
+        box = self.plot.getViewBox()
         if not box.sceneBoundingRect().contains(at):
             self._leave()
             return
         at_s = float(box.mapSceneToView(at).x())
         self.show_crosshair(at_s)
         self.hovered.emit(at_s)
-        lines = [(tr(one.title), self.shown_value(one.key), one.key) for one in self._series if one.key not in self._hidden]
+        lines = [(tr(one.title), self.shown_value(one.key), one.key) for one in self.series if one.key not in self._hidden]
         left, right = box.viewRange()[0]
         moment = self._times.seconds if right - left <= DAY_S else self._times.minutes
-        self._tip.show_at(self._plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
+        self._tip.show_at(self.plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
 
 
 def _label_at(one: NamedMark, tokens: Tokens) -> dict[str, Any]:

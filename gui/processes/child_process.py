@@ -70,11 +70,6 @@ class ChildProcess(QObject):
     def is_running(self) -> bool:
         return self._process is not None
 
-    @property
-    def pid(self) -> int | None:
-        """Process id of the child, which is also the id of its process group."""
-        return self._pid or None
-
     def start(self, arguments: Sequence[str], first_line: str = "") -> None:
         """Start the child, only when none runs. ``first_line`` is written to its input, which no other user can read."""
         assert self._process is None

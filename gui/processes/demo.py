@@ -41,41 +41,31 @@ class DemoController(QObject):
         self._process = process or ChildProcess(self)
         self._process.ended.connect(self._ended)
         self._process.line_read.connect(self.line_read)
-        self._pace: DemoPace | None = None
-        self._stopping = False
+        self.is_stopping = False
+        """Whether it was asked to end and has not yet."""
 
     @property
     def is_running(self) -> bool:
         """Whether the demo plays, or is still ending."""
         return self._process.is_running
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether it was asked to end and has not yet."""
-        return self._stopping
-
-    @property
-    def pace(self) -> DemoPace | None:
-        return self._pace if self.is_running else None
-
     def start(self, name_server: str, pace: DemoPace) -> None:
         """Play against the name server at ``host:port``; does nothing when the demo already plays."""
         if self.is_running:
             return
-        self._pace = pace
-        self._stopping = False
+        self.is_stopping = False
         self._process.start(demo_arguments(name_server, pace))
         self.changed.emit()
 
     def stop(self) -> None:
         """Ask the demo to end; emits `changed` when it has."""
-        if not self.is_running or self._stopping:
+        if not self.is_running or self.is_stopping:
             return
-        self._stopping = True
+        self.is_stopping = True
         self._process.cancel()
         self.changed.emit()
 
     def _ended(self, end: ChildEnd) -> None:
-        self._stopping = False
+        self.is_stopping = False
         self.changed.emit()
         self.ended.emit(end)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from PySide6.QtCore import QSettings
 
-from monitoring.outside import whole_of
+from monitoring.outside import read_json, whole_of
 
 DENSITY_KEY = "density"
 SCALE_KEY = "scale_percent"
@@ -28,6 +30,25 @@ def text_list(settings: QSettings, key: str) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def listed(text: str) -> list[Any]:
+    """The items of a stored JSON list; none where the text is no such list."""
+    found = _json(text)
+    return found if isinstance(found, list) else []
+
+
+def named(text: str) -> dict[str, Any]:
+    """The items of a stored JSON object by name; none where the text is no such object."""
+    found = _json(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _json(text: str) -> object:
+    try:
+        return read_json(text)
+    except ValueError:
+        return None
 
 
 def is_on(settings: QSettings, key: str, *, default: bool) -> bool:

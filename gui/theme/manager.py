@@ -45,9 +45,9 @@ class ThemeManager(QObject):
     def __init__(self, application: QApplication, mode: ThemeMode = ThemeMode.SYSTEM, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._application = application
-        self._mode = mode
-        self._density = Density.NORMAL
-        self._tokens = self._wanted()
+        self.mode = mode
+        self.density = Density.NORMAL
+        self.tokens = self._wanted()
         self._sheet = ""
         self._parts: list[QWidget] = []
         self._stale: list[QWidget] = []
@@ -65,21 +65,9 @@ class ThemeManager(QObject):
         self._apply()
         application.styleHints().colorSchemeChanged.connect(self._system_changed)
 
-    @property
-    def tokens(self) -> Tokens:
-        return self._tokens
-
-    @property
-    def mode(self) -> ThemeMode:
-        return self._mode
-
-    @property
-    def density(self) -> Density:
-        return self._density
-
     def set_density(self, density: Density) -> None:
-        if density is not self._density:
-            self._density = density
+        if density is not self.density:
+            self.density = density
             self.density_changed.emit()
 
     @property
@@ -112,29 +100,29 @@ class ThemeManager(QObject):
         self._parts.append(part)
 
     def set_mode(self, mode: ThemeMode) -> None:
-        self._mode = mode
+        self.mode = mode
         self._use(self._wanted())
 
     def _wanted(self) -> Tokens:
-        if self._mode is ThemeMode.SYSTEM:
+        if self.mode is ThemeMode.SYSTEM:
             return LIGHT if self._application.styleHints().colorScheme() == Qt.ColorScheme.Light else DARK
-        return DARK if self._mode is ThemeMode.DARK else LIGHT
+        return DARK if self.mode is ThemeMode.DARK else LIGHT
 
     def _system_changed(self) -> None:
         self._use(self._wanted())
 
     def _use(self, tokens: Tokens) -> None:
-        if tokens is self._tokens:
+        if tokens is self.tokens:
             return
-        self._tokens = tokens
+        self.tokens = tokens
         self._apply()
         self.changed.emit(tokens)
         # In a turn of its own, because the listeners take one, too.
         self._turn.start()
 
     def _apply(self) -> None:
-        self._application.setPalette(palette(self._tokens))
-        self._sheet = style_sheet(self._tokens)
+        self._application.setPalette(palette(self.tokens))
+        self._sheet = style_sheet(self.tokens)
         self._parts = [part for part in self._parts if isValid(part)]
         # Visible parts first; hidden ones follow in later turns, a page at a time.
         self._stale = sorted(self._parts, key=lambda part: not part.isVisible())

@@ -40,6 +40,14 @@ class FocusMarker(QObject):
                 next_turn(widget, partial(repolish, widget))
 
 
+def mark_fault(field: QWidget, is_faulty: object) -> None:
+    """Show a field whose entry is invalid as such."""
+    shown = "false" if is_faulty else ""
+    if field.property("valid") != shown:
+        field.setProperty("valid", shown)
+        repolish(field)
+
+
 def repolish(widget: QWidget) -> None:
     """Apply the style sheet again after a property that it selects on has changed."""
     style = widget.style()  # the sheet's own one: that of the application knows nothing of sheets on pages

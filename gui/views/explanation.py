@@ -8,12 +8,12 @@ from typing import Any
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QCursor, QGuiApplication
-from PySide6.QtWidgets import QDialog, QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFrame, QLabel, QWidget
 
 from gui.models.table import Column
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import fill, label
+from gui.widgets.basic import column, fill, label
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import TERM
@@ -132,9 +132,8 @@ class ExplanationCard(QFrame):
         super().__init__(parent or page.widget, Qt.WindowType.Popup)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setProperty("role", "panel")
-        lines = self._lines = QVBoxLayout(self)
-        lines.setContentsMargins(MARGIN, 12, MARGIN, 12)
-        lines.setSpacing(8)
+        lines = self._lines = column(margins=(MARGIN, 12, MARGIN, 12))
+        self.setLayout(lines)
         words: list[str] = []
         for title, term in explained.terms:
             fill(lines, label(tr(title), "panel-title"), label(tr(term.text), wrap=True))

@@ -6,14 +6,14 @@ A page shows a cluster and starts operations on it. It has no polling timers and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
@@ -21,13 +21,13 @@ from gui.operations.actions import ActionRegistry
 from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, Tokens
+from gui.theme.tokens import Size, State, Tokens
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.registry import PageEntry, page_entry
 from gui.views.time_range import TimeRangeChoice
-from gui.widgets.basic import column
+from gui.widgets.basic import ElidedLabel, column, row
+from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.page_header import PageHeader
 from gui.widgets.panel import TERM
 from gui.widgets.popups import new_menu
 from gui.widgets.said import SaidTexts, write_texts
@@ -42,6 +42,57 @@ if TYPE_CHECKING:
     from gui.processes.demo import DemoController
     from monitoring.series import History
     from monitoring.state import ClusterState
+
+
+TITLE_WIDTH_KEPT = 320
+"""Of a title, px; a longer one is cut in its middle where there is no room."""
+
+
+class PageHeader(QWidget):
+    """The first line of every page: title, state chips, one line of facts, actions on the right."""
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._title = ElidedLabel(role="page-title", mode=Qt.TextElideMode.ElideMiddle)
+        self._facts = ElidedLabel(role="caption")
+        # The facts take the width that the title leaves.
+        self._facts.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._chips: list[Chip] = []
+        self._chip_line = row(spacing=6)
+        self._line = row(self._title, self._chip_line, (self._facts, 1), spacing=10)
+        self.setLayout(self._line)
+        self.setMinimumHeight(30)
+
+    @property
+    def title(self) -> str:
+        return self._title.whole_text()
+
+    @property
+    def facts(self) -> str:
+        return self._facts.whole_text()
+
+    def set_title(self, text: str) -> None:
+        self._title.setText(text)
+        # Names of topics and groups may be longer than the page is wide; other titles are not.
+        self._title.setMinimumWidth(min(self._title.sizeHint().width(), TITLE_WIDTH_KEPT))
+        self.setAccessibleName(text)  # it has the keyboard where a page is about no list
+
+    def set_facts(self, text: str) -> None:
+        self._facts.setText(text)
+
+    def set_chips(self, chips: Sequence[tuple[str, State]]) -> None:
+        while len(self._chips) < len(chips):
+            chip = Chip(self._theme)
+            self._chips.append(chip)
+            self._chip_line.addWidget(chip)
+        for i, chip in enumerate(self._chips):
+            chip.set(*(chips[i] if i < len(chips) else ("", State.PLAIN)))
+
+    def add_action(self, *widgets: QWidget) -> None:
+        for widget in widgets:
+            self._line.addWidget(widget)
+
 
 PageArguments = Mapping[str, object]
 
@@ -202,9 +253,6 @@ class PageView(QWidget):
     def theme_changed(self, tokens: Tokens) -> None:
         """Colours changed; the style sheet is already applied."""
 
-    def retranslate(self) -> None:
-        """Write the texts that are not in `late_texts`; the language changed."""
-
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
@@ -228,7 +276,6 @@ class PageView(QWidget):
             texts, self.late_texts = self.late_texts, []
             self.header.set_title(self.page_title)
             write_texts(texts)
-            self.retranslate()
 
     def _theme_changed(self, tokens: Tokens) -> None:
         self.theme_changed(tokens)

@@ -72,8 +72,9 @@ class StagedSettings(Panel, Generic[T]):
         self._context = context
         self._subject = subject
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
-        self._name = ""
-        self._settings: T | None = None
+        self.name = ""
+        self.settings: T | None = None
+        """The settings of the broker; None while unknown."""
         self._of_each: dict[str, T] = {}
         """Settings by broker, where several answered."""
         self._lacks_some = False
@@ -104,35 +105,26 @@ class StagedSettings(Panel, Generic[T]):
         said(self, title="Settings", subtitle="of the broker; nothing changes until you apply it")
         on_language(self, self._check)
 
-    @property
-    def settings(self) -> T | None:
-        """The settings of the broker; None while unknown."""
-        return self._settings
-
-    @property
-    def name(self) -> str:
-        return self._name
-
     def show_subject(self, name: str) -> None:
         """Show the settings of another object; nothing happens for the shown one."""
-        if name != self._name:
-            self._name = name
+        if name != self.name:
+            self.name = name
             self._forget()
             self.reload()
 
     def _forget(self) -> None:
-        self._settings, self._of_each, self._lacks_some = None, {}, False
+        self.settings, self._of_each, self._lacks_some = None, {}, False
         self.apart.say("")
         self.form.clear()
 
     def reload(self) -> None:
         """Read the settings again; staged changes are dropped."""
-        if self._name:
-            self._query.ask(self._context.source.ask(self._subject.ask(self._name)), self._take, self._failed)
+        if self.name:
+            self._query.ask(self._context.source.ask(self._subject.ask(self.name)), self._take, self._failed)
 
     def tend(self, now_ms: int) -> None:
         """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged."""
-        is_whole = self._settings is not None and not self._lacks_some
+        is_whole = self.settings is not None and not self._lacks_some
         if is_whole or self._query.waiting or self.form.changes or not self.isVisible():
             self._asked_ms = now_ms
         elif not 0 <= now_ms - self._asked_ms < AGAIN_MS:
@@ -141,7 +133,7 @@ class StagedSettings(Panel, Generic[T]):
 
     def _take(self, answer: BrokerAnswer) -> None:
         try:
-            self._settings = self._subject.read(answer.body)
+            self.settings = self._subject.read(answer.body)
             self._of_each = {broker: self._subject.read(body) for broker, body in answer.bodies.items()}
         except JsonBodyError as error:
             self._failed(error)
@@ -149,7 +141,7 @@ class StagedSettings(Panel, Generic[T]):
         self.fault.set("")
         self._lacks_some = bool(answer.notice)
         self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(answer.notice)))))
-        self.form.set_values(self._subject.values(self._settings))
+        self.form.set_values(self._subject.values(self.settings))
 
     def _apart_text(self) -> str:
         told = {broker: self._subject.values(settings) for broker, settings in self._of_each.items()}
@@ -163,16 +155,16 @@ class StagedSettings(Panel, Generic[T]):
 
     def _failed(self, error: OrbitError) -> None:
         self._forget()
-        name = self._name
+        name = self.name
         say_not_read(self.fault, lambda: tr("The settings of {name} were not read.", name=name), error, self.reload)
         self._check()
 
     def _wanted(self) -> tuple[T | None, str]:
         """The settings of the form, or why they are invalid."""
-        if self._settings is None:
+        if self.settings is None:
             return None, ""
         try:
-            return self._subject.changed(self._settings, self.form.values), ""
+            return self._subject.changed(self.settings, self.form.values), ""
         except ValueError as error:
             return None, str(error)
 
@@ -184,7 +176,7 @@ class StagedSettings(Panel, Generic[T]):
             self.form.setEnabled(False)
         set_acting(self.apply_button, refusal or fault, able=bool(changes) and wanted is not None)
         self.revert_button.setEnabled(bool(changes))
-        set_acting(self.undo_button, refusal, able=any(name == self._name for name, _ in self._undo))
+        set_acting(self.undo_button, refusal, able=any(name == self.name for name, _ in self._undo))
         if refusal:
             self.note.setText(refusal)
         elif fault:
@@ -208,11 +200,11 @@ class StagedSettings(Panel, Generic[T]):
 
     def ask_undo(self) -> ActionDialog | None:
         """Open the dialog that undoes the last change."""
-        before = next((settings for name, settings in reversed(self._undo) if name == self._name), None)
-        if before is None or self._settings is None:
+        before = next((settings for name, settings in reversed(self._undo) if name == self.name), None)
+        if before is None or self.settings is None:
             return None
         first = next(iter(before.values()))
-        old, new = self._subject.values(self._settings), self._subject.values(first)
+        old, new = self._subject.values(self.settings), self._subject.values(first)
         changes = [
             Change(field, old[field.key], new[field.key]) for field in self.form.fields if old[field.key] != new[field.key]
         ]
@@ -221,11 +213,11 @@ class StagedSettings(Panel, Generic[T]):
     @property
     def _present(self) -> Mapping[str, T]:
         """Settings by broker; under an empty name where one broker alone answered."""
-        assert self._settings is not None
-        return self._of_each or {"": self._settings}
+        assert self.settings is not None
+        return self._of_each or {"": self.settings}
 
     def _ask(self, wanted: Mapping[str, T], changes: Sequence[Change], *, undoes: bool) -> ActionDialog:
-        before, name, source = self._present, self._name, self._context.source
+        before, name, source = self._present, self.name, self._context.source
         requests = [
             replace(self._subject.request(before[broker], wanted[broker]), broker_name=broker)
             for broker in wanted
@@ -238,7 +230,7 @@ class StagedSettings(Panel, Generic[T]):
             title=tr(self._subject.title, name=name),
             effects=effects,
             verb=tr("Apply 1 change") if len(changes) == 1 else tr("Apply {count} changes", count=len(changes)),
-            start=lambda: source.ask(requests[0]) if len(requests) == 1 else RequestChain(source, requests),
+            start=lambda: RequestChain(source, requests),
             facts=[(tr(change.field.title), change.text) for change in changes],
             warning=tr("Brokers that did not answer are left as they are.") if self._lacks_some else "",
             enter_starts=True,
@@ -268,7 +260,7 @@ class StagedSettings(Panel, Generic[T]):
         """The Undo action of a notice; it does nothing once another object is shown."""
 
         def ask() -> None:
-            if isValid(self) and self._name == name:
+            if isValid(self) and self.name == name:
                 self.ask_undo()
 
         return ask

@@ -31,27 +31,19 @@ class TimeRangeChoice(QObject):
 
     def __init__(self, length_ms: int = DEFAULT_RANGE_MS, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._length_ms = length_ms if length_ms in RANGES_MS.values() else DEFAULT_RANGE_MS
-        self._begin_ms: int | None = None
-        self._between: tuple[int, int] | None = None
-        self._before: list[tuple[int, tuple[int, int] | None]] = []
-
-    @property
-    def length_ms(self) -> int:
+        self.length_ms = length_ms if length_ms in RANGES_MS.values() else DEFAULT_RANGE_MS
         """The last chosen length up to now."""
-        return self._length_ms
-
-    @property
-    def between(self) -> tuple[int, int] | None:
+        self._begin_ms: int | None = None
+        self.between: tuple[int, int] | None = None
         """The two chosen moments, ms since the epoch; None for a length up to now."""
-        return self._between
+        self._before: list[tuple[int, tuple[int, int] | None]] = []
 
     @property
     def name(self) -> str:
         """English name of the choice."""
-        if self._between is not None:
+        if self.between is not None:
             return CUSTOM
-        return next(name for name, length in RANGES_MS.items() if length == self._length_ms)
+        return next(name for name, length in RANGES_MS.items() if length == self.length_ms)
 
     def set_length(self, length_ms: int) -> None:
         """Choose one of `RANGES_MS`."""
@@ -65,7 +57,7 @@ class TimeRangeChoice(QObject):
         if to_ms - from_ms < SHORTEST_MS:
             raise ValueError(f"a time range of {to_ms - from_ms} ms is shorter than {SHORTEST_MS} ms")
         self._before.clear()
-        self._use(self._length_ms, (from_ms, to_ms))
+        self._use(self.length_ms, (from_ms, to_ms))
 
     @property
     def is_zoomed(self) -> bool:
@@ -75,8 +67,8 @@ class TimeRangeChoice(QObject):
     def zoom(self, from_ms: int, to_ms: int) -> None:
         """Show a part of the range; `zoom_out` returns. Spans shorter than `ZOOM_MIN_MS` are ignored."""
         if to_ms - from_ms >= ZOOM_MIN_MS:
-            self._before = [*self._before, (self._length_ms, self._between)][-ZOOMS_MAX:]
-            self._use(self._length_ms, (from_ms, to_ms))
+            self._before = [*self._before, (self.length_ms, self.between)][-ZOOMS_MAX:]
+            self._use(self.length_ms, (from_ms, to_ms))
 
     def zoom_out(self) -> None:
         """Show the range before the last `zoom` again."""
@@ -84,13 +76,13 @@ class TimeRangeChoice(QObject):
             self._use(*self._before.pop())
 
     def _use(self, length_ms: int, between: tuple[int, int] | None) -> None:
-        if (length_ms, between) != (self._length_ms, self._between):
-            self._length_ms, self._between = length_ms, between
+        if (length_ms, between) != (self.length_ms, self.between):
+            self.length_ms, self.between = length_ms, between
             self.changed.emit()
 
     def asked_ms(self, now_ms: int) -> tuple[int, int]:
         """From and to as chosen, also where nothing is recorded."""
-        return self._between or (now_ms - self._length_ms, now_ms)
+        return self.between or (now_ms - self.length_ms, now_ms)
 
     def window_ms(self, now_ms: int) -> tuple[int, int]:
         """From and to, for `monitoring.series.Series.window`.
@@ -98,7 +90,7 @@ class TimeRangeChoice(QObject):
         While less than the length is recorded, the window begins where the record begins, or `SHORTEST_MS` ago.
         """
         start, end = self.asked_ms(now_ms)
-        if self._begin_ms is not None and self._between is None:
+        if self._begin_ms is not None and self.between is None:
             start = max(start, min(self._begin_ms, now_ms - SHORTEST_MS))
         return start, end
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFont,
@@ -384,8 +384,3 @@ def fill(box: QBoxLayout, *items: Item) -> None:
             part, *how = item if isinstance(item, tuple) else (item,)
             add: Callable[..., None] = box.addLayout if isinstance(part, QLayout) else box.addWidget
             add(part, *how)
-
-
-def language_changed(event: QEvent) -> bool:
-    """Whether an event reports a change of language."""
-    return event.type() == QEvent.Type.LanguageChange

@@ -7,56 +7,44 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import chip_width, paint_chip, paint_dot
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 
 
-class Chip(QWidget):
+class Chip(Drawn):
     """A state as glyph and word, 20 px high."""
 
     def __init__(self, theme: ThemeManager, text: str = "", state: State = State.PLAIN, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._text = text
-        self._state = state
+        super().__init__(theme, parent)
+        self.text = text
+        self.state = state
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
-        repaint_with(self, theme)
-
-    @property
-    def text(self) -> str:
-        return self._text
-
-    @property
-    def state(self) -> State:
-        return self._state
 
     def set(self, text: str, state: State) -> None:
         """Change the text and the state; an empty text hides the chip."""
         self.setVisible(bool(text))
-        if (text, state) != (self._text, self._state):
-            self._text, self._state = text, state
+        if (text, state) != (self.text, self.state):
+            self.text, self.state = text, state
             self.setAccessibleName(text)
             self.updateGeometry()
             self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(chip_width(self._text, self._state), Size.CHIP)
+        return QSize(chip_width(self.text, self.state), Size.CHIP)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        paint_chip(painter, QPointF(0, self.height() / 2), self._text, self._state, self._theme.tokens)
+        paint_chip(painter, QPointF(0, self.height() / 2), self.text, self.state, self._theme.tokens)
         painter.end()
 
 
-class Dot(QWidget):
+class Dot(Drawn):
     """A state dot, 8 px; always beside a word."""
 
     def __init__(self, theme: ThemeManager, state: State = State.IDLE, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._state = state
         self.setFixedSize(9, 16)
-        repaint_with(self, theme)
 
     def set_state(self, state: State) -> None:
         if state is not self._state:

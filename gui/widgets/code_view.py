@@ -131,9 +131,8 @@ def _units(text: str) -> int:
 
 
 class HexView(QPlainTextEdit):
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+    def __init__(self) -> None:
+        super().__init__()
         self.setProperty("role", "code")
         self.setReadOnly(True)
         self.setFont(mono_font(Size.SECONDARY, QFont.Weight.Normal))

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QWidget
 
-from monitoring.outside import read_json
+from gui.settings.values import named
 
 PRESETS_MAX = 20
 NAME_CHARACTERS_MAX = 60
@@ -40,13 +40,7 @@ class ColumnPresets:
     @property
     def known(self) -> dict[str, str]:
         """The stored sets by name, in order; invalid ones are left out."""
-        text = self._memory.read_columns(self._key)
-        try:
-            kept = read_json(text) if text else {}
-        except ValueError:
-            return {}
-        if not isinstance(kept, dict):
-            return {}
+        kept = named(self._memory.read_columns(self._key))
         return {name: columns for name, columns in kept.items() if name and isinstance(columns, str)}
 
     def is_full(self, name: str) -> bool:

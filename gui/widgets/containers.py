@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QScrollArea, QTabBar, QTabWidget, QWidget
 
-from gui.words.text import tr
+from gui.widgets.said import said
 
 
 class PartBar(QTabBar):
@@ -13,12 +12,7 @@ class PartBar(QTabBar):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName(tr("Parts of the page"))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.setAccessibleName(tr("Parts of the page"))
+        said(self, name="Parts of the page")
 
 
 class Parts(QTabWidget):
@@ -27,12 +21,7 @@ class Parts(QTabWidget):
         self.setTabBar(PartBar())
         self.setDocumentMode(True)
         self.tabBar().setDrawBase(False)  # after the mode, which draws it: a line above the tabs
-        self.setAccessibleName(tr("Parts of the page"))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.setAccessibleName(tr("Parts of the page"))
+        said(self, name="Parts of the page")
 
 
 class ScrolledPart(QScrollArea):
@@ -41,12 +30,7 @@ class ScrolledPart(QScrollArea):
     def __init__(self) -> None:
         super().__init__()
         self.setWidgetResizable(True)
-        self.setAccessibleName(tr("Scrolled part of the page"))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.setAccessibleName(tr("Scrolled part of the page"))
+        said(self, name="Scrolled part of the page")
 
 
 class ScrolledColumn(QWidget):

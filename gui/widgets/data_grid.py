@@ -44,6 +44,7 @@ from gui.widgets.grid_delegate import GridDelegate
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, RowPainter
+from gui.widgets.said import on_language
 from gui.words.text import Words, tr
 
 R = TypeVar("R")
@@ -228,7 +229,8 @@ class DataGrid(QWidget, Generic[R]):
         """Create the table; ``row_height`` in px is for tables with room for a number of rows, None: the user's choice."""
         super().__init__(parent)
         self.model = model
-        self._selected_key: Hashable | None = None
+        self.selected_key: Hashable | None = None
+        """Key of the selected row; kept while the row is filtered away."""
         self._last_told: Hashable | None = None
         self.view = GridView(theme)
         self.view.setModel(model)
@@ -254,13 +256,14 @@ class DataGrid(QWidget, Generic[R]):
         self.read_ms = -1
         """When the shown rows were read, ms since the epoch; -1: with the live figures, or not known."""
         self._connect()
-        self._name_view()
+        on_language(self, self._write_texts)
 
     def _take_density(self) -> None:
         self.view.verticalHeader().setDefaultSectionSize(self._theme.density.value)
 
-    def _name_view(self) -> None:
-        """Name the table for screen readers."""
+    def _write_texts(self) -> None:
+        """Write the cells, and name the table for screen readers."""
+        self.model.all_texts_changed()
         titles = ", ".join(tr(column.title) for column in self.model.columns if column.title)
         self.view.setAccessibleName(tr("Table: {columns}", columns=titles))
 
@@ -287,7 +290,7 @@ class DataGrid(QWidget, Generic[R]):
     @property
     def selected_row(self) -> R | None:
         """The current value of the selected row; None if nothing is selected or the row is not shown."""
-        position = self.model.position_of(self._selected_key) if self._selected_key is not None else -1
+        position = self.model.position_of(self.selected_key) if self.selected_key is not None else -1
         return self.model.row_at(position)
 
     @property
@@ -302,19 +305,14 @@ class DataGrid(QWidget, Generic[R]):
         parts = {(part.top(), part.bottom()) for part in (selection.at(i) for i in range(selection.count()))}
         return sum(bottom - top + 1 for top, bottom in parts)
 
-    @property
-    def selected_key(self) -> Hashable | None:
-        """Key of the selected row; kept while the row is filtered away."""
-        return self._selected_key
-
     def select_key(self, key: Hashable | None) -> bool:
         """Select the row of a key, also one that arrives later; returns whether it is shown now."""
-        self._selected_key = key
+        self.selected_key = key
         position = self.model.position_of(key) if key is not None else -1
         if position < 0:
             # The current row too: Qt would select its neighbour when the row is removed.
             self.view.selectionModel().clear()
-            self._selected_key = key
+            self.selected_key = key
             return False
         self._select_position(position)
         self.view.scrollTo(self.model.index(position, 0))
@@ -351,13 +349,13 @@ class DataGrid(QWidget, Generic[R]):
         if current:
             newest = self.view.currentIndex().row()
             rows = [index.row() for index in current]
-            self._selected_key = self.model.key_at(newest if newest in rows else rows[0])
-        if self._selected_key != self._last_told or not current:
-            self._last_told = self._selected_key if current else None
+            self.selected_key = self.model.key_at(newest if newest in rows else rows[0])
+        if self.selected_key != self._last_told or not current:
+            self._last_told = self.selected_key if current else None
             self.selected.emit(self.selected_row if current else None)
 
     def _shown_changed(self) -> None:
-        key = self._selected_key
+        key = self.selected_key
         if key is not None and not self.view.selectionModel().hasSelection():
             position = self.model.position_of(key)
             if position >= 0:
@@ -490,9 +488,3 @@ class DataGrid(QWidget, Generic[R]):
         if around is not None:
             self.columns.remember_by(around)
             self.header.menu_asked.connect(self._open_columns)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange:
-            self.model.all_texts_changed()
-            self._name_view()

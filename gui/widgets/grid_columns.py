@@ -15,12 +15,12 @@ from PySide6.QtCore import QObject, QPoint
 from PySide6.QtWidgets import QInputDialog, QMenu, QTableView, QWidget
 
 from gui.models.table import Column, ColumnTableModel
+from gui.settings.values import named
 from gui.widgets.column_presets import ColumnMemory, ColumnPresets
 from gui.widgets.popups import new_menu
 from gui.widgets.questions import ask_name
 from gui.widgets.saved_menu import add_saved, menu_name
 from gui.words.text import tr
-from monitoring.outside import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -266,12 +266,7 @@ class GridColumns(QObject):
 
     def _restore(self, text: str) -> None:
         """Apply a stored text; invalid parts are ignored."""
-        try:
-            kept = read_json(text) if text else {}
-        except ValueError:
-            return
-        if not isinstance(kept, dict):
-            return
+        kept = named(text)
         places = {column.key: place for place, column in enumerate(self._model.columns)}
         hidden, widths, order = kept.get("hidden"), kept.get("widths"), kept.get("order")
         if isinstance(hidden, list) and len(known := {str(key) for key in hidden} & places.keys()) < len(places):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
@@ -83,13 +83,8 @@ class Meter(QWidget):
         self._name = label(name, "secondary")
         self._bar = _Bar(theme)
         self._value = label()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(10)
-        line.addWidget(self._name)
         self._name.setMinimumWidth(74)
-        line.addWidget(self._bar)
-        line.addWidget(self._value, 1, Qt.AlignmentFlag.AlignRight)
+        self.setLayout(row(self._name, self._bar, (self._value, 1, Qt.AlignmentFlag.AlignRight), spacing=10))
         self.setFixedHeight(23)
 
     def set_name(self, name: str) -> None:

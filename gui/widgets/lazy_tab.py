@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from gui.event_loop.turns import next_turn
+from gui.widgets.basic import column
 
 W = TypeVar("W", bound=QWidget)
 
@@ -23,27 +24,18 @@ class LazyTab(QWidget, Generic[W]):
         super().__init__()
         self._make = make
         self._at_top = at_top
-        self._widget: W | None = None
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(0, margin_top, 0, 0)
-
-    @property
-    def made(self) -> W | None:
-        return self._widget
-
-    @property
-    def widget(self) -> W:
-        """The widget, made now if necessary."""
-        return self.make()
+        self.made: W | None = None
+        self._lines = column(spacing=-1, margins=(0, margin_top, 0, 0))
+        self.setLayout(self._lines)
 
     def make(self) -> W:
         """Return the widget, made now if necessary."""
-        if self._widget is None:
-            self._widget = self._make()
-            self._lines.addWidget(self._widget)
+        if self.made is None:
+            self.made = self._make()
+            self._lines.addWidget(self.made)
             if self._at_top:
                 self._lines.addStretch(1)
-        return self._widget
+        return self.made
 
 
 class LaterPart(LazyTab[W]):

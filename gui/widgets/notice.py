@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, label, row
+from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, fill, label, row
+from gui.widgets.said import on_language
 from gui.words.text import Words, said, tr
 
 _STATE_GLYPHS = {
@@ -39,13 +40,9 @@ class Placeholder(QWidget):
         self._is_error = False
         self._lines = QVBoxLayout(self)
         self._lines.setSpacing(8)
-        self._lines.addStretch(1)
-        self._lines.addWidget(self._text)
-        self._buttons = QHBoxLayout()
-        self._buttons.addStretch(1)
-        self._buttons.addStretch(1)
-        self._lines.addLayout(self._buttons)
-        self._lines.addStretch(1)
+        self._buttons = row(1, 1, spacing=-1)
+        fill(self._lines, 1, self._text, self._buttons, 1)
+        on_language(self, self._write)
 
     @property
     def text(self) -> str:
@@ -96,12 +93,6 @@ class Placeholder(QWidget):
         self._copy.setText(tr("Copy details"))
         self._copy.setVisible(error and bool(detail))
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        # The caller writes plain texts again.
-        if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
-            self._write()
-
     def _act(self) -> None:
         if self._on_action is not None:
             self._on_action()
@@ -128,14 +119,13 @@ class Notice(QFrame):
         self._text = label(role="secondary", wrap=True, selectable=True)
         self._said: tuple[Words, Words, Words] = ("", "", "")
         self._on_action: Callable[[], object] | None = None
-        line = QHBoxLayout(self)
-        line.setContentsMargins(12, 10, 12, 10)
-        line.setSpacing(10)
-        line.addWidget(self._glyph, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(column(self._title, self._text, spacing=2), 1)
-        self._line = line
+        words = column(self._title, self._text, spacing=2)
+        glyph = (self._glyph, 0, Qt.AlignmentFlag.AlignTop)
+        self._line = row(glyph, (words, 1), spacing=10, margins=(12, 10, 12, 10))
+        self.setLayout(self._line)
         self.button: QPushButton | None = None
         """Button of the action; made at the first one."""
+        on_language(self, self._write)
         self.hide()
 
     @property
@@ -173,11 +163,6 @@ class Notice(QFrame):
         if self.button is not None:
             self.button.setText(action)
             self.button.setVisible(bool(action))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.LanguageChange and not all(isinstance(words, str) for words in self._said):
-            self._write()
 
 
 class MissingNote(WrappedLabel):

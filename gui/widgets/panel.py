@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.widgets.basic import ElidedLabel, column, label, language_changed, row
+from gui.widgets.basic import ElidedLabel, column, label, row
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, tr
 
 SPARKLINE_WIDTH_MIN = 36
@@ -78,11 +79,8 @@ def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
     page = QWidget()
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
-    lines = QVBoxLayout(page)
-    lines.setContentsMargins(0, Size.GAP, 0, 0)
-    if above is not None:
-        lines.addWidget(above)
-    lines.addWidget(panel, 1)
+    first = () if above is None else (above,)
+    page.setLayout(column(*first, (panel, 1), spacing=-1, margins=(0, Size.GAP, 0, 0)))
     return page
 
 
@@ -108,45 +106,31 @@ class Tile(QFrame):
         self._spark_state: State | None = None
         self._title = label(role="secondary")
         self._name = title
-        self._value = label(UNKNOWN, "headline")
+        self.value_label = label(UNKNOWN, "headline")
         self._unit = label("", "caption")
         self._fact = ElidedLabel("", "caption")
         self._build()
-        self.set_title(title)
+        on_language(self, self._write_title)
         repaint_with(self, theme)
 
     def _build(self) -> None:
-        lines = QVBoxLayout(self)
-        lines.setContentsMargins(12, 8, 12, 8)
-        lines.setSpacing(0)
-        lines.addWidget(self._title)
-        number = QHBoxLayout()
-        number.setSpacing(4)
-        number.addWidget(self._value)
-        number.addWidget(self._unit, 1, Qt.AlignmentFlag.AlignBottom)
         self._unit.setContentsMargins(0, 0, 0, 3)
-        lines.addLayout(number)
-        lines.addWidget(self._fact)
-
-    @property
-    def value_label(self) -> QLabel:
-        return self._value
+        number = row(self.value_label, (self._unit, 1, Qt.AlignmentFlag.AlignBottom), spacing=4)
+        self.setLayout(column(self._title, number, self._fact, spacing=0, margins=(12, 8, 12, 8)))
 
     def set_title(self, title: str) -> None:
         """Set the English title."""
         self._name = title
-        self.setProperty(TERM, title)
-        self._title.setText(tr(title))
-        self.setAccessibleName(tr(title))
+        self._write_title()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if language_changed(event):
-            self.set_title(self._name)
+    def _write_title(self) -> None:
+        self.setProperty(TERM, self._name)
+        self._title.setText(tr(self._name))
+        self.setAccessibleName(tr(self._name))
 
     def set_value(self, value: str, unit: str = "", fact: str = "", fact_state: State | None = None) -> None:
         """Show a number; `UNKNOWN` where it is not known. ``fact_state`` colours the fact."""
-        self._value.setText(value)
+        self.value_label.setText(value)
         self._unit.setText(unit if value != UNKNOWN else "")
         self._fact.setText(fact)
         set_role(
@@ -163,7 +147,7 @@ class Tile(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        number = self._value.sizeHint().width() + (4 + self._unit.sizeHint().width() if self._unit.text() else 0)
+        number = self.value_label.sizeHint().width() + (4 + self._unit.sizeHint().width() if self._unit.text() else 0)
         text_right = 18 + max(self._title.sizeHint().width(), number)
         left = max(self.width() - 84, text_right)
         width = self.width() - 12 - left

@@ -20,7 +20,7 @@ class ProductionBar(QFrame):
         self._text = label(role="production")
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setLayout(row(self._text, margins=(16, 4, 16, 4)))
-        self._name, self._read_only = "", False
+        self._name = ""
         self.hide()
 
     @property
@@ -30,15 +30,11 @@ class ProductionBar(QFrame):
 
     def set_name(self, name: str, *, read_only: bool) -> None:
         """Mark the window as one of a production cluster; an empty name removes the mark."""
-        self._name, self._read_only = name, read_only
+        self._name = name
         self.window().setProperty(_PROPERTY, name)
-        self.retranslate()
+        kind = tr("read-only") if read_only else tr("changes are real")
+        self._text.setText(tr("PRODUCTION · {name} · {kind}", name=name, kind=kind))
         self.setVisible(bool(name))
-
-    def retranslate(self) -> None:
-        """Write it anew."""
-        kind = tr("read-only") if self._read_only else tr("changes are real")
-        self._text.setText(tr("PRODUCTION · {name} · {kind}", name=self._name, kind=kind))
 
 
 class ProductionField(QWidget):

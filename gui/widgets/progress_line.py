@@ -5,24 +5,22 @@ from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.theme.manager import ThemeManager
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 
 STEP_MS = 60
 RUNNER_SHARE = 0.25
 
 
-class ProgressLine(QWidget):
+class ProgressLine(Drawn):
     """Progress as a line 2 px high: a share, or a moving piece while it is not known. Its timer runs only then."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._share: float | None = None
         self._step = 0.0
         self._timer = QTimer(self, interval=STEP_MS)
         self._timer.timeout.connect(self._advance)
         self.setFixedHeight(2)
-        repaint_with(self, theme)
 
     def set_share(self, share: float | None) -> None:
         self._share = share

@@ -15,7 +15,7 @@ from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabBar, QTabWidget, QWidget
 
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import IconButton, label, language_changed
+from gui.widgets.basic import IconButton, label
 from gui.widgets.inputs import SegmentedControl
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -34,7 +34,7 @@ class SaidTexts(QObject):
         self.hooks: list[WeakMethod[Callable[[], object]]] = []
 
     def event(self, event: QEvent) -> bool:
-        if language_changed(event):
+        if event.type() == QEvent.Type.LanguageChange:
             part = self.parent()
             while part is not None and not hasattr(part, "late_texts"):
                 part = part.parent()

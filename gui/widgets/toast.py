@@ -11,11 +11,11 @@ from datetime import datetime
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
-from gui.widgets.basic import IconButton, IconLabel, label
+from gui.widgets.basic import IconButton, IconLabel, label, row
 from gui.words.text import Words, said, tr
 
 TOASTS_MAX = 3
@@ -58,19 +58,17 @@ class Toast(QFrame):
         self.setProperty("role", "toast")
         self._said, self._action_said = words, action
         self.state = state
-        line = self._line = QHBoxLayout(self)
-        line.setContentsMargins(12, 2, 6, 2)
-        line.setSpacing(10)
-        line.addWidget(IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16))
         self._words = label(wrap=True)
-        line.addWidget(self._words, 1)
+        glyph = IconLabel(theme, STATE_GLYPHS[state] or "info", _token_of(state), 16)
+        line = self._line = row(glyph, (self._words, 1), spacing=10, margins=(12, 2, 6, 2))
+        self.setLayout(line)
         self.action_button: IconButton | None = None
         if action and on_action is not None:
             self.action_button = IconButton(theme, "arrow-right", " ", role="link", on_click=on_action)
             line.addWidget(self.action_button)
         self.close_button = IconButton(theme, "x", tip=" ")
         line.addWidget(self.close_button)
-        self.retranslate()
+        self.write()
         theme.dress(self)
         shadow = QGraphicsDropShadowEffect(self)
         shadow.setBlurRadius(40)
@@ -78,8 +76,8 @@ class Toast(QFrame):
         shadow.setColor(QColor(0, 0, 0, 140 if theme.tokens.dark else 56))
         self.setGraphicsEffect(shadow)
 
-    def retranslate(self) -> None:
-        """Write all texts anew."""
+    def write(self) -> None:
+        """Write all texts in the language of now."""
         text = said(self._said)
         self.setAccessibleName(text)
         self._words.setText(text)
@@ -170,7 +168,7 @@ class ToastStack(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LanguageChange:
             for toast in self._toasts:
-                toast.retranslate()
+                toast.write()
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LanguageChange):
             self._place()
         return super().eventFilter(watched, event)

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QObject, QStringListModel, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCompleter, QFrame, QHBoxLayout, QLineEdit, QListView, QMenu, QWidget
+from PySide6.QtWidgets import QCompleter, QFrame, QLineEdit, QListView, QMenu, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.style import repolish
+from gui.theme.style import mark_fault, repolish
 from gui.theme.tokens import Size
-from gui.widgets.basic import IconButton
+from gui.widgets.basic import IconButton, row
 from gui.widgets.inputs import SEARCH_DELAY_MS
 from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said_button
@@ -72,11 +72,8 @@ class TokenField(QFrame):
         self.edit.setMinimumWidth(_TEXT_WIDTH_MIN)
         self.clear_button = said_button(theme, "x", tip="Clear the filter", role="icon", on_click=self._clear_clicked)
         self.setFixedHeight(Size.CONTROL)
-        self._line = QHBoxLayout(self)
-        self._line.setContentsMargins(2, 0, 2, 0)
-        self._line.setSpacing(4)
-        for part in (self.add_button, self.edit, self.clear_button):
-            self._line.addWidget(part, 1 if part is self.edit else 0)
+        self._line = row(self.add_button, (self.edit, 1), self.clear_button, spacing=4, margins=(2, 0, 2, 0))
+        self.setLayout(self._line)
         self._completer = self._make_completer()
         self._pause = QTimer(self, singleShot=True, interval=SEARCH_DELAY_MS)
         self._pause.timeout.connect(self._tell)
@@ -117,9 +114,7 @@ class TokenField(QFrame):
     def show_fault(self, words: str) -> None:
         """Mark the text as invalid with the reason; empty: valid."""
         self.setToolTip(tip_text(words))
-        if self.property("valid") != ("false" if words else ""):
-            self.setProperty("valid", "false" if words else "")
-            repolish(self)
+        mark_fault(self, words)
 
     # ---- chips ---------------------------------------------------------------------------------------------------------
 

@@ -348,28 +348,24 @@ class TimeZoneChoice(QObject):
 
     def __init__(self, parent: QObject | None = None, *, utc: bool = False) -> None:
         super().__init__(parent)
-        self._utc = utc
-
-    @property
-    def utc(self) -> bool:
-        return self._utc
+        self.utc = utc
 
     def set_utc(self, utc: bool) -> None:
-        if utc != self._utc:
-            self._utc = utc
+        if utc != self.utc:
+            self.utc = utc
             self.changed.emit()
 
     def toggle(self) -> None:
-        self.set_utc(not self._utc)
+        self.set_utc(not self.utc)
 
     @property
     def zone(self) -> tzinfo | None:
         """Argument for `datetime.fromtimestamp`: None is local time."""
-        return UTC if self._utc else None
+        return UTC if self.utc else None
 
     def name(self, at_ms: float) -> str:
         """The zone as ``UTC+08:00``; the offset is the one valid at ``at_ms``."""
-        if self._utc:
+        if self.utc:
             return "UTC"
         offset = self.moment(min(max(at_ms, 0), LAST_MS)).astimezone().strftime("%z")
         return f"UTC{offset[:3]}:{offset[3:5]}"

@@ -34,8 +34,10 @@ def test_the_broker_is_watched_and_changed(app: App):
     app.until(lambda: consumer.key not in {one.key for one in clients.clients.rows}, "the connection is still listed")
 
     store = opened(app, "store")
-    app.until(lambda: store.files.queues.rowCount() > 0 and store.files.index.rowCount() > 0, "the store is not shown")
-    app.until(lambda: "Last sync" in dict(store.files.runtime_facts.pairs()), "no sync is shown")
+    app.until(
+        lambda: store.files.make().queues.rowCount() > 0 and store.files.make().index.rowCount() > 0, "the store is not shown"
+    )
+    app.until(lambda: "Last sync" in dict(store.files.make().runtime_facts.pairs()), "no sync is shown")
 
     settings = opened(app, "broker_settings")
     app.until(lambda: settings.model.rowCount() > 0, "the settings are not shown")

@@ -121,8 +121,8 @@ def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path)
     assert told["rows"]["read"] == COUNT
     assert told["state"] == "complete"
     app.until(lambda: len(page.history.model.rows) == 1, "the run is not in the history")
-    app.until(lambda: page.result.charts.time_charts, "the charts are not drawn")
-    assert f"{COUNT:,} messages" in page.result.manifest.text()
+    app.until(lambda: page.result.make().charts.time_charts, "the charts are not drawn")
+    assert f"{COUNT:,} messages" in page.result.make().manifest.text()
     assert runner.session is not None
     assert runner.session.state is SparkState.READY  # for the next report
     assert not page.session_line.isHidden()

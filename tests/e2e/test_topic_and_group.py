@@ -94,15 +94,15 @@ def test_a_topic_is_looked_at_changed_undone_and_deleted(app: App):
     assert page.route.rows[0].write_queues == QUEUES
 
     topic_page(app, tab="settings")
-    app.until(lambda: page.settings.settings is not None, "the settings are not shown")
-    page.settings.form.editor("write_queues").setValue(2)
-    page.settings.form.editor("message_type").setCurrentIndex(2)
-    accept(app, page.settings.ask_apply())
-    app.until(lambda: page.settings.settings.write_queues == 2, "the change is not there")
-    assert page.settings.settings.attributes == {"message.type": "FIFO"}
-    accept(app, page.settings.ask_undo())
-    app.until(lambda: page.settings.settings.write_queues == QUEUES, "the change is not undone")
-    assert page.settings.settings.attributes == {}
+    app.until(lambda: page.settings.make().settings is not None, "the settings are not shown")
+    page.settings.make().form.editor("write_queues").setValue(2)
+    page.settings.make().form.editor("message_type").setCurrentIndex(2)
+    accept(app, page.settings.make().ask_apply())
+    app.until(lambda: page.settings.make().settings.write_queues == 2, "the change is not there")
+    assert page.settings.make().settings.attributes == {"message.type": "FIFO"}
+    accept(app, page.settings.make().ask_undo())
+    app.until(lambda: page.settings.make().settings.write_queues == QUEUES, "the change is not undone")
+    assert page.settings.make().settings.attributes == {}
 
     accept(app, page.ask_delete(), TOPIC)
     app.until(lambda: TOPIC not in catalog(app).topics, "the topic is still there")
@@ -123,15 +123,15 @@ def test_offsets_of_a_group_without_members_are_reset_and_put_back(app: App):
     app.until(lambda: offsets(app) == [0] * QUEUES, "the group was not moved")
 
     group_page(app, tab="offsets")
-    app.until(lambda: page.offsets.newest is not None, "nothing was saved")
-    accept(app, page.dialogs.undo(page.group_grid.selected_row, page.offsets.newest))
+    app.until(lambda: page.offsets.make().newest is not None, "nothing was saved")
+    accept(app, page.dialogs.undo(page.group_grid.selected_row, page.offsets.make().newest))
     app.until(lambda: offsets(app) == [7] * QUEUES, "the group was not put back")
 
     group_page(app, tab="settings")
-    app.until(lambda: page.settings.settings is not None, "the settings are not shown")
-    page.settings.form.editor("retry_times_max").setValue(3)
-    accept(app, page.settings.ask_apply())
-    app.until(lambda: page.settings.settings.retry_times_max == 3, "the change is not there")
+    app.until(lambda: page.settings.make().settings is not None, "the settings are not shown")
+    page.settings.make().form.editor("retry_times_max").setValue(3)
+    accept(app, page.settings.make().ask_apply())
+    app.until(lambda: page.settings.make().settings.retry_times_max == 3, "the change is not there")
 
     accept(app, page.dialogs.delete(page.group_grid.selected_row), GROUP)
     app.until(lambda: GROUP not in catalog(app).groups, "the group is still there")
@@ -144,7 +144,7 @@ def test_members_tell_what_they_do_and_go_to_the_offsets_they_are_told(app: App)
             app.until(lambda: offsets(app) and sum(offsets(app)) > 0, "nothing is consumed")
             page = group_page(app, tab="subscriptions")
             app.until(lambda: len(page.members.rows) == 2 and page._findings, "the members do not tell")
-            assert "a || b" in page.findings[0].text
+            assert "a || b" in page.subscription_tab.make().findings[0].text
             assert all(row.info is not None for row in page.members.rows)
 
             client = page.dialogs.client(GROUP, page.members.rows[0])
@@ -153,8 +153,8 @@ def test_members_tell_what_they_do_and_go_to_the_offsets_they_are_told(app: App)
             client.accept()
 
             group_page(app, tab="ownership")
-            app.until(lambda: page.ownership.strip.picture.stretches, "no owner was recorded")
-            app.until(lambda: len(page.ownership.strip.picture.clients) == 2, "an owner is missing")
+            app.until(lambda: page.ownership.make().strip.picture.stretches, "no owner was recorded")
+            app.until(lambda: len(page.ownership.make().strip.picture.clients) == 2, "an owner is missing")
 
         # While members differ, the newest heartbeat decides what the broker gives to any of them; alone, one gets all.
         group_page(app, tab="subscriptions")

@@ -10,13 +10,13 @@ from broker_core.api import ProcessQueueInfo, read_running_info
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import Members
 from broker_core.worker.questions.delays import ListTimers
-from gui.models.brokers import broker_rows
 from gui.models.consumers import member_rows, position_rows, with_told_owners
 from gui.views.action_dialog import cannot_reason
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.columns import member_columns
 from gui.views.delay.view import DelayView
 from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.store.brokers_panel import broker_rows
 from gui.views.store.view import StoreView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.view import TransactionsView
@@ -100,7 +100,7 @@ def test_the_brokers_of_a_cluster_stand_on_the_store_page(show_page):
     rows = view.brokers.rows
     shown = [[rows.index(row, column).data() for column in range(rows.columnCount())] for row in range(rows.rowCount())]
     assert shown == [["a", "h:1", "V4_9_4", "1, 1.5 KiB behind", "yes", "Timers"], ["b", "h:2", UNKNOWN, "0", FAULT, ""]]
-    assert Ability.TIMERS not in broker_rows(view._state)[0].can
+    assert Ability.TIMERS in broker_rows(view._state)[0].cannot
 
 
 def test_an_embedded_broker_has_no_table_of_brokers(show_page):

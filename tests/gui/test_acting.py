@@ -91,7 +91,7 @@ def test_a_topic(show_page, source):
     view.open({"topic": "orders", "tab": "settings"})
     assert is_held(source, view.send_button)
     assert held(entries(view, view._open_more)) == ({"Delete topic…"} if source.read_only else set())
-    settings = view.settings
+    settings = view.settings.make()
     assert settings.form.isEnabled() is not source.read_only
     assert (settings.note.text() == REASON) is source.read_only
 
@@ -166,7 +166,7 @@ def test_the_demo_is_offered_where_it_plays_alone(show_page, monkeypatch, name, 
     transactions = show_page(TransactionsView, source)
     transactions._show_empty()
     overview = show_page(OverviewView, source)
-    overview._tables.widget._write_texts()
+    overview.tables.make()._write_texts()
     last = dict(offered)
     words = ("Nothing waits in this level.", "No topics yet.")
     assert [last[text] for text in words] == [offer, offer]

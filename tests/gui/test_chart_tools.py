@@ -114,7 +114,7 @@ def test_the_alerts_page_takes_the_new_threshold_into_its_form(show_page):
 @pytest.mark.parametrize(
     ("page", "charts"),
     [
-        (OverviewView, lambda view: (view.throughput.chart, view.backlog.chart)),
+        (OverviewView, lambda view: (view.panels.make().throughput.chart, view.panels.make().backlog.make().chart)),
         (TopicView, lambda view: (view.queues.chart,)),
         (StoreView, lambda view: (view.chart,)),
         (AlertsView, lambda view: (view.chart,)),
@@ -133,10 +133,10 @@ def test_every_chart_has_a_brush(qtbot, show_page, page, charts):
 
 def test_the_overview_draws_the_threshold_of_a_rule_about_its_lag(show_page):
     view = show_page(OverviewView, FakeSource())
-    before = view.backlog.chart.plot.getViewBox().viewRange()[1][1]
+    before = view.panels.make().backlog.make().chart.plot.getViewBox().viewRange()[1][1]
     view.context.alerts.put(AlertRule("mine", "All lag", "totals.lag_messages", True, 40_000, 0))
     view.state_changed(view.context.source.state)
-    assert before < 40_000 < view.backlog.chart.plot.getViewBox().viewRange()[1][1]
+    assert before < 40_000 < view.panels.make().backlog.make().chart.plot.getViewBox().viewRange()[1][1]
 
 
 def test_a_drag_over_the_events_chooses_their_time(qtbot, show_page):

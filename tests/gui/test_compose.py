@@ -19,7 +19,13 @@ from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage, SendReceipt
 from broker_core.worker.questions.transactions import ListTransactions
 from gui.models.compose import DraftTemplate, delivery_value
-from gui.models.compose_history import (
+from gui.models.messages import ALL_QUEUES, MessageDraft
+from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
+from gui.views.messages.audience import groups_of_topic
+from gui.views.messages.burst import UNANSWERED_MAX, Burst
+from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.messages.draft_menus import (
     BODY_BYTES_MAX,
     DRAFTS_MAX,
     TEMPLATES_MAX,
@@ -30,12 +36,6 @@ from gui.models.compose_history import (
     with_draft,
     with_template,
 )
-from gui.models.messages import ALL_QUEUES, MessageDraft
-from gui.processes.worker_options import WorkerArguments
-from gui.processes.worker_process import WorkerProcess
-from gui.views.messages.audience import groups_of_topic
-from gui.views.messages.burst import UNANSWERED_MAX, Burst
-from gui.views.messages.compose_dialog import ComposeDialog
 from monitoring.compose.delivery import When, queue_of_key
 from monitoring.compose.template import Moment, TemplateError
 from monitoring.sources.base import SourceStatus

@@ -13,7 +13,7 @@ from gui.connections.secret_file import SecretFile
 from gui.connections.secret_store import SERVICE, SecretStore
 from gui.operations.connection_probe import ConnectionProbe
 from gui.operations.secret_desk import SecretDesk
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.connections.connect_fields import SOCKS, SSH
 from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.widgets import fitted_dialog

@@ -226,7 +226,7 @@ def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
     assert view.groups.row_at(view.groups.position_of("bi-export")).offline
     assert [view.lag.facts[key].value.text() for key in ("lag", "behind", "members")] == [UNKNOWN, UNKNOWN, "offline"]
     assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline", "unknown", UNKNOWN]
-    assert view.member_grid.placeholder.text == "No client of this group is online."
+    assert view.member_tab.make().grid.placeholder.text == "No client of this group is online."
 
 
 def test_draining_says_how_long(make_view):
@@ -239,12 +239,12 @@ def test_draining_says_how_long(make_view):
 def test_chart_shows_the_group_and_what_is_chosen(make_view):
     view = make_view(FakeSource())
 
-    lag = view.lag.chart.last_value("lag")
+    lag = view.lag.chart.make().last_value("lag")
     view.lag.switch.choose(BEHIND)
     view.lag._choose(BEHIND)
 
     assert lag == pytest.approx(view.context.history.series("group:payment-settle.lag_messages").last)
-    assert view.lag.chart.last_value("lag") == pytest.approx(
+    assert view.lag.chart.make().last_value("lag") == pytest.approx(
         view.context.history.series("group:payment-settle.behind_ms").last / 1_000, nan_ok=True
     )
 
@@ -312,7 +312,7 @@ def test_members_that_cannot_be_read_are_an_error_in_place(make_view):
 
     view = make_view(source)
 
-    assert view.member_grid.placeholder.text == "The clients of payment-settle were not read."
+    assert view.member_tab.make().grid.placeholder.text == "The clients of payment-settle were not read."
     source.fail_with = None
     view.refresh()
     assert len(view.members.rows) == 2
@@ -322,7 +322,7 @@ def test_tabs_of_clients_are_made_when_they_are_looked_at_and_show_what_is_known
     source = FakeSource()
     view = make_view(source)
     view.open({"group": "notify-sms"})
-    tabs = view._member_tab, view._subscription_tab
+    tabs = view.member_tab, view.subscription_tab
     assert [tab.made for tab in tabs] == [None, None]
     assert view.members.rows
 
@@ -339,12 +339,12 @@ def test_members_that_disagree_are_named_with_the_consequence(make_view):
     view.open({"group": "notify-sms", "tab": "subscriptions"})
 
     assert "notify-sms: Members filter differently: payments" in view.disagreement.text
-    assert "c2@10.23.4.12: PAID || REFUND" in view.findings[0].text
-    assert "messages are skipped" in view.findings[0].text
-    assert [notice.isHidden() for notice in view.findings] == [False, True, True, True]
+    assert "c2@10.23.4.12: PAID || REFUND" in view.subscription_tab.make().findings[0].text
+    assert "messages are skipped" in view.subscription_tab.make().findings[0].text
+    assert [notice.isHidden() for notice in view.subscription_tab.make().findings] == [False, True, True, True]
     view.open({"group": "payment-settle"})
     assert view.disagreement.isHidden()
-    assert view.findings[0].isHidden()
+    assert view.subscription_tab.make().findings[0].isHidden()
 
 
 def test_system_groups_are_folded(make_view):
@@ -409,12 +409,12 @@ def test_a_broker_that_is_away_is_named_beside_the_members_and_they_are_asked_fo
     held.release(
         replace(fake_members("billing"), notice="Not all brokers answered, and what they hold is missing here. b: away")
     )
-    assert view.member_notice.isVisibleTo(view.tabs.widget(1))
+    assert view.member_tab.make().notice.isVisibleTo(view.tabs.widget(1))
     source.held.clear()
     view.state_changed(replace(source.state, faults={"broker b": "no answer since 3 s: away"}))
     asked = [one for one in source.held if one.answers_with is Members]
     asked[-1].release(fake_members("billing"))
-    assert not view.member_notice.isVisibleTo(view.tabs.widget(1))
+    assert not view.member_tab.make().notice.isVisibleTo(view.tabs.widget(1))
     before = len(source.asked)
     view.state_changed(replace(source.state, faults={"broker b": "no answer since 9 s: away"}))
     assert [one for one in source.asked[before:] if isinstance(one, ListMembers)] == []

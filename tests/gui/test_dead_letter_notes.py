@@ -261,7 +261,7 @@ def test_where_no_history_is_kept_the_page_says_so_and_takes_no_notes(show_page,
         assert (field.isEnabled(), field.placeholderText(), field.toolTip()) == (False, words, words)
     assert {(button.isEnabled(), button.toolTip()) for button in view.side.marks.values()} == {(False, words)}
     view.flow.go_to(CLOSE)
-    assert (view.flow.close.parked_button.isEnabled(), view.flow.close.parked_button.toolTip()) == (False, words)
+    assert (view.flow.close.make().parked_button.isEnabled(), view.flow.close.make().parked_button.toolTip()) == (False, words)
     assert view.side.resend_button.isEnabled()
 
 
@@ -276,4 +276,4 @@ def test_notes_are_taken_again_when_the_history_is_there(show_page, source):
     assert view.side.note.placeholderText() == "A note, kept on this computer"
     assert all(button.isEnabled() for button in view.side.marks.values())
     assert view.group_panel.note.isEnabled()
-    assert view.flow.close.parked_button.isEnabled()
+    assert view.flow.close.make().parked_button.isEnabled()

@@ -85,7 +85,7 @@ def view(show_page, source, replays):
 @pytest.fixture
 def flow(view):
     flow = view.flow
-    flow.resend.rate.setValue(1_000)
+    flow.resend.make().rate.setValue(1_000)
     return flow
 
 
@@ -116,12 +116,12 @@ def test_a_step_is_made_when_it_is_gone_to_and_knows_what_was_chosen_before(view
     assert [side.made for side in later] == [None] * 4
 
     view.flow.go_to(EDIT)
-    view.flow.edit.find_text.setText("sku")
+    view.flow.edit.make().find_text.setText("sku")
     assert [side.made for side in later[1:]] == [None] * 3
     view.flow.go_to(RESEND)
 
-    assert view.flow.resend.patch.find == "sku"
-    assert view.flow.resend.all_button.text() == "Resend 2…"
+    assert view.flow.resend.make().patch.find == "sku"
+    assert view.flow.resend.make().all_button.text() == "Resend 2…"
 
 
 def test_each_step_has_its_side_by_mouse_and_by_keyboard(view, flow, qtbot):
@@ -141,21 +141,21 @@ def test_the_way_leads_from_the_letter_to_the_resend(view, flow, qtbot):
     qtbot.mouseClick(flow.inspect.resend_button, Qt.MouseButton.LeftButton)
     assert view.sides.currentWidget() is flow.sides[RESEND]
     flow.go_to(EDIT)
-    qtbot.mouseClick(flow.edit.next_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(flow.edit.make().next_button, Qt.MouseButton.LeftButton)
     assert view.sides.currentWidget() is flow.sides[RESEND]
 
 
 def test_the_same_change_is_shown_in_one_body_and_made_in_each(view, flow, qtbot, source):
     select(view, 3, 4, 5)
     flow.go_to(EDIT)
-    flow.edit.find_text.setText("1OO27")
-    flow.edit.put_text.setText("10027")
-    assert flow.edit.effect.text.startswith("Bodies that become others: 2 of 3.")
-    shown = flow.edit.preview.toPlainText().splitlines()
+    flow.edit.make().find_text.setText("1OO27")
+    flow.edit.make().put_text.setText("10027")
+    assert flow.edit.make().effect.text.startswith("Bodies that become others: 2 of 3.")
+    shown = flow.edit.make().preview.toPlainText().splitlines()
     assert '-   "sku": "SKU-1OO27",' in shown
     assert '+   "sku": "SKU-10027",' in shown
     assert facts(flow)[EDIT] == "1 change staged"
-    assert flow.resend.changes.text() == "2 bodies are edited; see the second step."
+    assert flow.resend.make().changes.text() == "2 bodies are edited; see the second step."
     send_all(flow, qtbot, source, 3)
     assert sorted(message.body for message in sends(source)) == [b'{"sku": "SKU-10027", "n": 2}'] * 2 + [
         b'{"sku": "SKU-10027"}'
@@ -164,18 +164,18 @@ def test_the_same_change_is_shown_in_one_body_and_made_in_each(view, flow, qtbot
 
 def test_a_change_that_breaks_json_or_changes_nothing_says_so(view, flow):
     select(view, 3)
-    flow.edit.find_text.setText("}")
-    assert "1 of them is no JSON any more." in flow.edit.effect.text
-    flow.edit.find_text.setText("no such text")
-    assert flow.edit.effect.text == "This text is in no body that can be edited."
-    flow.edit.clear_button.click()
-    assert not flow.edit.effect.isVisibleTo(flow.edit)
+    flow.edit.make().find_text.setText("}")
+    assert "1 of them is no JSON any more." in flow.edit.make().effect.text
+    flow.edit.make().find_text.setText("no such text")
+    assert flow.edit.make().effect.text == "This text is in no body that can be edited."
+    flow.edit.make().clear_button.click()
+    assert not flow.edit.make().effect.isVisibleTo(flow.edit.make())
     assert facts(flow)[EDIT] == "optional"
 
 
 def test_what_is_not_to_be_kept_is_left_out_and_said_before(view, flow, qtbot, source):
     select(view, 3)
-    flow.edit.keeps[Part.KEYS].setChecked(False)
+    flow.edit.make().keeps[Part.KEYS].setChecked(False)
     dialog = flow.ask_resend()
     assert any("Keys" in shown.text() for shown in dialog.findChildren(QLabel))
     dialog.go.click()
@@ -186,10 +186,10 @@ def test_what_is_not_to_be_kept_is_left_out_and_said_before(view, flow, qtbot, s
 def test_another_topic_must_be_named(view, flow, qtbot, source):
     select(view, 3)
     flow.go_to(RESEND)
-    flow.resend.target.choose(ResendTarget.OTHER.value)
-    flow.resend.target.chosen.emit(ResendTarget.OTHER.value)
-    assert (flow.resend.all_button.isEnabled(), flow.resend.all_button.toolTip()) == (False, "Name the topic.")
-    flow.resend.topic.setText("orders-repaired")
+    flow.resend.make().target.choose(ResendTarget.OTHER.value)
+    flow.resend.make().target.chosen.emit(ResendTarget.OTHER.value)
+    assert (flow.resend.make().all_button.isEnabled(), flow.resend.make().all_button.toolTip()) == (False, "Name the topic.")
+    flow.resend.make().topic.setText("orders-repaired")
     send_all(flow, qtbot, source, 1)
     assert sends(source)[0].topic == "orders-repaired"
 
@@ -197,33 +197,33 @@ def test_another_topic_must_be_named(view, flow, qtbot, source):
 def test_one_is_sent_first_and_its_proof_is_shown(view, flow, qtbot, source):
     select(view, 3, 4, 6)
     flow.go_to(RESEND)
-    flow.resend.target.choose(ResendTarget.TOPIC.value)
-    flow.resend.target.chosen.emit(ResendTarget.TOPIC.value)
-    qtbot.mouseClick(flow.resend.first_button, Qt.MouseButton.LeftButton)
+    flow.resend.make().target.choose(ResendTarget.TOPIC.value)
+    flow.resend.make().target.chosen.emit(ResendTarget.TOPIC.value)
+    qtbot.mouseClick(flow.resend.make().first_button, Qt.MouseButton.LeftButton)
     (dialog,) = view.findChildren(ActionDialog)
     assert dialog.go.text() == "Resend 1 dead letter"
     dialog.go.click()
     qtbot.waitUntil(lambda: view.sides.currentWidget() is flow.sides[VERIFY])
     assert len(sends(source)) == 1
-    assert len(flow.verify.model.rows) == 1
-    assert flow.verify.summary.text() == "1 sent again · Not read yet 1"
+    assert len(flow.verify.make().model.rows) == 1
+    assert flow.verify.make().summary.text() == "1 sent again · Not read yet 1"
     state = fake_state(TAKEN_MS + 200)
     view.state_changed(replace(state, position_offset=np.full_like(state.position_offset, 900_001)))
-    assert flow.verify.summary.text() == "1 sent again · Consumed 1"
+    assert flow.verify.make().summary.text() == "1 sent again · Consumed 1"
     assert facts(flow)[VERIFY] == "1 of 1 consumed"
 
 
 def test_failures_in_a_row_end_it_and_the_receipt_tells_of_each(view, flow, qtbot, source, tmp_path):
     source.refused = frozenset(range(1, 10))
     select(view, 1, 2, 3, 4, 6)
-    flow.resend.failures.setValue(2)
+    flow.resend.make().failures.setValue(2)
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: "1 sent again, 4 not: the broker is full" in dialog.error.text)
     assert len(sends(source)) == 3
     dialog.cancel.click()
     flow.go_to(VERIFY)
-    assert flow.verify.failures.text.startswith("4 were not sent again")
+    assert flow.verify.make().failures.text.startswith("4 were not sent again")
     path = tmp_path / "receipt.csv"
     flow.write_receipt(path)
     qtbot.waitUntil(path.exists)
@@ -252,13 +252,13 @@ def test_a_receipt_holds_no_formula_and_reads_back(view, tmp_path):
 def test_what_no_answer_came_for_is_not_called_unsent(view, flow, qtbot, source, tmp_path):
     source.unanswered, source.refused = frozenset({1}), frozenset({2})
     select(view, 1, 2, 3, 4)
-    flow.resend.failures.setValue(2)
+    flow.resend.make().failures.setValue(2)
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: "1 sent again, 1 without an answer may be there, 2 not: the broker is full" in dialog.error.text)
     dialog.cancel.click()
     flow.go_to(VERIFY)
-    told = flow.verify.failures.text
+    told = flow.verify.make().failures.text
     assert told.startswith("2 were not sent again · 1 possibly sent again ")
     assert "the broker is full (1)" in told
     assert "the connection to h:1 ended (closed by the peer) (1)" in told
@@ -278,14 +278,14 @@ def test_what_no_answer_came_for_is_not_called_unsent(view, flow, qtbot, source,
 def test_once_more_in_the_same_dialog_is_for_those_that_were_not_sent(view, flow, qtbot, source):
     source.unanswered, source.refused = frozenset({1}), frozenset({2})
     select(view, 1, 2, 3, 4)
-    flow.resend.failures.setValue(2)
+    flow.resend.make().failures.setValue(2)
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: dialog.go.text() == "Resend 2 dead letters" and dialog.go.isEnabled())
     dialog.go.click()
-    qtbot.waitUntil(lambda: len(flow.verify.outcome.sent) == 3)
+    qtbot.waitUntil(lambda: len(flow.verify.make().outcome.sent) == 3)
     answered = {number: send.properties[ORIGIN_LINK] for number, send in enumerate(sends(source)) if number not in {1, 2}}
-    outcome = flow.verify.outcome
+    outcome = flow.verify.make().outcome
     assert (list(answered.values()), outcome.refused, outcome.left) == (list(outcome.sent), (), ())
     assert [message_id for message_id, _reason in outcome.doubtful] == [sends(source)[1].properties[ORIGIN_LINK]]
     every = {letter(view, offset).letter.offset_message_id for offset in (1, 2, 3, 4)}
@@ -296,20 +296,22 @@ def test_once_more_in_the_same_dialog_is_for_those_that_were_not_sent(view, flow
 def test_where_all_that_is_left_is_in_doubt_nothing_is_sent_once_more(view, flow, qtbot, source):
     source.unanswered = frozenset({0})
     select(view, 1)
-    flow.resend.failures.setValue(1)
+    flow.resend.make().failures.setValue(1)
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: dialog.go.toolTip() == "None is left that was surely not sent")
     assert (dialog.go.isEnabled(), len(sends(source))) == (False, 1)
-    assert [reason for _id, reason in flow.verify.outcome.doubtful] == ["the connection to h:1 ended (closed by the peer)"]
+    assert [reason for _id, reason in flow.verify.make().outcome.doubtful] == [
+        "the connection to h:1 ended (closed by the peer)"
+    ]
 
 
 def test_the_reasons_of_a_resend_follow_the_language(view, flow, qtbot):
     reason = "127.0.0.1:10911 did not answer within 3,000 ms"
-    flow.verify.show_outcome(ResendOutcome(refused=(("id", reason),)))
-    assert reason in flow.verify.failures.text
+    flow.verify.make().show_outcome(ResendOutcome(refused=(("id", reason),)))
+    assert reason in flow.verify.make().failures.text
     with shown_in("zh"):
-        qtbot.waitUntil(lambda: "did not answer" not in flow.verify.failures.text)
+        qtbot.waitUntil(lambda: "did not answer" not in flow.verify.make().failures.text)
         assert tr(STEP_NAMES[CLOSE]) == "结案"
 
 
@@ -323,24 +325,24 @@ def test_the_reasons_of_a_resend_follow_the_language(view, flow, qtbot):
     ],
 )
 def test_the_reasons_of_a_replay_are_in_the_language_of_the_window(chinese, flow, reason):
-    flow.verify.show_outcome(ResendOutcome(doubtful=(("id", reason),)))
-    assert reason not in flow.verify.failures.text
+    flow.verify.make().show_outcome(ResendOutcome(doubtful=(("id", reason),)))
+    assert reason not in flow.verify.make().failures.text
     assert broker_text(f"1 sent again, 4 not: {reason}") == f"已重发 1 条，4 条未重发：{broker_text(reason)}"
 
 
 def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, source):
-    flow.resend.rate.setValue(1)
+    flow.resend.make().rate.setValue(1)
     select(view, 1, 2, 3)
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: len(sends(source)) == 1)
-    stop = next(button for button in dialog.findChildren(type(flow.resend.all_button)) if button.text() == "Stop")
+    stop = next(button for button in dialog.findChildren(type(flow.resend.make().all_button)) if button.text() == "Stop")
     closed: list[int] = []
     dialog.finished.connect(closed.append)
     stop.click()
     qtbot.waitUntil(lambda: bool(closed))
     assert len(sends(source)) == 1
-    assert (len(flow.verify.outcome.sent), len(flow.verify.outcome.left)) == (1, 2)
+    assert (len(flow.verify.make().outcome.sent), len(flow.verify.make().outcome.left)) == (1, 2)
 
 
 def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbot, source):
@@ -352,15 +354,15 @@ def test_what_was_consumed_is_marked_and_what_is_left_is_parked(view, flow, qtbo
     view.notes.sent({resent.letter.offset_message_id: LetterNote(RESENT, "", "inventory-reserve", 0, 0, TAKEN_MS)})
     assert letter(view, 3).proof == "consumed"
     flow.go_to(CLOSE)
-    assert flow.close.handled_button.text() == "Mark 1 as handled"
-    flow.close.handled_button.click()
+    assert flow.close.make().handled_button.text() == "Mark 1 as handled"
+    flow.close.make().handled_button.click()
     assert letter(view, 3).note.mark == HANDLED
     assert letter(view, 7).note.mark == NEW
-    flow.close.parked_button.click()
+    flow.close.make().parked_button.click()
     assert {row.note.mark for row in view.letters.rows} == {HANDLED, PARKED}
     assert facts(flow)[CLOSE] == "0 still open"
     assert flow.bar.steps[CLOSE].is_done
-    assert not flow.close.parked_button.isEnabled()
+    assert not flow.close.make().parked_button.isEnabled()
 
 
 def test_the_subscription_of_the_group_is_said_before_it_is_asked_for(view, flow, source, qtbot):
@@ -368,16 +370,16 @@ def test_the_subscription_of_the_group_is_said_before_it_is_asked_for(view, flow
     source.answers[ListMembers] = lambda _question: members
     select(view, 3, 5)
     flow.go_to(RESEND)
-    qtbot.waitUntil(lambda: flow.resend.audience.text == "stock-worker takes all of them by its subscription")
+    qtbot.waitUntil(lambda: flow.resend.make().audience.text == "stock-worker takes all of them by its subscription")
 
 
 def test_another_group_begins_anew(view, flow):
     select(view, 3)
     flow.go_to(EDIT)
-    flow.edit.find_text.setText("sku")
+    flow.edit.make().find_text.setText("sku")
     view.group_grid.select_key("payment-settle")
     assert flow.bar.current == INSPECT
-    assert flow.edit.patch.find == ""
+    assert flow.edit.make().patch.find == ""
 
 
 def test_the_steps_are_those_of_dead_letters_alone(view, flow):
@@ -398,20 +400,20 @@ def test_the_steps_are_those_of_dead_letters_alone(view, flow):
 
 def write_anew(flow, body):
     flow.go_to(EDIT)
-    flow.edit.mode._buttons[FREE].click()
-    flow.edit.editor.setPlainText(body)
+    flow.edit.make().mode._buttons[FREE].click()
+    flow.edit.make().editor.setPlainText(body)
 
 
 def test_one_body_is_written_anew_with_what_changes_and_sent_so(view, flow, qtbot, source):
     select(view, 3)
     write_anew(flow, '{"sku": "SKU-10027", "n": 2}')
-    assert flow.edit.editor.isVisible()
-    assert not flow.edit.find_text.isVisible()
-    assert flow.edit.preview.toPlainText().splitlines() == [
+    assert flow.edit.make().editor.isVisible()
+    assert not flow.edit.make().find_text.isVisible()
+    assert flow.edit.make().preview.toPlainText().splitlines() == [
         "  {", '-   "sku": "SKU-1OO27",', '+   "sku": "SKU-10027",', '    "n": 2', "  }",
     ]  # fmt: skip
-    assert flow.edit.effect.text == "Bodies that become others: 1 of 1."
-    assert flow.edit.subtitle == "its body written anew"
+    assert flow.edit.make().effect.text == "Bodies that become others: 1 of 1."
+    assert flow.edit.make().subtitle == "its body written anew"
     send_all(flow, qtbot, source, 1)
     assert [message.body for message in sends(source)] == [b'{"sku": "SKU-10027", "n": 2}']
 
@@ -419,8 +421,8 @@ def test_one_body_is_written_anew_with_what_changes_and_sent_so(view, flow, qtbo
 def test_a_body_that_nobody_changed_goes_as_it_is_stored(view, flow, qtbot, source):
     select(view, 3)
     write_anew(flow, "something else")
-    flow.edit.editor.setPlainText('{"sku": "SKU-1OO27", "n": 2}')
-    assert not flow.edit.patch.is_any
+    flow.edit.make().editor.setPlainText('{"sku": "SKU-1OO27", "n": 2}')
+    assert not flow.edit.make().patch.is_any
     send_all(flow, qtbot, source, 1)
     assert [message.body for message in sends(source)] == [b'{"sku": "SKU-1OO27", "n": 2}']
 
@@ -429,26 +431,26 @@ def test_what_was_written_stays_with_its_letter(view, flow):
     select(view, 3)
     write_anew(flow, "of the third")
     select(view, 4)
-    assert flow.edit.editor.toPlainText() == '{"sku": "SKU-1OO27", "n": 2}'
-    assert not flow.resend.patch.is_any
+    assert flow.edit.make().editor.toPlainText() == '{"sku": "SKU-1OO27", "n": 2}'
+    assert not flow.resend.make().patch.is_any
     select(view, 3)
-    assert flow.edit.editor.toPlainText() == "of the third"
-    assert flow.resend.patch.written == "of the third"
-    flow.edit.clear_button.click()
-    assert not flow.resend.patch.is_any
-    assert flow.edit.editor.toPlainText() == '{"sku": "SKU-1OO27", "n": 2}'
+    assert flow.edit.make().editor.toPlainText() == "of the third"
+    assert flow.resend.make().patch.written == "of the third"
+    flow.edit.make().clear_button.click()
+    assert not flow.resend.make().patch.is_any
+    assert flow.edit.make().editor.toPlainText() == '{"sku": "SKU-1OO27", "n": 2}'
 
 
 def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(view, flow, source):
     select(view, 3, 4)
     flow.go_to(EDIT)
-    flow.edit.mode._buttons[FREE].click()
-    assert flow.edit.effect.text == "One body at a time is written anew: choose one dead letter."
-    assert flow.edit.find_text.isVisible()
+    flow.edit.make().mode._buttons[FREE].click()
+    assert flow.edit.make().effect.text == "One body at a time is written anew: choose one dead letter."
+    assert flow.edit.make().find_text.isVisible()
     select(view, 3)
     write_anew(flow, "")
-    assert flow.edit.effect.text == "Brokers refuse a message without a body."
-    assert not flow.edit.next_button.isEnabled()
+    assert flow.edit.make().effect.text == "Brokers refuse a message without a body."
+    assert not flow.edit.make().next_button.isEnabled()
     flow.go_to(RESEND)
     assert flow.ask_resend() is None
     assert flow.bar.current == EDIT
@@ -458,18 +460,18 @@ def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(v
 def test_json_is_laid_out_on_demand_and_what_breaks_it_is_told(view, flow, qtbot):
     select(view, 3)
     write_anew(flow, '{"sku": 1}')
-    qtbot.mouseClick(flow.edit.layout_button, Qt.MouseButton.LeftButton)
-    assert flow.edit.patch.written == '{\n  "sku": 1\n}'
-    assert not flow.edit.layout_button.isEnabled()
-    flow.edit.editor.setPlainText('{"sku": ')
-    assert "no JSON any more" in flow.edit.effect.text
+    qtbot.mouseClick(flow.edit.make().layout_button, Qt.MouseButton.LeftButton)
+    assert flow.edit.make().patch.written == '{\n  "sku": 1\n}'
+    assert not flow.edit.make().layout_button.isEnabled()
+    flow.edit.make().editor.setPlainText('{"sku": ')
+    assert "no JSON any more" in flow.edit.make().effect.text
 
 
 def test_all_that_can_be_chosen_fits_into_the_pane(view, flow, qtbot):
     select(view, 3)
     write_anew(flow, "x")
-    boxes = [*flow.edit.keeps.values(), *flow.edit.mode._buttons.values()]
+    boxes = [*flow.edit.make().keeps.values(), *flow.edit.make().mode._buttons.values()]
     qtbot.waitUntil(lambda: all(box.isVisible() for box in boxes))
     for box in boxes:
         assert box.width() >= box.sizeHint().width(), box.text()
-        assert flow.edit.rect().contains(QRect(box.mapTo(flow.edit, QPoint()), box.size()))
+        assert flow.edit.make().rect().contains(QRect(box.mapTo(flow.edit.make(), QPoint()), box.size()))

@@ -361,7 +361,7 @@ def test_or_to_their_topics_and_what_was_sent_before_an_error_is_noted(view, sou
         return RemoteError("the broker is full")
 
     source.answers[SendMessage] = send_one
-    view.flow.resend.failures.setValue(1)
+    view.flow.resend.make().failures.setValue(1)
     dialog = view.ask_resend()
     target = dialog.findChild(SegmentedControl)
     target.choose("topic")

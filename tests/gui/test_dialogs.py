@@ -13,7 +13,7 @@ from gui.main_window.close_question import CloseQuestion
 from gui.main_window.range_dialog import RangeDialog
 from gui.operations.report_schedules import ReportSchedules
 from gui.views.chart_tools import show_table
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.export_dialog import ExportDialog
@@ -74,7 +74,7 @@ def of_pages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog
     window.navigate("consumers", group=named("payment-settle"), tab="lag")
     page = window.area.current
     page.refresh()
-    yield show_table(page.lag.chart, page.context)
+    yield show_table(page.lag.chart.make(), page.context)
     window.navigate("consumers", group=named("payment-settle"), tab="members")
     deliver_background_calls()
     group = page.group_grid.selected_row
@@ -95,7 +95,9 @@ def dialog_classes() -> set[type[QDialog]]:
         left += one.__subclasses__()
         if one.__module__.startswith("gui."):
             found.add(one)
-    return found - {base for one in found for base in one.__bases__ if base.__name__ in {"FittedDialog", "LossQuestion"}}
+    return found - {
+        base for one in found for base in one.__bases__ if base.__name__ in {"FittedDialog", "JobDialog", "LossQuestion"}
+    }
 
 
 def all_dialogs(window, qapp, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog]:  # noqa: F811  the fixture

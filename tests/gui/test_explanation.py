@@ -79,11 +79,11 @@ def test_a_column_of_a_result_is_as_old_as_the_report(show_page, qtbot, tmp_path
     qtbot.waitUntil(lambda: bool(view.history.model.rows))
     view.history.grid.select_first()
     view.show_part("result")
-    qtbot.waitUntil(lambda: view.result.grid is not None)
-    grid = view.result.grid
+    qtbot.waitUntil(lambda: view.result.make().grid is not None)
+    grid = view.result.make().grid
     told = explained_column("reports", grid, 1)
     assert told.terms == (("Messages", result_term("messages")),)
-    assert told.read_ms == view.result.run.created_ms > 0
+    assert told.read_ms == view.result.make().run.created_ms > 0
     own = replace(grid.model.columns[1], term="result/a column of a query")
     assert "a figure of the result" in term_of_column("reports", own).text.casefold()
 
@@ -94,7 +94,7 @@ def test_tables_of_dialogs_are_explained(show_page, qtbot):
     deliver_background_calls()
     reset = view.dialogs.reset(view.group_grid.selected_row)
     client = view.dialogs.client("payment-settle", view.members.rows[0])
-    figures = show_table(view.lag.chart, view.context)
+    figures = show_table(view.lag.chart.make(), view.context)
     for dialog in (reset, client, figures):
         (grid,) = dialog.findChildren(DataGrid)
         assert [column.title for column in grid.model.columns if term_of_column("consumers", column) is None] == []

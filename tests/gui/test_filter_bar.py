@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QInputDialog
 from broker_core.api import UsageError
 from gui.operations.filter_memory import HISTORY_MAX, SAVED_MAX, FilterMemory
 from gui.operations.known_names import SEEN_MAX, KnownNames
-from gui.views.messages.filter_bar import CHIPS_MAX, FilterBar
+from gui.views.messages.filter_bar import CHIPS_MAX, EXAMPLE, FilterBar
 from tests.support.fake_source import fake_state
 
 
@@ -29,6 +29,11 @@ def bar(qtbot, theme, memory):
     made.told = []
     made.submitted.connect(made.told.append)
     return made
+
+
+def test_an_empty_bar_shows_an_example(bar, theme, memory):
+    assert bar.edit.placeholderText() == EXAMPLE
+    assert FilterBar(theme, memory, example="queue = 1").edit.placeholderText() == "queue = 1"
 
 
 def test_enter_submits_what_can_be_read(qtbot, bar, memory):
@@ -129,9 +134,9 @@ def test_a_filter_is_saved_under_a_name(qtbot, bar, memory):
     assert isinstance(dialog, QInputDialog)
     dialog.setTextValue(" first ")
     dialog.accept()
-    assert memory.saved == {"first": "queue = 1"}
-    memory.forget("first")
-    assert memory.saved == {}
+    assert memory.saved.all == {"first": "queue = 1"}
+    memory.saved.forget("first")
+    assert memory.saved.all == {}
 
 
 def test_memory_is_bounded_and_survives_what_others_wrote(tmp_path):
@@ -141,15 +146,15 @@ def test_memory_is_bounded_and_survives_what_others_wrote(tmp_path):
         memory.used(f"queue = {number}")
     memory.used("queue = 20")
     assert (len(memory.history), memory.history[0]) == (HISTORY_MAX, "queue = 20")
-    assert all(memory.save(f"n{number}", "queue = 1") for number in range(SAVED_MAX))
-    assert not memory.save("one more", "queue = 1")
-    assert memory.save("n0", "queue = 2")
+    assert all(memory.saved.save(f"n{number}", "queue = 1") for number in range(SAVED_MAX))
+    assert not memory.saved.save("one more", "queue = 1")
+    assert memory.saved.save("n0", "queue = 2")
     memory.clear_history()
     assert memory.history == []
     for broken in ("{", "7", '{"a": 1}', '["x", 1]'):
         settings.setValue("messages/filters/saved", broken)
         settings.setValue("messages/filters/history", broken)
-        assert memory.saved == {}
+        assert memory.saved.all == {}
         assert memory.history == (["x"] if broken == '["x", 1]' else [])
 
 

@@ -27,7 +27,7 @@ from gui.settings.values import SYSTEM_NOTICES_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.views.action_dialog import ActionDialog
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.settings.connection_rows import connection_rows
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame

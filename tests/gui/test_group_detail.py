@@ -17,8 +17,8 @@ from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from broker_core.worker.questions.history import ReadOwnership
 from gui.models.offset_moves import offset_at, scale_low, shares_of
 from gui.theme.tokens import State
-from gui.views.consumers.client_dialog import stacks_text
 from gui.views.consumers.columns import members_text
+from gui.views.consumers.group_actions import stacks_text
 from gui.views.consumers.lag_panel import BY_QUEUE
 from gui.views.consumers.view import ConsumersView
 from gui.words.text import UNKNOWN
@@ -114,34 +114,34 @@ def test_lag_by_queue_has_a_line_for_each_of_the_worst_and_one_for_the_others(ma
 
     chart = view.lag.by_queue.chart
     assert view.lag.by_queue.isVisible()
-    assert view.lag.chart.isHidden()
+    assert view.lag.chart.make().isHidden()
     assert [series.title for series in chart.series] == ["Queue 6", "Queue 5", "Queue 2", "Queue 7", "Queue 4", "The others"]
     assert chart.last_value("others") == pytest.approx(3 * chart.last_value("0"))
 
 
 def test_the_chart_of_the_lag_comes_by_itself_where_it_was_and_keeps_its_place_for_the_keyboard(make_view, qtbot):
     view = make_view(FakeSource())
-    qtbot.waitUntil(lambda: view.lag._chart.made is not None)
-    qtbot.waitUntil(lambda: not math.isnan(view.lag.chart.last_value("lag")))
-    assert view.lag.chart.isVisible()
+    qtbot.waitUntil(lambda: view.lag.chart.made is not None)
+    qtbot.waitUntil(lambda: not math.isnan(view.lag.chart.make().last_value("lag")))
+    assert view.lag.chart.make().isVisible()
     after = view.lag.parts._buttons[BY_QUEUE].nextInFocusChain()
     while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
         after = after.nextInFocusChain()
-    assert after is view.lag.chart.plot
+    assert after is view.lag.chart.make().plot
 
 
 def test_the_heat_map_has_a_row_for_each_queue(make_view):
     view = make_view(FakeSource())
 
-    assert view.heat.heat.matrix.values.shape[0] == len(PAYMENT_SHARES)
-    view.heat.heat.row_chosen.emit(2)
+    assert view.heat.make().heat.matrix.values.shape[0] == len(PAYMENT_SHARES)
+    view.heat.make().heat.row_chosen.emit(2)
     assert view.position_grid.selected_row.queue_id == 2
 
 
 def test_a_stretch_is_chosen_with_the_mouse_and_left_by_a_double_click(make_view, qtbot):
     view = make_view(FakeSource())
     whole = view.lag.window_ms()
-    port = view.lag.chart.plot.viewport()
+    port = view.lag.chart.make().plot.viewport()
     middle = port.height() // 2
 
     qtbot.mousePress(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 3, middle))
@@ -151,7 +151,7 @@ def test_a_stretch_is_chosen_with_the_mouse_and_left_by_a_double_click(make_view
     begin, end = view.lag.window_ms()
     assert whole[0] < begin < end < whole[1]
     assert view.lag.is_zoomed
-    assert view.heat.lags.matrix.from_ms <= begin
+    assert view.heat.make().lags.matrix.from_ms <= begin
     view.state_changed(fake_state(TAKEN_MS + 10_000))
     assert view.lag.window_ms() == (begin, end), "a chosen stretch stands still"
     qtbot.mouseDClick(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 2, middle))
@@ -175,19 +175,19 @@ def test_owners_are_a_strip_with_the_rebalances(make_view):
 
     view.open({"tab": "ownership"})
 
-    picture = view.ownership.strip.picture
+    picture = view.ownership.make().strip.picture
     assert picture.rows == tuple(str(queue) for queue in range(8))
     assert picture.clients == ["c1@10.23.4.11", "c2@10.23.4.12", "c3@10.23.4.13"]
     assert len(picture.stretches) == 16
     assert picture.marks == (TAKEN_MS - 300_000,)
-    assert "c3@10.23.4.13" in view.ownership.strip.stretch_text(picture.stretches[14])
-    (rebalance,) = view.ownership.model.rows
+    assert "c3@10.23.4.13" in view.ownership.make().strip.stretch_text(picture.stretches[14])
+    (rebalance,) = view.ownership.make().model.rows
     assert "payment-settle" in rebalance.text
 
 
 def test_owners_of_a_record_that_gets_longer_are_not_asked_for_with_every_figure(make_view):
     source = FakeSource()
-    panel = make_view(source).ownership
+    panel = make_view(source).ownership.make()
     source.asked.clear()
     for second in range(5):
         panel.show_group("payment-settle", TAKEN_MS - 60_000, TAKEN_MS + second * 1_000)
@@ -204,7 +204,7 @@ def test_owners_that_were_not_read_say_why(make_view):
 
     view.open({"tab": "ownership"})
 
-    assert "no history is kept" in view.ownership.fault.text
+    assert "no history is kept" in view.ownership.make().fault.text
 
 
 # ---- reset ----
@@ -402,7 +402,7 @@ def test_where_the_group_stood_is_kept_before_and_put_back_after(make_view, wind
     accept(reset(view, "latest"))
     view.open({"tab": "offsets"})
 
-    (row,) = view.offsets.model.rows
+    (row,) = view.offsets.make().model.rows
     assert row.snapshot.offsets == tuple((queue, 270_000) for queue in range(8))
     action, undo = window.offers[-1]
     assert action == "Undo…"
@@ -411,15 +411,15 @@ def test_where_the_group_stood_is_kept_before_and_put_back_after(make_view, wind
     dialog.go.click()
     sent = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)[1:]
     assert {(fields["queueId"], fields["offset"]) for fields in sent} == {(str(queue), "270000") for queue in range(8)}
-    assert [one.snapshot.reason for one in view.offsets.model.rows] == ["undo", "latest"]
+    assert [one.snapshot.reason for one in view.offsets.make().model.rows] == ["undo", "latest"]
 
 
 def test_without_a_snapshot_the_tab_offers_a_reset(make_view):
     view = make_view(FakeSource())
     view.open({"tab": "offsets"})
 
-    assert view.offsets.grid.placeholder.text.startswith("Nothing was reset from here yet.")
-    assert view.offsets.newest is None
+    assert view.offsets.make().grid.placeholder.text.startswith("Nothing was reset from here yet.")
+    assert view.offsets.make().newest is None
 
 
 # ---- settings, end ----
@@ -429,8 +429,8 @@ def test_settings_of_a_group_are_changed_and_what_is_not_shown_stays(make_view):
     source = FakeSource()
     view = make_view(source)
     view.open({"tab": "settings"})
-    view.settings.form.editor("retry_times_max").setValue(3)
-    dialog = view.settings.ask_apply()
+    view.settings.make().form.editor("retry_times_max").setValue(3)
+    dialog = view.settings.make().ask_apply()
     dialog.go.click()
 
     bodies = [
@@ -447,7 +447,7 @@ def test_undo_means_the_part_in_front(make_view, monkeypatch):
     view = make_view(FakeSource())
     undone = []
     view.open({"tab": "settings"})
-    monkeypatch.setattr(view.settings, "ask_undo", lambda: undone.append("settings"))
+    monkeypatch.setattr(view.settings.make(), "ask_undo", lambda: undone.append("settings"))
     monkeypatch.setattr(view.dialogs, "undo", lambda *_what: undone.append("offsets"))
     undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
     undo.activated.emit()
@@ -563,7 +563,7 @@ def test_the_list_tells_clients_and_their_versions(make_view):
 
 def test_models_keep_qts_rules(make_view):
     view = make_view(FakeSource())
-    for model in (view.offsets.model, view.ownership.model, view.members):
+    for model in (view.offsets.make().model, view.ownership.make().model, view.members):
         hold_to_rules(model)
     dialog = reset(view, "shift")
     hold_to_rules(dialog.model)

@@ -14,7 +14,7 @@ def test_a_lazy_tab_is_made_once_when_it_is_asked_for(qtbot):
     qtbot.addWidget(tab)
     tab.show()
     assert tab.made is None
-    part = tab.widget
+    part = tab.make()
     assert tab.make() is part is tab.made
     assert made == [1]
 
@@ -59,7 +59,7 @@ def test_a_later_part_that_was_asked_for_is_not_made_again(qtbot):
     for one in (part, other):
         qtbot.addWidget(one)
         one.show()  # whose turns come in this order
-    first = part.widget
+    first = part.make()
     qtbot.waitUntil(lambda: other.made is not None)
     assert part.made is first
     assert made == [1]
@@ -87,9 +87,9 @@ def test_a_later_part_is_filled_a_turn_after_it_came_or_at_once_where_it_is_aske
     by_itself, asked_for = (LaterPart(make, fill=filled.append) for _ in range(2))
     for one in (by_itself, asked_for):
         qtbot.addWidget(one)
-    assert filled == [asked_for.widget]
+    assert filled == [asked_for.make()]
     by_itself.show()
     qtbot.waitUntil(lambda: by_itself.made in filled)
     assert before == [False, True]
-    assert by_itself.widget is by_itself.made
+    assert by_itself.make() is by_itself.made
     assert len(filled) == 2

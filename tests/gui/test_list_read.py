@@ -112,7 +112,7 @@ def test_tables_of_a_store_that_was_never_read_offer_it_too(show_page):
     source = FakeSource()
     source.fail_with = StoreError(REASON)
     view = show_page(StoreView, source)
-    grid = view.files.queue_grid
+    grid = view.files.make().queue_grid
     assert said(grid) == "The store was not read."
     source.fail_with = None
     grid.placeholder._action.click()

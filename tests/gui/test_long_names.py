@@ -11,13 +11,12 @@ from gui.main_window.page_room import PageRoom
 from gui.main_window.places import PagePlace
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.dead_letters.flow import STEPS
-from gui.views.page import PageView
+from gui.views.page import PageHeader, PageView
 from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from gui.widgets import fitted_dialog
 from gui.widgets.basic import ElidedLabel, WrappedLabel, label
 from gui.widgets.inputs import NAME_WIDTH_MAX, NameBox
-from gui.widgets.page_header import PageHeader
 from gui.widgets.saved_menu import CHARACTERS_MAX, menu_name
 from tests.gui import test_robustness
 from tests.gui.test_dialogs import SMALL_ROOM, all_dialogs, buttons_out_of_sight, settle_layouts

@@ -239,20 +239,20 @@ def sent_again(scene: Scene, view: DeadLettersView, chosen: set[str], meanwhile:
     for one in view.letters.rows:
         if one.letter.offset_message_id in chosen:
             model.select(view.letters.index(view.letters.position_of(one.letter.physical_offset), 0), flags)
-    view.flow.resend.rate.setValue(50)
+    view.flow.resend.make().rate.setValue(50)
     dialog = view.ask_resend()
     assert dialog is not None
     target = dialog.findChild(SegmentedControl)
     assert target is not None
     target.choose(ResendTarget.TOPIC.value)
     target.chosen.emit(ResendTarget.TOPIC.value)
-    before = view.flow.verify.outcome
+    before = view.flow.verify.make().outcome
     dialog.go.click()
     meanwhile(view.flow)
-    scene.watched.until(lambda: view.flow.verify.outcome is not before, "the resend does not end")
+    scene.watched.until(lambda: view.flow.verify.make().outcome is not before, "the resend does not end")
     for left in view.findChildren(ActionDialog):
         left.reject()
-    return view.flow.verify.outcome
+    return view.flow.verify.make().outcome
 
 
 @pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])

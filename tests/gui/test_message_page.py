@@ -105,7 +105,7 @@ def test_the_message_can_be_given_to_one_consumer(view, make_view):
     (dialog,) = view.findChildren(HandDialog)
     assert dialog.isVisible()
     dialog.reject()
-    assert make_view(FakeSource()).ask_hand() is None
+    assert make_view(FakeSource()).sending.hand_shown() is None
 
 
 def test_the_body_is_downloaded_whole(view, window, tmp_path, qtbot):

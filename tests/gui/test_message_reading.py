@@ -14,12 +14,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from broker_core.worker.questions.stored_messages import ReadMessage
-from gui.models.comparison import compared_bodies, compared_properties, compared_records
-from gui.models.message_copy import message_json, message_markdown, message_tsv
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
 from gui.operations.decoding import RULES_FILE, SMALL_BYTES, BodyReader, DecoderBook
 from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
-from gui.views.messages.copies import add_copies
+from gui.views.messages.compare_dialog import compared_bodies, compared_properties, compared_records
+from gui.views.messages.copies import message_json, message_markdown, message_tsv
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import HEX_BYTES_MAX
 from gui.words.text import TimeZoneChoice
@@ -392,9 +391,9 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
 
 
 def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
-    menu = QMenu(pane)
-    body = showing(pane, qtbot, b"text")
-    add_copies(menu, pane.detail, body.body)
+    showing(pane, qtbot, b"text")
+    pane.copy_button.click()
+    (menu,) = pane.copy_button.findChildren(QMenu)
 
     titles = {action.text(): action for action in menu.actions()}
     titles["Body"].trigger()

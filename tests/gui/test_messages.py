@@ -24,7 +24,6 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessageById,
     SendMessage,
 )
-from gui.models.message_copy import message_json
 from gui.models.message_properties import property_rows
 from gui.models.messages import (
     ALL_QUEUES,
@@ -43,6 +42,7 @@ from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, qu
 from gui.operations.search import SearchState
 from gui.theme.tokens import State
 from gui.views.messages.body_pane import HEX, TEXT, TREE
+from gui.views.messages.copies import message_json
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from gui.words.text import UNKNOWN, TimeZoneChoice
@@ -604,7 +604,7 @@ def test_resending_sends_the_stored_bytes_until_they_are_edited(make_view, qtbot
     source = FakeSource()
     view = make_view(source)
     stored = replace(fake_detail(256), body='{"城市": "杭州"}'.encode("gb18030"))
-    dialog = view.ask_resend(stored)
+    dialog = view.sending.resend(stored)
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
     dialog.form.body.setPlainText('{"城市": "上海"}')

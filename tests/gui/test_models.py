@@ -15,7 +15,7 @@ from gui.main_window.places import PagePlace
 from gui.models.hops import ConnectionHop
 from gui.models.table import NO_INDEX
 from gui.views.chart_tools import ChartTable
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.cluster_part import FiguresPanel
 from gui.views.topics.import_dialog import ImportTopicsDialog
@@ -55,7 +55,7 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
     dialogs = [
         page.dialogs.reset(page.group_grid.selected_row),
         page.dialogs.client("payment-settle", page.members.rows[0]),
-        ChartTable(page.lag.chart, window.services.theme, window.services.times, window),
+        ChartTable(page.lag.chart.make(), window.services.theme, window.services.times, window),
         ImportTopicsDialog(page.context, lambda _topic: False, window),
         ConnectDialog(window, window.services.theme),
     ]
@@ -85,12 +85,12 @@ def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixtu
     qtbot.waitUntil(lambda: bool(page.history.model.rows))
     page.history.grid.select_first()
     page.show_part("result")
-    qtbot.waitUntil(lambda: page.result.grid is not None)
+    qtbot.waitUntil(lambda: page.result.make().grid is not None)
     use(page)
 
 
 def test_every_model_of_the_window_keeps_qts_rules(made, window, qapp, qtbot, tmp_path):  # noqa: F811  the fixture
-    source = window._backend.source
+    source = window.backend.source
     sections = [PagePlace("settings", {"show": key}) for key in ("keyboard", "connections")]
     for place in (*PLACES, *sections, PagePlace("message", {"physical_offset": 2_048})):
         window.navigate(place.page_id, **place.arguments)

@@ -53,7 +53,7 @@ def test_the_overview_and_the_store_tell_the_same(show_page, source, monkeypatch
     monkeypatch.setattr(fake_source, "fake_store", lambda: picture)
     overview, store = show_page(OverviewView, source), show_page(StoreView, source)
     (chip,) = [one for one in store.header.findChildren(Chip) if not one.isHidden()]
-    assert (chip.text, overview.tables.broker_chip.text) == ("Read-only", "Read-only")
+    assert (chip.text, overview.tables.make().broker_chip.text) == ("Read-only", "Read-only")
 
 
 def test_the_doctor_tries_what_there_is(qapp, source):

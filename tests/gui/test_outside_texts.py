@@ -206,7 +206,7 @@ def test_dialogs_show_what_comes_from_outside_as_plain_text(hostile_window, qapp
 def test_notices_and_what_the_frame_says_are_plain_text(hostile_window, qapp, bait):
     tag = hostile_tag(bait.path)
     hostile_window.notify(tag, state=State.CRITICAL, action="Show", on_action=lambda: None)
-    hostile_window._backend.source.set_status(SourceStatus.LOST, WorkerError(tag))
+    hostile_window.backend.source.set_status(SourceStatus.LOST, WorkerError(tag))
     qapp.processEvents()
     assert hostile_window.notices.toasts.shown_texts[-1] == tag
     assert not_plain(hostile_window) + hover(hostile_window) + in_menus(hostile_window) == []

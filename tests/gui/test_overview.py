@@ -181,7 +181,7 @@ FLAT = (QSize(1232, 795), QSize(1232, 755), QSize(1072, 695), QSize(1072, 655), 
 @pytest.mark.parametrize("size", FLAT, ids=lambda size: f"{size.width()}x{size.height()}")
 def test_nothing_is_cut_off_in_a_low_window(make_view, qtbot, size):
     view = make_view(FakeSource())
-    panels = view.throughput, view.backlog, view.attention, view.tables
+    panels = view.panels.make().throughput, view.panels.make().backlog.make(), view.panels.make().attention, view.tables.make()
     view.resize(size)
 
     def is_whole(widget):
@@ -197,7 +197,7 @@ def test_nothing_is_cut_off_in_a_low_window(make_view, qtbot, size):
 @pytest.mark.parametrize("size", FLAT[:3], ids=lambda size: f"{size.width()}x{size.height()}")
 def test_only_a_banner_in_a_window_of_800_px_makes_the_page_scroll(make_view, qtbot, size):
     view = make_view(FakeSource())
-    panels = view.throughput, view.backlog, view.attention, view.tables
+    panels = view.panels.make().throughput, view.panels.make().backlog.make(), view.panels.make().attention, view.tables.make()
     view.resize(size)
     bar = view.findChild(QScrollArea).verticalScrollBar()
     qtbot.waitUntil(lambda: all(panel.isVisible() for panel in panels) and bar.maximum() == 0)
@@ -209,11 +209,11 @@ def test_as_many_alerts_are_listed_as_there_is_room_for(make_view, qtbot, monkey
     assert found
     monkeypatch.setattr(view.context.alerts, "open_alerts", lambda: found[:4])
     view.state_changed(fake_state())
-    rows = view.attention.rows
+    rows = view.panels.make().attention.rows
     qtbot.waitUntil(lambda: all(row.isVisible() for row in rows))
     view.resize(QSize(1232, 640))
     qtbot.waitUntil(lambda: [row.isVisible() for row in rows] == [True, True, False, False])
-    assert view.attention.subtitle.startswith("4 open")
+    assert view.panels.make().attention.subtitle.startswith("4 open")
     view.resize(QSize(1232, 795))
     qtbot.waitUntil(lambda: all(row.isVisible() for row in rows))
 
@@ -236,9 +236,9 @@ def test_tiles_show_the_figures_of_the_state(make_view):
 def test_unknown_figures_are_dashes_and_never_zero(make_view):
     view = make_view(FakeSource(knowing_nothing()), history=History())
     assert {value for value, _ in tile_texts(view).values()} == {UNKNOWN}
-    assert {row.text() for row in (view.tables.meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))} == {
-        UNKNOWN
-    }
+    assert {
+        row.text() for row in (view.tables.make().meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))
+    } == {UNKNOWN}
     # How many groups have members is known as soon as anything is.
     assert {card.value for card in view.flow.picture.cards() if card.key != CONSUMERS} == {UNKNOWN}
 
@@ -461,8 +461,13 @@ def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):
 
 def test_the_tables_show_the_busiest_topics_and_the_worst_lag(make_view):
     view = make_view(FakeSource())
-    assert [row.name for row in view.tables.topics.shown_rows] == ["orders", "payments", "order-timeout", "inventory-reserve"]
-    worst = view.tables.groups.shown_rows[0]
+    assert [row.name for row in view.tables.make().topics.shown_rows] == [
+        "orders",
+        "payments",
+        "order-timeout",
+        "inventory-reserve",
+    ]
+    worst = view.tables.make().groups.shown_rows[0]
     assert (worst.name, worst.lag_messages, worst.behind_ms) == ("payment-settle", 16_870, 131_000)
     assert worst.change_per_second < 0
 
@@ -473,39 +478,39 @@ def test_the_tables_follow_new_figures(make_view, qtmodeltester):
     rates = source.state.topic_put_rate.copy()
     rates[7] = 5_000.0
     view.state_changed(replace(source.state, topic_put_rate=rates))
-    assert view.tables.topics.shown_rows[0].name == "audit-log"
-    qtmodeltester.check(view.tables.topics)
-    qtmodeltester.check(view.tables.groups)
+    assert view.tables.make().topics.shown_rows[0].name == "audit-log"
+    qtmodeltester.check(view.tables.make().topics)
+    qtmodeltester.check(view.tables.make().groups)
 
 
 def test_the_throughput_chart_changes_between_messages_and_bytes(make_view):
     view = make_view(FakeSource())
-    chart = view.throughput.chart
+    chart = view.panels.make().throughput.chart
     messages = chart.last_value("in")
     assert chart.shown_value("in").endswith("/s")
-    view.throughput.unit._buttons["bytes"].click()
+    view.panels.make().throughput.unit._buttons["bytes"].click()
     assert chart.last_value("in") == pytest.approx(messages * 1_640, rel=0.2)
     assert "iB/s" in chart.shown_value("in")
 
 
 def test_the_backlog_says_where_it_goes(make_view):
-    assert make_view(FakeSource()).backlog.subtitle.startswith("shrinking by ")
+    assert make_view(FakeSource()).panels.make().backlog.make().subtitle.startswith("shrinking by ")
 
 
 def test_a_crosshair_stands_on_both_charts(make_view, qtbot):
     view = make_view(FakeSource())
     at_s = view.context.source.state.taken_ms / 1_000 - 60
-    qtbot.waitUntil(view.backlog.isVisible)  # it comes a turn later
-    view.throughput.chart.hovered.emit(at_s)
-    assert view.backlog.chart._crosshair.isVisible()
-    assert view.backlog.chart._crosshair.value() == at_s
+    qtbot.waitUntil(view.panels.make().backlog.make().isVisible)  # it comes a turn later
+    view.panels.make().throughput.chart.hovered.emit(at_s)
+    assert view.panels.make().backlog.make().chart._crosshair.isVisible()
+    assert view.panels.make().backlog.make().chart._crosshair.value() == at_s
 
 
 def test_meters_say_figure_and_share(make_view):
     view = make_view(FakeSource())
-    texts = {key: meter._value.text() for key, meter in view.tables.meters.items()}
+    texts = {key: meter._value.text() for key, meter in view.tables.make().meters.items()}
     assert texts == {"disk": "41.8 of 75 %", "unflushed": "3.1 MiB", "held": "11 waiting", "cpu": "31 %", "memory": "177 MiB"}
-    assert view.tables.broker_chip.text == "Healthy"
+    assert view.tables.make().broker_chip.text == "Healthy"
 
 
 def test_a_lost_broker_is_not_called_healthy(make_view, request, qtbot):
@@ -513,11 +518,14 @@ def test_a_lost_broker_is_not_called_healthy(make_view, request, qtbot):
     view = make_view(source)
     source.set_status(SourceStatus.LOST)
     view.status_changed(SourceStatus.LOST)
-    assert (view.tables.broker_chip.text, view.tables.broker_chip.state) == ("Stopped unexpectedly", State.CRITICAL)
+    assert (view.tables.make().broker_chip.text, view.tables.make().broker_chip.state) == (
+        "Stopped unexpectedly",
+        State.CRITICAL,
+    )
     assert not view.demo_button.isEnabled()
     assert not view.send_button.isEnabled()
     request.getfixturevalue("chinese")
-    qtbot.waitUntil(lambda: view.tables.broker_chip.text == "意外停止")
+    qtbot.waitUntil(lambda: view.tables.make().broker_chip.text == "意外停止")
 
 
 def test_the_demo_button_plays_and_stops(make_view, child, qtbot):
@@ -545,11 +553,11 @@ def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
     source.push_later(60_000)
     view.state_changed(source.state)
 
-    shown = [(row.chip.text, row.title.whole_text()) for row in view.attention.rows if not row.isHidden()]
+    shown = [(row.chip.text, row.title.whole_text()) for row in view.panels.make().attention.rows if not row.isHidden()]
 
     assert ("Critical", "payment-settle lags by 16,870") in shown
-    assert view.attention.nothing.isHidden()
-    row = next(row for row in view.attention.rows if row.chip.text == "Critical")
+    assert view.panels.make().attention.nothing.isHidden()
+    row = next(row for row in view.panels.make().attention.rows if row.chip.text == "Critical")
     assert row.age == "60 s"
     assert row.reason.whole_text().startswith("60 s · ")
     row.button.click()
@@ -559,28 +567,30 @@ def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
 def test_attention_follows_the_rules_of_the_alerts(make_view):
     source = FakeSource()
     view = make_view(source)
-    titles = [row.title.whole_text() for row in view.attention.rows if not row.isHidden()]
+    titles = [row.title.whole_text() for row in view.panels.make().attention.rows if not row.isHidden()]
     assert "stock-worker: 21 dead letters" in titles
     rule = next(rule for rule in view.context.alerts.rules if rule.rule_id == "dead-letters")
     view.context.alerts.put(replace(rule, threshold=15))
     source.push_later(1_000)
     view.state_changed(source.state)
-    titles = [row.title.whole_text() for row in view.attention.rows if not row.isHidden()]
+    titles = [row.title.whole_text() for row in view.panels.make().attention.rows if not row.isHidden()]
     assert titles == ["1 transaction given up", "stock-worker: 21 dead letters"]
     view.context.alerts.put(replace(rule, enabled=False))
-    assert [row.title.whole_text() for row in view.attention.rows if not row.isHidden()] == ["1 transaction given up"]
+    assert [row.title.whole_text() for row in view.panels.make().attention.rows if not row.isHidden()] == [
+        "1 transaction given up"
+    ]
 
 
 def test_an_alert_is_muted_from_where_it_stands(make_view, window):
     source = FakeSource()
     view = make_view(source)
-    menus = [action.menu() for action in view.attention.mute_menu().actions() if action.menu() is not None]
+    menus = [action.menu() for action in view.panels.make().attention.mute_menu().actions() if action.menu() is not None]
     menu = next(menu for menu in menus if menu.title() == "stock-worker: 21 dead letters")
     menu.actions()[0].trigger()
-    shown = [row.title.whole_text() for row in view.attention.rows if not row.isHidden()]
+    shown = [row.title.whole_text() for row in view.panels.make().attention.rows if not row.isHidden()]
     assert "stock-worker: 21 dead letters" not in shown
-    assert view.attention.subtitle.endswith("1 muted")
-    row_menu = view.attention.row_menu(view.context.alerts.open_alerts()[0])
+    assert view.panels.make().attention.subtitle.endswith("1 muted")
+    row_menu = view.panels.make().attention.row_menu(view.context.alerts.open_alerts()[0])
     row_menu.actions()[-1].trigger()
     assert window.opened == [("alerts", {"rule": "given-up"})]
 
@@ -588,9 +598,9 @@ def test_an_alert_is_muted_from_where_it_stands(make_view, window):
 def test_attention_that_is_not_known_is_not_none(make_view):
     source = FakeSource()
     source.fail_alerts_with = StoreError("the alerts are damaged")
-    assert make_view(source).attention.nothing.text() == "The alert rules are not known."
+    assert make_view(source).panels.make().attention.nothing.text() == "The alert rules are not known."
     source.fail_alerts_with, source.hold_alerts = None, True
-    assert make_view(source).attention.nothing.text() == "Reading…"
+    assert make_view(source).panels.make().attention.nothing.text() == "Reading…"
 
 
 def test_without_anything_wrong_attention_says_so(make_view):
@@ -601,8 +611,8 @@ def test_without_anything_wrong_attention_says_so(make_view):
 
     view = make_view(FakeSource(calm))
 
-    assert all(row.isHidden() for row in view.attention.rows)
-    assert view.attention.nothing.text() == "Nothing needs attention."
+    assert all(row.isHidden() for row in view.panels.make().attention.rows)
+    assert view.panels.make().attention.nothing.text() == "Nothing needs attention."
 
 
 def calm_outside(**changes: object):
@@ -620,7 +630,10 @@ def calm_outside(**changes: object):
 
 
 def said_of(view) -> list[str]:
-    return [view.attention.nothing.text(), *(line.whole_text() for line in view.attention.lacks if not line.isHidden())]
+    return [
+        view.panels.make().attention.nothing.text(),
+        *(line.whole_text() for line in view.panels.make().attention.lacks if not line.isHidden()),
+    ]
 
 
 def test_a_cluster_of_which_all_is_known_needs_no_attention(make_view):
@@ -644,14 +657,14 @@ def test_a_calm_cluster_says_what_could_not_be_judged(make_view):
         "Not known: The disk fills up, The disk is nearly full",
         "Not read: 1 group",
     ]
-    assert "not all could be judged" in view.attention.subtitle
-    assert view.attention.toolTip().splitlines() == said_of(view)[1:]
+    assert "not all could be judged" in view.panels.make().attention.subtitle
+    assert view.panels.make().attention.toolTip().splitlines() == said_of(view)[1:]
 
 
 def test_what_can_never_be_known_from_outside_is_no_news(make_view):
     view = make_view(FakeSource(calm_outside(totals={"disk_used_percent": 10.0, "put_p99_ms": 1.0}, lateness=None)))
     assert said_of(view) == ["Nothing needs attention."]
-    assert "judged" not in view.attention.subtitle
+    assert "judged" not in view.panels.make().attention.subtitle
     states = {rule.rule_id: view.context.alerts.state_of(rule) for rule in view.context.alerts.rules}
     assert {rule_id for rule_id, state in states.items() if state is AlertState.UNJUDGED} == {"given-up", "late"}
 
@@ -662,21 +675,21 @@ def test_what_was_missing_is_forgotten_when_it_is_there(make_view):
     assert len(said_of(view)) == 2
     view.state_changed(calm_outside(taken_ms=source.state.taken_ms + 1_000))
     assert said_of(view) == ["Nothing needs attention."]
-    assert view.attention.toolTip() == ""
+    assert view.panels.make().attention.toolTip() == ""
 
 
 def test_many_reasons_are_counted(make_view):
     faults = {f"broker-{number}": "no answer since 12 s: cannot connect to h:1" for number in range(9)}
     view = make_view(FakeSource(calm_outside(faults=faults)))
     assert said_of(view)[-1] == "6 more reasons"
-    assert len(view.attention.toolTip().splitlines()) == 9
+    assert len(view.panels.make().attention.toolTip().splitlines()) == 9
 
 
 def test_open_alerts_do_not_hide_that_something_was_not_judged(make_view):
     state = replace(fake_state(), catalog=calm_outside().catalog, faults={"b": "no answer since 12 s: cannot connect to h:1"})
     view = make_view(FakeSource(state))
-    assert all(line.isHidden() for line in view.attention.lacks)
-    assert view.attention.subtitle.endswith("not all could be judged")
+    assert all(line.isHidden() for line in view.panels.make().attention.lacks)
+    assert view.panels.make().attention.subtitle.endswith("not all could be judged")
 
 
 def test_rules_that_nobody_judges_any_more_are_no_calm(make_view):

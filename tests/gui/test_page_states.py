@@ -26,8 +26,8 @@ GRIDS = {
     EventsView: lambda view: [view.grid],
     AlertsView: lambda view: [view.told_grid],
     TransactionsView: lambda view: [view.grid],
-    StoreView: lambda view: [view.files.queue_grid, view.files.index_grid, view.files.cleaning_grid],
-    ConsumersView: lambda view: [view.member_grid, view.subscription_grid],
+    StoreView: lambda view: [view.files.make().queue_grid, view.files.make().index_grid, view.files.make().cleaning_grid],
+    ConsumersView: lambda view: [view.member_tab.make().grid, view.subscription_tab.make().grid],
 }
 
 

@@ -21,9 +21,9 @@ from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
-from gui.operations.retry_facts import LimitFrom
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
+from gui.views.dead_letters.retries import LimitFrom
 from gui.views.dead_letters.view import DeadLettersView
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE
 from gui.views.delay.view import DelayView
@@ -158,7 +158,7 @@ def test_an_open_atomic_transaction_is_shown_and_aborted(start, show_page, clien
 
     clients.call(open_one())
     scene.show(show_page(TransactionsView, scene.source))
-    panel = scene.view.atomic
+    panel = scene.view.atomic.make()
     scene.view.open({"show": "atomic"})
     scene.until(lambda: panel.rows.rows and panel.rows.rows[0].is_open, "the open transaction is not listed")
     (row,) = panel.rows.rows

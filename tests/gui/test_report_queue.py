@@ -196,7 +196,7 @@ def test_a_result_is_shown_beside_the_one_before(view, qtbot, runner):
 
     assert view.parts.current == "result"
     assert view.history.previous(newest).folder.name == "a"
-    assert "Beside the run of" in view.result.manifest.text()
+    assert "Beside the run of" in view.result.make().manifest.text()
     assert change_text(newest.headlines[0], view.history.previous(newest).headlines[0]) == "before: 1,250, −20.0 %"
     assert change_text(newest.headlines[0], None) == f"before: {UNKNOWN}"
 
@@ -245,10 +245,10 @@ def test_charts_of_a_result_are_drawn(view, qtbot, runner):
     folder = leave_result(runner.folder / "a", charts="charts.json")
     (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
     view.refresh()
-    panel = view.result.charts
+    panel = view.result.make().charts
     qtbot.waitUntil(lambda: bool(panel.time_charts) and panel.is_whole)
 
-    titles = [view.result.sections.item(place).text() for place in range(view.result.sections.count())]
+    titles = [view.result.make().sections.item(place).text() for place in range(view.result.make().sections.count())]
     assert titles == ["Findings", *(chart["title"] for chart in DRAWN), "By topic", "Manifest"]
     bars, grid = panel.findChild(CategoryBars), panel.findChild(CategoryGrid)
     assert bars.text_at(1, 0.2) == "a: 5"
@@ -262,7 +262,7 @@ def test_charts_can_follow_the_time_range_of_the_window(view, qtbot, runner):
     folder = leave_result(runner.folder / "a", charts="charts.json")
     (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
     view.refresh()
-    panel = view.result.charts
+    panel = view.result.make().charts
     qtbot.waitUntil(lambda: bool(panel.time_charts) and panel.is_whole)
     panel.range.choose(WINDOW)
     panel.range.chosen.emit(WINDOW)
@@ -277,7 +277,7 @@ def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(vie
     view.refresh()
     view.show_part(RESULT)
     view.resize(1232, 420)
-    panel, parts = view.result.charts, view.result.sections
+    panel, parts = view.result.make().charts, view.result.make().sections
     qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.isVisible())
     panel.show_charts(panel._charts, 0)
     assert (panel.time_charts, panel.is_whole) == ([], False)
@@ -293,7 +293,7 @@ def test_a_jump_is_over_with_its_result(view, qtbot, runner):
     view.refresh()
     view.show_part(RESULT)
     view.resize(1232, 420)
-    panel = view.result.charts
+    panel = view.result.make().charts
     qtbot.waitUntil(lambda: panel.is_whole and panel.isVisible() and len(panel._titles) == len(DRAWN))
     panel.show_charts(panel._charts, 0)
     panel.jump_to(1)  # nothing to scroll is there yet
@@ -314,9 +314,9 @@ def test_no_title_and_no_figure_of_a_result_is_cut_off(view, qtbot, runner):
     leave_result(runner.folder / "a", headlines=[headline] * 4, tables=tables)
     view.refresh()
     view.show_part(RESULT)
-    parts = view.result.sections
+    parts = view.result.make().sections
     qtbot.waitUntil(lambda: parts.count() == 3)
-    figures = [view.result.headlines.itemAt(place).widget() for place in range(view.result.headlines.count())]
+    figures = [view.result.make().headlines.itemAt(place).widget() for place in range(view.result.make().headlines.count())]
     qtbot.waitUntil(lambda: all(figure.isVisible() for figure in figures))
     view.grab()  # all have their places then
     room = QRect(0, 0, TEXT_WIDTH, 0)
@@ -325,7 +325,7 @@ def test_no_title_and_no_figure_of_a_result_is_cut_off(view, qtbot, runner):
         assert needed.width() <= TEXT_WIDTH
         assert needed.height() <= parts.visualItemRect(parts.item(row)).height()
     assert parts.visualItemRect(parts.item(1)).height() > parts.visualItemRect(parts.item(0)).height()
-    shown = [found for found in view.result.findChildren(QLabel) if found.text() in words.values()]
+    shown = [found for found in view.result.make().findChildren(QLabel) if found.text() in words.values()]
     assert len(shown) == 8
     assert all(found.height() >= found.heightForWidth(found.width()) for found in shown)
 
@@ -347,11 +347,11 @@ def test_a_table_is_read_when_its_tab_is_chosen(view, qtbot, runner):
     tables = [*MANIFEST["tables"], {"name": "again", "title": "Again", "rows": 2, "files": ["by_topic.csv"]}]
     leave_result(runner.folder / "a", tables=tables)
     view.refresh()
-    qtbot.waitUntil(lambda: view.result.grid is not None)
-    again = view.result.sections.sections[2]
+    qtbot.waitUntil(lambda: view.result.make().grid is not None)
+    again = view.result.make().sections.sections[2]
     assert again.title == "Again"
-    view.result.sections.choose(again)
-    qtbot.waitUntil(lambda: view.result.table_title.text() == "Again: 2 rows")
+    view.result.make().sections.choose(again)
+    qtbot.waitUntil(lambda: view.result.make().table_title.text() == "Again: 2 rows")
 
 
 def test_the_parts_of_a_result_are_jumped_to_by_keys(view, qtbot, runner):
@@ -360,7 +360,7 @@ def test_the_parts_of_a_result_are_jumped_to_by_keys(view, qtbot, runner):
     view.refresh()
     view.show_part(RESULT)
     view.resize(1232, 420)  # so that not all charts are seen at once
-    panel, parts = view.result.charts, view.result.sections
+    panel, parts = view.result.make().charts, view.result.make().sections
     qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.is_whole)
     assert parts.current.kind is SectionKind.FINDINGS
     assert panel.isVisible()
@@ -372,13 +372,13 @@ def test_the_parts_of_a_result_are_jumped_to_by_keys(view, qtbot, runner):
     bar, title = panel.verticalScrollBar(), panel._titles[1]
     assert bar.value() == min(bar.maximum(), title.y() - JUMP_MARGIN) > 0
     qtbot.keyClick(parts, Qt.Key.Key_End)
-    assert view.result.manifest_part.isVisible()
+    assert view.result.make().manifest_part.isVisible()
     assert not panel.isVisible()
     qtbot.keyClick(parts, Qt.Key.Key_Up)
-    qtbot.waitUntil(lambda: view.result.grid is not None and view.result.grid.isVisible())
+    qtbot.waitUntil(lambda: view.result.make().grid is not None and view.result.make().grid.isVisible())
     qtbot.keyClick(parts, Qt.Key.Key_Return)
     focus = view.window().focusWidget()
-    assert focus is view.result.grid or view.result.grid.isAncestorOf(focus)
+    assert focus is view.result.make().grid or view.result.make().grid.isAncestorOf(focus)
 
 
 def test_the_list_follows_what_is_scrolled_to(view, qtbot, runner):
@@ -387,7 +387,7 @@ def test_the_list_follows_what_is_scrolled_to(view, qtbot, runner):
     view.refresh()
     view.show_part(RESULT)
     view.resize(1232, 420)  # so that not all charts are seen at once
-    panel, parts = view.result.charts, view.result.sections
+    panel, parts = view.result.make().charts, view.result.make().sections
     qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.is_whole)
     qtbot.waitUntil(lambda: panel.verticalScrollBar().maximum() > 0)
     panel.verticalScrollBar().setValue(panel._titles[0].y())
@@ -399,10 +399,10 @@ def test_the_list_follows_what_is_scrolled_to(view, qtbot, runner):
 def test_the_manifest_says_what_was_asked_read_and_skipped(view, qtbot, runner):
     leave_result(runner.folder / "a")
     view.refresh()
-    qtbot.waitUntil(lambda: view.result.run is not None)
+    qtbot.waitUntil(lambda: view.result.make().run is not None)
     view.show_part(RESULT)
-    view.result.sections.choose(view.result.sections.sections[-1])
-    told = dict(view.result.manifest_part.facts.pairs())
+    view.result.make().sections.choose(view.result.make().sections.sections[-1])
+    told = dict(view.result.make().manifest_part.facts.pairs())
     assert told["Skipped"] == str(MANIFEST["rows"]["skipped"])
     assert told["Messages read"] == f"{MANIFEST['rows']['read']:,}"
     assert told["Folder"] == str(runner.folder / "a")

@@ -407,12 +407,12 @@ def test_a_finished_run_appears_in_the_history_with_its_result(make_view, qtbot,
 
     child.say(stage="done", state="complete", html=str(out / "report.html"), rows=1000, seconds=5)
     child.end()
-    qtbot.waitUntil(lambda: is_read(view) and view.result.grid is not None)
+    qtbot.waitUntil(lambda: is_read(view) and view.result.make().grid is not None)
 
-    assert view.result.run.folder == out
-    assert view.result.findings.text() == MANIFEST["findings"][0]
-    assert "5 skipped (other topic: 5)" in view.result.manifest.text()
-    shown = [view.result.grid.model.index(0, column).data() for column in range(4)]
+    assert view.result.make().run.folder == out
+    assert view.result.make().findings.text() == MANIFEST["findings"][0]
+    assert "5 skipped (other topic: 5)" in view.result.make().manifest.text()
+    shown = [view.result.make().grid.model.index(0, column).data() for column in range(4)]
     assert shown == ["orders", "600", "60.0 %", "60.0 KiB"]
 
 
@@ -421,47 +421,47 @@ def test_the_first_table_is_shown_while_the_rest_is_made(make_view, qtbot, child
     view.form.run_button.click()
     child.say(stage="first", title="By topic", rows=2, csv=TABLE)
 
-    assert view.result.isVisibleTo(view)
-    assert view.result.chip.text == "Running"
-    assert view.result.page_button.isHidden()
-    assert view.result.table_title.text() == "By topic: 2 rows"
-    shown = [view.result.grid.model.index(0, column).data() for column in range(4)]
+    assert view.result.make().isVisibleTo(view)
+    assert view.result.make().chip.text == "Running"
+    assert view.result.make().page_button.isHidden()
+    assert view.result.make().table_title.text() == "By topic: 2 rows"
+    shown = [view.result.make().grid.model.index(0, column).data() for column in range(4)]
     assert shown == ["orders", "600", "60.0 %", "60.0 KiB"]
     out = leave_result(Path(runner.run.order.out_directory))
     child.say(stage="done", state="complete", html=str(out / "report.html"), rows=1000, seconds=5)
     child.end()
-    qtbot.waitUntil(lambda: view.result.run is not None)
-    assert view.result.run.folder == out
-    assert not view.result.shows_first
+    qtbot.waitUntil(lambda: view.result.make().run is not None)
+    assert view.result.make().run.folder == out
+    assert not view.result.make().shows_first
 
 
 @pytest.mark.parametrize("before", [False, True])
 def test_of_a_report_that_fails_no_table_stays(make_view, qtbot, child, runner, before):
     folder = leave_result(runner.folder / "throughput-1") if before else None
     view = make_view(FakeSource())
-    qtbot.waitUntil(lambda: not before or view.result.run is not None)
+    qtbot.waitUntil(lambda: not before or view.result.make().run is not None)
     view.form.run_button.click()
     child.say(stage="first", title="By topic", rows=2, csv=TABLE)
     child.say(stage="failed", error="SparkError", message="a task was lost")
     child.end(7)
 
-    assert not view.result.shows_first
-    assert (view.result.run.folder if view.result.run else None) == folder
-    assert view.result.placeholder.isHidden() is before
+    assert not view.result.make().shows_first
+    assert (view.result.make().run.folder if view.result.make().run else None) == folder
+    assert view.result.make().placeholder.isHidden() is before
 
 
 def test_who_looks_at_another_result_meanwhile_keeps_it(make_view, qtbot, child, runner):
     leave_result(runner.folder / "throughput-1")
     view = make_view(FakeSource())
-    qtbot.waitUntil(lambda: view.result.run is not None)
-    kept = view.result.run
+    qtbot.waitUntil(lambda: view.result.make().run is not None)
+    kept = view.result.make().run
     view.form.run_button.click()
     child.say(stage="first", title="By topic", rows=2, csv=TABLE)
     view.history.shown.emit(kept)
     child.say(stage="read", done=3, total=9, rows=500)
 
-    assert view.result.run == kept
-    assert not view.result.shows_first
+    assert view.result.make().run == kept
+    assert not view.result.make().shows_first
 
 
 def test_page_and_folder_open_in_the_desktop_or_the_path_is_copied(make_view, qtbot, runner, window, monkeypatch):
@@ -469,10 +469,10 @@ def test_page_and_folder_open_in_the_desktop_or_the_path_is_copied(make_view, qt
     opened = []
     monkeypatch.setattr(reports_view, "open_in_desktop", lambda path: opened.append(path) or path.suffix == ".html")
     view = make_view(FakeSource())
-    qtbot.waitUntil(lambda: view.result.run is not None)
+    qtbot.waitUntil(lambda: view.result.make().run is not None)
 
-    qtbot.mouseClick(view.result.page_button, Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(view.result.folder_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.result.make().page_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(view.result.make().folder_button, Qt.MouseButton.LeftButton)
 
     folder = runner.folder / "throughput-1"
     assert opened == [folder / "report.html", folder]
@@ -485,15 +485,15 @@ def test_a_table_that_is_gone_is_said(make_view, qtbot, runner):
     (folder / "by_topic.csv").unlink()
     view = make_view(FakeSource())
 
-    qtbot.waitUntil(lambda: "was not read" in view.result.table_title.text())
+    qtbot.waitUntil(lambda: "was not read" in view.result.make().table_title.text())
 
-    assert view.result.grid is None
+    assert view.result.make().grid is None
 
 
 def test_without_results_the_page_says_what_to_do(make_view):
     view = make_view(FakeSource())
 
-    assert view.result.placeholder.text == "No report has been run here yet. Choose one and run it."
+    assert view.result.make().placeholder.text == "No report has been run here yet. Choose one and run it."
 
 
 def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
@@ -511,11 +511,11 @@ def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
 def test_filter_hides_cards_that_do_not_match(make_view):
     view = make_view(FakeSource())
 
-    view.catalog.show_filter(["nothing"])
-    assert view.catalog.cards[0].isHidden()
-    view.catalog.show_filter(["through"])
+    view.catalog.make().show_filter(["nothing"])
+    assert view.catalog.make().cards[0].isHidden()
+    view.catalog.make().show_filter(["through"])
 
-    assert not view.catalog.cards[0].isHidden()
+    assert not view.catalog.make().cards[0].isHidden()
     assert replace(ORDER, parameters=()).command_text() == ("./orbit report throughput --store /data/store --out /data/out")
 
 
@@ -531,7 +531,7 @@ def test_texts_follow_the_language(make_view, qapp, child, qtbot):
         assert view.form.run_button.text() == "运行"
         assert view.run_panel.chip.text == "失败"
         assert view.run_panel.fault.isVisible()
-        assert view.catalog.cards[0].accessibleName() == "吞吐随时间变化"
+        assert view.catalog.make().cards[0].accessibleName() == "吞吐随时间变化"
 
 
 def test_a_command_runs_the_report_of_the_running_broker(make_view, child):

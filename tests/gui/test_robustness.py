@@ -79,7 +79,7 @@ def census(application: QApplication, window: MainWindow) -> Counter[str]:
 
 def one_round(number: int, window: MainWindow, application: QApplication) -> None:
     """Open every page but the first, with figures coming, and close it again."""
-    source, services = window._backend.source, window.services
+    source, services = window.backend.source, window.services
     for place, entry in enumerate(PAGES):
         if entry.page_id == "welcome":
             continue

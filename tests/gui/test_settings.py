@@ -22,7 +22,7 @@ from gui.operations.requests import BegunLater
 from gui.processes.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
 from gui.processes.worker_options import WorkerArguments
 from gui.settings.values import SCALE_KEY, SYSTEM_NOTICES_KEY, is_on
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView

@@ -33,7 +33,7 @@ from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
 from gui.processes.worker_options import WorkerArguments
 from gui.settings.values import text_list
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus

@@ -32,16 +32,16 @@ def source():
 
 def test_the_store_is_shown_from_inside(make_view, source):
     view = make_view(source)
-    for model in (view.files.queues, view.files.index, view.files.cleanings):
+    for model in (view.files.make().queues, view.files.make().index, view.files.make().cleanings):
         hold_to_rules(model)
 
     assert view.positions.text() == "Written 12.6 GiB · not flushed 3.1 MiB · not indexed 1.0 KiB"
-    assert [row.topic for row in view.files.queues.shown_rows] == ["orders", "payments", "SCHEDULE_TOPIC_XXXX"]
-    assert view.files.index.index(0, 1).data() == "9.2M of 20M"
-    assert view.files.cleanings.index(0, 2).data() == "4"
+    assert [row.topic for row in view.files.make().queues.shown_rows] == ["orders", "payments", "SCHEDULE_TOPIC_XXXX"]
+    assert view.files.make().index.index(0, 1).data() == "9.2M of 20M"
+    assert view.files.make().cleanings.index(0, 2).data() == "4"
     assert view.disk.share.text() == "41.8 %"
-    assert ("Flush", "asynchronous, every 0.5 s") in view.files.runtime_facts.pairs()
-    assert ("Longest put", "212 ms") in view.files.runtime_facts.pairs()
+    assert ("Flush", "asynchronous, every 0.5 s") in view.files.make().runtime_facts.pairs()
+    assert ("Longest put", "212 ms") in view.files.make().runtime_facts.pairs()
 
 
 def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
@@ -55,7 +55,7 @@ def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
 
 def test_no_panel_is_cut_where_the_page_is_as_low_as_it_may_be(make_view, source, qtbot):
     view = make_view(source)
-    files = view.files
+    files = view.files.make()
     qtbot.waitUntil(files.isVisible)
     files.cleanings.set_rows([])
     files.cleaning_grid.set_empty("A sentence that is wrapped where there is no room for it. " * 4)
@@ -82,7 +82,7 @@ def test_what_was_not_read_keeps_the_old_figures_and_says_why(make_view, source)
     source.fail_with = StoreError("the disk cannot be asked")
     view.refresh()
     assert view.problem.text == "The store was not read; what is shown is of 02:15:02. the disk cannot be asked"
-    assert view.files.queues.rowCount() == 3
+    assert view.files.make().queues.rowCount() == 3
 
 
 def test_a_read_only_connection_cannot_clean_and_says_why(make_view, source):

@@ -30,7 +30,7 @@ def by_tag(view):
     view.open({"topic": "orders"})
     view.queues.switch.choose(TAGS)
     view.queues._chart_chosen(TAGS)
-    return view.queues.tags.widget
+    return view.queues.tags.make()
 
 
 def test_the_chart_asks_nothing_before_it_is_wanted(make_view, source):

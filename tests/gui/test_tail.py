@@ -115,7 +115,7 @@ def test_a_marked_row_has_its_ground_and_says_it_with_a_chip(qapp):
     plain, marked = (model.data(model.index(row, tag), CELL_ROLE) for row in (0, 1))
     assert plain.kind is CellKind.TEXT
     assert (marked.kind, marked.state) == (CellKind.CHIP, State.WARNING)
-    assert [model.mark_of(row) for row in model.rows] == [None, State.WARNING]
+    assert [row.mark for row in model.rows] == [None, State.WARNING]
     model.clear()
     assert (model.marked, model.rowCount()) == (0, 0)
 

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QWidget
 from gui.plots.chart_axes import round_step
 from gui.plots.chart_parts import LINE, TOP, mark_names
 from gui.plots.chart_series import ChartMark, ChartSeries
-from gui.plots.queue_bars import QueueBars
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import DARK, LIGHT, State
+from gui.views.topics.detail import QueueBars
 from gui.widgets.paint import paint_sparkline
 from gui.words.text import TimeZoneChoice, rate_text
 
@@ -139,13 +139,13 @@ def test_ticks_stand_at_round_values(least, base, step):
 def test_at_most_six_ticks(chart):
     chart.show_points({"in": (X, np.full(60, 18_402.0))}, 1_000, 1_060)
     for side, size in (("left", 2_000), ("bottom", 2_000)):
-        axis = chart._plot.getAxis(side)
+        axis = chart.plot.getAxis(side)
         (_, values), *_ = axis.tickValues(0, 20_000, size)
         assert 2 <= len(values) <= 7
 
 
 def test_no_two_ticks_say_the_same(chart):
-    (_, values), *_ = chart._plot.getAxis("left").tickValues(0, 0.6, 2_000)
+    (_, values), *_ = chart.plot.getAxis("left").tickValues(0, 0.6, 2_000)
     assert values == [0]
 
 

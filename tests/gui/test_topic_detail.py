@@ -173,7 +173,7 @@ def test_a_route_that_was_not_read_is_an_error_in_place(make_view):
 def test_settings_are_staged_shown_as_a_difference_and_applied(make_view, window):
     source = FakeSource()
     view = make_view(source, tab="settings")
-    panel = view.settings
+    panel = view.settings.make()
     assert not panel.apply_button.isEnabled()
 
     panel.form.editor("write_queues").setValue(16)
@@ -191,12 +191,12 @@ def test_settings_are_staged_shown_as_a_difference_and_applied(make_view, window
 
 def test_a_change_can_be_undone(make_view):
     source = FakeSource()
-    panel = make_view(source, tab="settings").settings
+    panel = make_view(source, tab="settings").settings.make()
     panel.form.editor("order").setChecked(True)
     panel.form.editor("message_type").setCurrentIndex(2)
     accept(panel.ask_apply())
     # The broker has the changed settings now.
-    panel._settings = replace(panel.settings, order=True, attributes={"message.type": "FIFO"})
+    panel.settings = replace(panel.settings, order=True, attributes={"message.type": "FIFO"})
     assert panel.undo_button.isEnabled()
 
     accept(panel.ask_undo())
@@ -212,7 +212,7 @@ def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view)
     each = {name: emit(topic_config("payments", readQueueNums=queues)) for name, queues in (("a", 8), ("b", 4))}
     missing = "Not all brokers answered, and what they hold is missing here. c: no answer since 3 s: gone"
     source.broker_answers[RequestCode.GET_TOPIC_CONFIG] = BrokerAnswer(body=each["a"], notice=missing, bodies=each)
-    panel = make_view(source, tab="settings").settings
+    panel = make_view(source, tab="settings").settings.make()
     assert "The brokers differ. Read queues: a 8, b 4" in panel.apart.text()
     assert "c: no answer since 3 s" in panel.apart.text()
 
@@ -229,7 +229,7 @@ def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view)
 def test_undo_means_the_settings_where_they_are_in_front(make_view, monkeypatch):
     view = make_view(FakeSource(), tab="settings")
     undone = []
-    monkeypatch.setattr(view.settings, "ask_undo", lambda: undone.append(view.tabs.currentIndex()))
+    monkeypatch.setattr(view.settings.make(), "ask_undo", lambda: undone.append(view.tabs.currentIndex()))
     undo = next(one for one in view.findChildren(QShortcut) if one.key() == QKeySequence("Ctrl+Z"))
     undo.activated.emit()
     view.tabs.setCurrentIndex(0)
@@ -238,7 +238,7 @@ def test_undo_means_the_settings_where_they_are_in_front(make_view, monkeypatch)
 
 
 def test_what_is_staged_can_be_reverted(make_view):
-    panel = make_view(FakeSource(), tab="settings").settings
+    panel = make_view(FakeSource(), tab="settings").settings.make()
     panel.form.editor("read_queues").setValue(1)
 
     panel.revert_button.click()
@@ -248,7 +248,7 @@ def test_what_is_staged_can_be_reverted(make_view):
 
 
 def test_attributes_that_are_none_hold_the_change_back(make_view):
-    panel = make_view(FakeSource(), tab="settings").settings
+    panel = make_view(FakeSource(), tab="settings").settings.make()
 
     panel.form.editor("attributes").setText("a=1, b")
 
@@ -265,13 +265,13 @@ def test_settings_that_were_not_read_are_not_offered(make_view):
 
     view.open({"tab": "settings"})
 
-    assert "The settings of payments were not read." in view.settings.fault.text
-    assert not view.settings.form.isEnabled()
+    assert "The settings of payments were not read." in view.settings.make().fault.text
+    assert not view.settings.make().form.isEnabled()
 
 
 def test_a_refused_change_stays_in_the_dialog(make_view):
     source = FakeSource()
-    panel = make_view(source, tab="settings").settings
+    panel = make_view(source, tab="settings").settings.make()
     panel.form.editor("write_queues").setValue(16)
     dialog = panel.ask_apply()
     source.fail_with = RemoteError("the disk is full", code=1)
@@ -415,7 +415,7 @@ def composing(make_view, qtbot):
     def made(source, topic="payments"):
         view = make_view(source, topic)
         qtbot.waitUntil(lambda: view.queues.composer.made is not None and view.queues.composer.made.isVisible())
-        return view, view.queues.composer.widget
+        return view, view.queues.composer.make()
 
     return made
 

@@ -15,6 +15,7 @@ from gui.models.topic_import import ImportKind, ImportOutcome
 from gui.theme.tokens import State
 from gui.views.topics.import_columns import _FAULTS, _KINDS, _OUTCOMES
 from gui.views.topics.view import TopicsView
+from gui.widgets.said import SaidTexts, write_texts
 from gui.words.text import load_catalogue, tr
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
@@ -159,7 +160,7 @@ def test_over_a_read_only_connection_nothing_is_imported(view, source, opened):
     dialog = view.ask_import()
     assert not dialog.go.isEnabled()
     assert "read-only" in dialog.go.toolTip()
-    view.retranslate()
+    write_texts(view.findChildren(SaidTexts))
     assert not view.import_button.isEnabled()
 
 

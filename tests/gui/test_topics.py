@@ -391,7 +391,7 @@ def test_the_strip_shows_the_settings_of_the_selected_topic(make_view, window):
     assert (pairs["Type"], pairs["Queues"], pairs["Permission"]) == ("FIFO", "16 queues", "Read and write (6)")
     assert (pairs["Messages kept"], pairs["Avg size"]) == ("822,640", "812 B")
     assert pairs["Kept since"].endswith(")")
-    view.detail.settings_wanted.emit()
+    view.detail.change_button.click()
     assert window.opened == [("topic", {"topic": "inventory-reserve", "tab": "settings"})]
 
 

@@ -171,14 +171,14 @@ def test_an_atomic_row_adds_up_what_it_holds_back():
 
 def test_models_keep_the_rules_of_qt(make_view, source):
     view = make_view(source)
-    for model in (view.rows, view.atomic.rows, view.atomic.held):
+    for model in (view.rows, view.atomic.make().rows, view.atomic.make().held):
         hold_to_rules(model)
 
     for key in (GIVEN_UP_KEY, COMMITTED, "open"):
         view.filters.choose(key)
         view._show_filter("")
     view.rows.sort(0, Qt.SortOrder.DescendingOrder)
-    view.atomic.rows.set_rows([])
+    view.atomic.make().rows.set_rows([])
 
     assert view.rows.rowCount() == 3
 
@@ -546,28 +546,28 @@ def test_a_page_before_the_first_figures_is_empty(make_view):
 
 def test_open_atomic_transactions_show_what_they_hold_back(make_view, source):
     view = make_view(source)
-    assert view._atomic.made is None
+    assert view.atomic.made is None
     view.open({"show": "atomic"})
 
-    assert view._atomic.made is view.atomic
-    assert column(view.atomic.rows, "state") == ["Open", "Committed"]
-    assert column(view.atomic.rows, "age")[0] == "21 s"
-    assert column(view.atomic.held, "held") == ["3", "250"]
-    assert column(view.atomic.held, "stable") == ["17", "4,711"]
+    assert view.atomic.made is view.atomic.make()
+    assert column(view.atomic.make().rows, "state") == ["Open", "Committed"]
+    assert column(view.atomic.make().rows, "age")[0] == "21 s"
+    assert column(view.atomic.make().held, "held") == ["3", "250"]
+    assert column(view.atomic.make().held, "stable") == ["17", "4,711"]
 
 
 def test_an_open_atomic_transaction_is_aborted_after_its_name_is_typed(make_view, source):
     view = make_view(source)
     view.open({"show": "atomic"})
 
-    dialog = view.atomic.ask_abort()
+    dialog = view.atomic.make().ask_abort()
     assert not dialog.go.isEnabled()
     dialog.typed.setText("shop-1")
     dialog.go.click()
 
     assert acted(source) == [AbortAtomic("shop-1")]
-    view.atomic.grid.select_key("billing")
-    assert view.atomic.ask_abort() is None
+    view.atomic.make().grid.select_key("billing")
+    assert view.atomic.make().ask_abort() is None
 
 
 def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
@@ -575,7 +575,7 @@ def test_atomic_transactions_that_are_off_say_how_to_turn_them_on(make_view):
     source = FakeSource(replace(STATE, totals=totals))
     view = make_view(source)
 
-    assert "orbitAtomicTransactions=true" in view.atomic.grid.placeholder.text
+    assert "orbitAtomicTransactions=true" in view.atomic.make().grid.placeholder.text
     assert not source.asked_for(ListAtomic)
 
 

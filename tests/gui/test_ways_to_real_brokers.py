@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from broker_core.client.instance import ClientSecurity
 from broker_core.transport.proxies import SocksProxy, SshTunnel, Way
 from gui.models.hops import ConnectionHop
-from gui.views.connections.connect_dialog import ConnectDialog
+from gui.views.connections.asking import ConnectDialog
 from gui.views.connections.connect_fields import SOCKS, SSH, ConnectFields
 from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.view import SettingsView

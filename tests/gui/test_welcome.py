@@ -22,10 +22,9 @@ from gui.processes.demo import DemoController, DemoPace
 from gui.views.topics import columns, detail, new_topic_dialog
 from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
-from gui.views.welcome.address_bar import reach_text
+from gui.views.welcome.connect_card import SAMPLES
 from gui.views.welcome.progress import first_steps
-from gui.views.welcome.samples import SAMPLES
-from gui.views.welcome.view import WelcomeView
+from gui.views.welcome.view import WelcomeView, reach_text
 from gui.words.text import load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild

@@ -33,7 +33,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened, popup_below
-from gui.widgets.said import said, said_button
+from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_text
 from gui.words.amounts import value_text
 from gui.words.error_words import kept_line
@@ -100,6 +100,7 @@ class AlertsView(PageView):
         self._build()
         self.set_parts(grid=self.grid, find=self.search, detail=self.chart_panel)
         self._connect()
+        on_language(self, self._write_texts)
 
     @property
     def center(self) -> AlertCenter:
@@ -144,7 +145,7 @@ class AlertsView(PageView):
         self._told_read.refused(error)
         self.told_panel.set_subtitle("")
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         if self._state is not None:
             # Before, the first figures show them, in a turn of their own.
             self._show_rules()

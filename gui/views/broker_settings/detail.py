@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedLayout, QWidget
 
 from broker_core.api import SettingKind
-from gui.theme.style import repolish
+from gui.theme.style import mark_fault
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.widgets.basic import fill, label, row, show_text
 from gui.widgets.key_values import KeyValueList
@@ -115,8 +115,7 @@ class SettingDetail(Panel):
         text = self._text()
         fault = fault_of(setting, text)
         show_text(self.meaning, "" if fault else human_text(setting.key, text))
-        self.field.setProperty("valid", "false" if fault else "")
-        repolish(self.field)
+        mark_fault(self.field, fault)
         self.fault.setVisible(fault is not None)
         self.fault.setText(fault_text(setting, fault) if fault is not None else "")
         # Where brokers differ, the value of the first may be the one for all of them.

@@ -240,9 +240,7 @@ class BrokerSettingsView(PageView):
         return opened(dialog)
 
     def _start(self, changed: Values) -> Pending[Any]:
-        requests = [change_request(values, broker) for broker, values in changed.items()]
-        source = self.context.source
-        return source.ask(requests[0]) if len(requests) == 1 else RequestChain(source, requests)
+        return RequestChain(self.context.source, [change_request(values, broker) for broker, values in changed.items()])
 
     def _effects(self) -> list[str]:
         effects = [

@@ -1,27 +1,167 @@
-"""`GroupActions`: actions on a group: reset its offsets, restore them, delete it, look at a client."""
+"""`GroupActions`: actions on a group: reset its offsets, restore them, delete it, look at a client.
+
+`ClientDialog`: the state of one client of a group: its settings, the queues it holds, the stacks of its threads.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
+from broker_core.api import JsonBodyError, OrbitError, ProcessQueueInfo, RunningInfo, read_running_info
+from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import GroupRow, MemberRow, group_rows, position_rows
 from gui.models.offset_moves import queue_stands, sums_of, undo_moves
+from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.offset_reset import OffsetReset, ResetOrder, ResetResult, result_text
+from gui.operations.queries import LatestQuery
 from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
-from gui.views.consumers.client_dialog import ClientDialog
 from gui.views.consumers.group_settings import delete_group_dialog
 from gui.views.consumers.offsets_panel import UNDO, offsets_text
 from gui.views.consumers.reset_dialog import ResetDialog, online_words, sums_text
+from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
+from gui.widgets.basic import ElidedLabel, column, fill, row
+from gui.widgets.code_view import CodeView
+from gui.widgets.containers import Parts
+from gui.widgets.data_grid import DataGrid
+from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import Notice
 from gui.widgets.popups import opened
-from gui.words.text import tr
+from gui.widgets.progress_line import ProgressLine
+from gui.widgets.said import push_button
+from gui.words.plain_text import title_text
+from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
+from monitoring.admin.clients import ask_running_info, read_stacks
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.state import ClusterState
+
+WIDTH, HEIGHT = 780, 620
+
+
+def held_columns(times: TimeZoneChoice) -> list[Column[ProcessQueueInfo]]:
+    """Columns of the table of held queues."""
+    return [
+        Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
+        number_column("queue", "Queue", lambda queue: queue.queue_id, str, width=76),
+        number_column("held", "Held messages", lambda queue: queue.held_messages, width=112),
+        number_column("commit", "Commits", lambda queue: queue.commit_offset, width=96),
+        Column("pull", "Last pull", lambda queue: _moment(times, queue.last_pull_ms), sort=lambda queue: queue.last_pull_ms,
+               right=True, width=108),
+        Column("consumed", "Last consumed", lambda queue: _moment(times, queue.last_consume_ms),
+               sort=lambda queue: queue.last_consume_ms, right=True, width=112),
+        Column("lock", "Lock", lambda queue: tr("locked") if queue.is_locked else tr("not ordered"), dim=True, width=90),
+    ]  # fmt: skip
+
+
+class ClientDialog(FittedDialog):
+    """Asks the client when it opens and on Refresh; the client answers through the broker."""
+
+    def __init__(self, context: PageContext, group: str, member: MemberRow, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._group = group
+        self._client_id = member.client_id
+        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self.info: RunningInfo | None = None
+        self.setWindowTitle(title_text(member.client_id))
+        self.resize(WIDTH, HEIGHT)
+        self.facts = KeyValueList()
+        self.fault = Notice(context.theme)
+        self.progress = ProgressLine(context.theme)
+        self.queues = ColumnTableModel(held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self)
+        self.queue_grid = DataGrid(self.queues, context.theme)
+        self.queue_grid.set_empty(tr("The client owns no queue."))
+        self.stacks = CodeView(context.theme, "text")
+        self.stacks.setAccessibleName(tr("Stacks"))
+        self.properties = KeyValueList(mono=True)
+        self.tabs = Parts()
+        self.refresh_button = push_button("Refresh", self.refresh)
+        self.copy_button = push_button("Copy stacks", lambda: QGuiApplication.clipboard().setText(self.stacks.toPlainText()))
+        self._build(member)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask the client again."""
+        self.progress.show()
+        self.refresh_button.setEnabled(False)
+        request = ask_running_info(self._group, self._client_id, stacks=True)
+        self._query.ask(self._context.source.ask(request), self._take, self._failed)
+
+    def _build(self, member: MemberRow) -> None:
+        properties = QWidget()
+        properties.setLayout(column(self.properties, 1, spacing=-1, margins=(0, 8, 0, 0)))
+        for page, title in ((self.stacks, "Stacks"), (self.queue_grid, "Held queues"), (properties, "Settings")):
+            self.tabs.addTab(page, tr(title))
+        close = push_button("Close", self.accept)
+        for button in (self.refresh_button, self.copy_button):
+            button.setAutoDefault(False)
+        fill(
+            self.lay_out(spacing=10),
+            ElidedLabel(member.client_id, "card-title", mode=Qt.TextElideMode.ElideMiddle),
+            self.progress,
+            self.facts,
+            self.fault,
+            (self.tabs, 1),
+        )
+        self.set_foot(row(self.copy_button, self.refresh_button, 1, close))
+        self.facts.set_pairs([(tr("Address"), member.address), (tr("Client"), f"{member.language} {member.version}")])
+
+    def _take(self, answer: BrokerAnswer) -> None:
+        try:
+            info = read_running_info(self._client_id, answer.body)
+        except JsonBodyError as error:
+            self._failed(error)
+            return
+        self._idle()
+        self.fault.set("")
+        self.info = info
+        self.facts.set_pairs(self._facts(info))
+        self.queues.set_rows(info.queues)
+        self.properties.set_pairs(info.properties)
+        self.stacks.setPlainText(stacks_text(info.stacks))
+
+    def _failed(self, error: OrbitError) -> None:
+        self._idle()
+        say_not_read(self.fault, lambda: tr("The client did not tell what it does"), error, self.refresh)
+
+    def _idle(self) -> None:
+        self.progress.hide()
+        self.refresh_button.setEnabled(True)
+
+    def _facts(self, info: RunningInfo) -> list[tuple[str, str]]:
+        started = self._context.times.full(info.start_ms)
+        consumed = f"{rate_text(info.consumed_rate)}, {tr('{rate} failed', rate=rate_text(info.failed_rate))}"
+        return [
+            (tr("Started"), started),
+            (tr("Threads"), count_text(info.threads)),
+            (tr("Consumed"), consumed if not math.isnan(info.consumed_rate) else UNKNOWN),
+            (tr("Consume time"), milliseconds_text(info.consume_ms)),
+            (tr("Held messages"), count_text(info.held_messages)),
+            (tr("Subscribes"), ", ".join(f"{topic} {expression}" for topic, expression in info.subscriptions)),
+        ]
+
+
+def stacks_text(dump: str) -> str:
+    """A stack dump with equal stacks written once, under the names of all their threads."""
+    blocks = []
+    for stack in read_stacks(dump):
+        names = ", ".join(stack.names[:8]) + (f", … ({len(stack.names)})" if len(stack.names) > 8 else "")
+        head = f"{len(stack.names)} × {names}" if len(stack.names) > 1 else names
+        blocks.append("\n".join([f"{head}  {stack.state}".rstrip(), *(f"    {frame}" for frame in stack.frames)]))
+    return "\n\n".join(blocks) or tr("The client told no stacks.")
+
+
+def _moment(times: TimeZoneChoice, at_ms: int) -> str:
+    return times.seconds(at_ms) if at_ms > 0 else UNKNOWN
 
 
 class GroupActions:

@@ -74,7 +74,8 @@ class LagPanel(Panel):
         self._group: GroupRow | None = None
         self._in_rate = math.nan
         self._now_ms = 0
-        self._forecast = NO_FORECAST
+        self.forecast = NO_FORECAST
+        """The lag forecast of the shown group."""
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
@@ -92,7 +93,7 @@ class LagPanel(Panel):
         self._chart_title = label(role="panel-title")
         self._chart_note = said_label("recorded here once a second", "caption")
         self._rule: RuleLine | None = None
-        self._chart = said(
+        self.chart = said(
             LaterPart(self._make_chart, fill=self._chart_made, turns=3),
             tip="Drag to look at a stretch, double click to go back",
         )
@@ -100,9 +101,9 @@ class LagPanel(Panel):
         head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
         self.whole_button.hide()
         self.content.setSpacing(0)
-        fill(self.content, facts, Line(), head, (self._chart, 1), (self.by_queue, 1))
+        fill(self.content, facts, Line(), head, (self.chart, 1), (self.by_queue, 1))
         self.by_queue.hide()
-        self._chart.setMinimumHeight(130)
+        self.chart.setMinimumHeight(130)
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
         self._connect_brush(self.by_queue)
@@ -110,16 +111,6 @@ class LagPanel(Panel):
         context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
         on_language(self, self._write_texts)
-
-    @property
-    def chart(self) -> TimeChart:
-        """The chart of the total lag."""
-        return self._chart.widget
-
-    @property
-    def forecast(self) -> Forecast:
-        """The lag forecast of the shown group."""
-        return self._forecast
 
     def window_ms(self) -> tuple[int, int]:
         """The shown span, ms since the epoch."""
@@ -166,7 +157,7 @@ class LagPanel(Panel):
             self.whole_button.hide()
         self.by_queue.set_positions(group.name if group is not None else "", positions)
         self._group, self._in_rate, self._now_ms = group, in_rate, now_ms
-        self._forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
+        self.forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
         self._show_facts()
         self._draw()
 
@@ -185,7 +176,7 @@ class LagPanel(Panel):
         state = "warning" if group.over_limit else ""
         facts["lag"].set(count_text(group.lag_messages), messages_unit(group.lag_messages), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
-        facts["drains"].set(*self._drain_text(self._forecast))
+        facts["drains"].set(*self._drain_text(self.forecast))
         facts["in"].set(rate_number(self._in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))
@@ -224,10 +215,10 @@ class LagPanel(Panel):
         self._chart_title.setText(tr(titles[key]))
         by_queue = self._is_by_queue
         self.by_queue.setVisible(by_queue)
-        self._chart.setVisible(not by_queue)
-        if self._chart.made is not None:
-            self._chart.made.setAccessibleName(tr(titles[key]))
-            self._chart.made.setVisible(not by_queue)
+        self.chart.setVisible(not by_queue)
+        if self.chart.made is not None:
+            self.chart.made.setAccessibleName(tr(titles[key]))
+            self.chart.made.setVisible(not by_queue)
         # Where a group reads how fast is not recorded by queue.
         self.parts.setEnabled(key != RATE)
         self._draw()
@@ -244,7 +235,7 @@ class LagPanel(Panel):
             marks = chart_marks(events, from_ms, to_ms)
             self.by_queue.draw(measure.series, measure.factor, (from_ms, to_ms), marks, self._marks.fault)
             return
-        chart, rule = self._chart.made, self._rule
+        chart, rule = self.chart.made, self._rule
         if chart is None or rule is None:
             return
         measure = MEASURES[self.switch.current]
@@ -265,7 +256,7 @@ class LagPanel(Panel):
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast, at most as long as the chart has room for."""
-        lag = self._forecast
+        lag = self.forecast
         if lag.outlook not in {LagOutlook.DRAINING, LagOutlook.GROWING}:
             return None
         end_s = shown_s * FORECAST_SHARE

@@ -44,7 +44,8 @@ class QueueLines(QWidget):
         self._context = context
         self._group = ""
         self._positions: Sequence[PositionRow] = ()
-        self._places: list[tuple[str, int]] = []
+        self.places: list[tuple[str, int]] = []
+        """Topic and queue of the lines, those that lag most first."""
         self._matrix = HistoryMatrix(context.source, self, columns=COLUMNS)
         self._matrix.arrived.connect(self.arrived)
         self.chart: TimeChart | None = None
@@ -52,30 +53,25 @@ class QueueLines(QWidget):
         self._lines = column(self._legend_line, spacing=0)
         self.setLayout(self._lines)
 
-    @property
-    def places(self) -> list[tuple[str, int]]:
-        """Topic and queue of the lines, those that lag most first."""
-        return self._places
-
     def set_positions(self, group: str, positions: Sequence[PositionRow]) -> None:
         """Set the queues of the group, those that lag most first."""
         known = {(row.topic, row.queue_id) for row in positions}
-        if group != self._group or not set(self._places) <= known or (positions and not self._places):
+        if group != self._group or not set(self.places) <= known or (positions and not self.places):
             self._group = group
-            self._places = []
+            self.places = []
         self._positions = positions
 
     def draw(
         self, figure: str, factor: float, span_ms: tuple[int, int], marks: Sequence[ChartMark], marks_fault: str = ""
     ) -> None:
         """Draw a figure of the positions (``lag_messages``, ``behind_ms``) over a time; the fault is that of the marks."""
-        if not self._places and self._positions:
-            self._places = [(row.topic, row.queue_id) for row in self._positions[:NAMES_MAX]]
+        if not self.places and self._positions:
+            self.places = [(row.topic, row.queue_id) for row in self._positions[:NAMES_MAX]]
             self._make_chart()
         if self.chart is None:
             return
         from_ms, to_ms = span_ms
-        names = [f"position:{self._group}/{topic}/{queue_id}.{figure}" for topic, queue_id in self._places]
+        names = [f"position:{self._group}/{topic}/{queue_id}.{figure}" for topic, queue_id in self.places]
         self._matrix.show(names, from_ms, to_ms)
         matrix = self._matrix.matrix
         points = {}
@@ -95,8 +91,8 @@ class QueueLines(QWidget):
     def _make_chart(self) -> None:
         if self.chart is not None:
             self.chart.deleteLater()
-        several = len({topic for topic, _ in self._places}) > 1
-        titles = rows_of(self._places)
+        several = len({topic for topic, _ in self.places}) > 1
+        titles = rows_of(self.places)
         series = [
             ChartSeries(str(number), title if several else tr("Queue {queue}", queue=title))
             for number, title in enumerate(titles[:LINES_MAX])

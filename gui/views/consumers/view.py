@@ -11,14 +11,13 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from broker_core.api import GroupConfig, OrbitError
+from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
 from gui.connections.cluster import group_of_source
 from gui.models.consumers import (
     GroupRow,
     MemberRow,
     PositionRow,
-    SubscriptionRow,
     by_urgency,
     group_rows,
     in_rate,
@@ -118,14 +117,14 @@ class ConsumersView(PageView):
         self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
         self.position_grid = DataGrid(self.positions, theme)
         self.members = ColumnTableModel(member_columns(context.times), lambda row: row.client_id, parent=self)
-        self._member_tab = LazyTab(self._make_members)
+        self.member_tab = LazyTab(self._make_members)
         self.subscriptions = ColumnTableModel(subscription_columns(), lambda row: (row.topic, row.client_id), parent=self)
-        self._subscription_tab = LazyTab(self._make_subscriptions)
+        self.subscription_tab = LazyTab(self._make_subscriptions)
         self._members_known = ListRead(context.times)
-        self._heat = LaterPart(self._make_heat)
-        self._ownership = LazyTab(lambda: OwnershipPanel(context))
-        self._offsets = LazyTab(self._make_offsets)
-        self._settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
+        self.heat = LaterPart(self._make_heat)
+        self.ownership = LazyTab(lambda: OwnershipPanel(context))
+        self.offsets = LazyTab(self._make_offsets)
+        self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self._build()
         self.set_parts(grid=self.group_grid, find=self.search, detail=self.tabs)
@@ -166,8 +165,8 @@ class ConsumersView(PageView):
         self._show_group()
         self._show_texts()
         self.versions.tend()
-        if self._settings.made is not None:
-            self._settings.made.tend(state.taken_ms)
+        if self.settings.made is not None:
+            self.settings.made.tend(state.taken_ms)
 
     def _select_wanted(self) -> None:
         """Select the requested group; until there is one of that name, none is selected."""
@@ -187,7 +186,7 @@ class ConsumersView(PageView):
     def refresh(self) -> None:
         self._asked_members = None
         self.clients.refresh()
-        settings = self._settings.made
+        settings = self.settings.made
         if settings is not None and not settings.form.changes:
             settings.reload()
         self._show_group()
@@ -198,7 +197,7 @@ class ConsumersView(PageView):
         left = Panel(flush=True, spacing=0)
         fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
         left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
-        pages = (self._lag_page(), self._member_tab, self._subscription_tab, self._ownership, self._offsets, self._settings)
+        pages = (self._lag_page(), self.member_tab, self.subscription_tab, self.ownership, self.offsets, self.settings)
         for page in pages:
             self.tabs.addTab(page, "")
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
@@ -209,12 +208,8 @@ class ConsumersView(PageView):
         page.setLayout(lines)
         table = Panel(flush=True)
         table.content.addWidget(self.position_grid)
-        fill(lines, (self.lag, 9), (self._heat, 5), (table, 6))
+        fill(lines, (self.lag, 9), (self.heat, 5), (table, 6))
         return page
-
-    @property
-    def heat(self) -> LagHeatPanel:
-        return self._heat.widget
 
     def _make_heat(self) -> LagHeatPanel:
         made = LagHeatPanel(self.context)
@@ -223,44 +218,11 @@ class ConsumersView(PageView):
             made.show_positions(self._shown_group, self.positions.rows, self.lag.window_ms())
         return made
 
-    @property
-    def ownership(self) -> OwnershipPanel:
-        """Owners of the queues over time."""
-        return self._ownership.widget
-
-    @property
-    def offsets(self) -> OffsetsPanel:
-        """Offsets of the group before its resets."""
-        return self._offsets.widget
-
-    @property
-    def settings(self) -> StagedSettings[GroupConfig]:
-        return self._settings.widget
-
     def _make_offsets(self) -> OffsetsPanel:
         made = OffsetsPanel(self.context, self.snapshots)
         made.reset_wanted.connect(self._reset_clicked)
         made.undo_wanted.connect(lambda snapshot: self.dialogs.undo(self.group_grid.selected_row, snapshot))
         return made
-
-    @property
-    def member_grid(self) -> DataGrid[MemberRow]:
-        return self._member_tab.widget.grid
-
-    @property
-    def subscription_grid(self) -> DataGrid[SubscriptionRow]:
-        """The table of subscriptions."""
-        return self._subscription_tab.widget.grid
-
-    @property
-    def member_notice(self) -> Notice:
-        """What brokers did not report of the clients."""
-        return self._member_tab.widget.notice
-
-    @property
-    def findings(self) -> list[Notice]:
-        """Faults of the subscriptions."""
-        return self._subscription_tab.widget.findings
 
     def _make_members(self) -> MembersPanel:
         made = MembersPanel(self.members, self.context.theme)
@@ -286,11 +248,11 @@ class ConsumersView(PageView):
     @property
     def _client_grids(self) -> list[DataGrid[Any]]:
         """Tables of clients that were created."""
-        return [tab.grid for tab in (self._member_tab.made, self._subscription_tab.made) if tab is not None]
+        return [tab.grid for tab in (self.member_tab.made, self.subscription_tab.made) if tab is not None]
 
     def _tab_chosen(self) -> None:
         tab = self.tabs.currentWidget()
-        if tab is self._member_tab or tab is self._subscription_tab:
+        if tab is self.member_tab or tab is self.subscription_tab:
             tab.make()
         self._show_group()
 
@@ -373,14 +335,14 @@ class ConsumersView(PageView):
         self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
         match TABS[self.tabs.currentIndex()]:
             case "lag":
-                if self._heat.made is not None:
-                    self._heat.made.show_positions(group.name, self.positions.rows, self.lag.window_ms())
+                if self.heat.made is not None:
+                    self.heat.made.show_positions(group.name, self.positions.rows, self.lag.window_ms())
             case "ownership":
-                self.ownership.show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
+                self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
             case "offsets":
-                self.offsets.show_group(group.name)
+                self.offsets.make().show_group(group.name)
             case "settings":
-                self.settings.show_subject(group.name)
+                self.settings.make().show_subject(group.name)
 
     def _ask_members(self, group: GroupRow) -> None:
         """Read the members when group, client count or answering brokers changed.
@@ -414,8 +376,8 @@ class ConsumersView(PageView):
         self._show_header()
 
     def _say_missing(self, notice: str) -> None:
-        if self._member_tab.made is not None:
-            self._member_tab.made.notice.set(broker_text(notice))
+        if self.member_tab.made is not None:
+            self.member_tab.made.notice.set(broker_text(notice))
 
     def _show_members_read(self, *grids: DataGrid[Any]) -> None:
         text = tr("The clients of {group} were not read.", group=self._shown_group)
@@ -429,8 +391,8 @@ class ConsumersView(PageView):
         self.clients.show(self._shown_group, self._member_list.client_id, now_ms)
         rows = member_rows(self._member_list, self.positions.rows, now_ms, self.clients.infos, self.clients.faults)
         self.members.set_rows(rows)
-        if self._member_tab.made is not None:
-            self._member_tab.made.fit()
+        if self.member_tab.made is not None:
+            self.member_tab.made.fit()
         self.subscriptions.set_rows(subscription_rows(rows))
 
     def _clients_told(self) -> None:
@@ -447,8 +409,8 @@ class ConsumersView(PageView):
     def _show_disagreement(self) -> None:
         title, text = finding_words(self._findings[0]) if self._findings else ("", "")
         self.disagreement.set(f"{self._shown_group}: {title}" if title else "", text)
-        if self._subscription_tab.made is not None:
-            self._subscription_tab.made.show_findings(self._findings)
+        if self.subscription_tab.made is not None:
+            self.subscription_tab.made.show_findings(self._findings)
 
     # ---- texts ---------------------------------------------------------------------------------------------------------
 
@@ -519,7 +481,7 @@ class ConsumersView(PageView):
         self.dialogs.reset(self.group_grid.selected_row)
 
     def _stacks_clicked(self) -> None:
-        looked_at = self._member_tab.made
+        looked_at = self.member_tab.made
         chosen = looked_at.grid.selected_row if looked_at is not None else None
         member = chosen or next(iter(self.members.rows), None)
         if member is not None:
@@ -527,11 +489,11 @@ class ConsumersView(PageView):
 
     def _undo_newest(self) -> None:
         """Undo the last change of the visible part: the settings of the group, else its offsets."""
-        if self.tabs.currentWidget() is self._settings:
-            self.settings.ask_undo()
+        if self.tabs.currentWidget() is self.settings:
+            self.settings.make().ask_undo()
             return
-        self.offsets.show_group(self._shown_group)
-        newest = self.offsets.newest
+        self.offsets.make().show_group(self._shown_group)
+        newest = self.offsets.make().newest
         if newest is not None:
             self.dialogs.undo(self.group_grid.selected_row, newest)
 
@@ -581,5 +543,5 @@ class ConsumersView(PageView):
         menu.addAction(tr("Running info and stacks…"), lambda: self.dialogs.client(self._shown_group, row))
         menu.addAction(tr("Copy client ID"), lambda: QGuiApplication.clipboard().setText(row.client_id))
         menu.addAction(tr("Copy address"), lambda: QGuiApplication.clipboard().setText(row.address))
-        menu.addAction(tr("Copy row as JSON"), lambda: self.member_grid.copy(CopyFormat.JSON))
+        menu.addAction(tr("Copy row as JSON"), lambda: self.member_tab.make().grid.copy(CopyFormat.JSON))
         menu.popup(at)

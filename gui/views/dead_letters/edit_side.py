@@ -80,11 +80,9 @@ class EditSide(Panel):
 
     Signals:
         changed: Another message would be sent.
-        next_wanted: Go to the third step.
     """
 
     changed = Signal()
-    next_wanted = Signal()
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(" ")
@@ -101,7 +99,7 @@ class EditSide(Panel):
         self.keeps = {part: said(QCheckBox(), text=PART_NAMES[part]) for part in Part}
         self.preview = said(CodeView(theme, "json"), name="Body with the change")
         self.effect = Notice(theme)
-        self.next_button = said_button(theme, "arrow-right", "On to resend", role="primary", on_click=self.next_wanted.emit)
+        self.next_button = said_button(theme, "arrow-right", "On to resend", role="primary")
         self.clear_button = said_button(theme, "arrow-counter-clockwise", "Change nothing", on_click=self.clear)
         self._labels = [said_label(text) for text in ("Replace", "Put in its place", "Keep")]
         self._build()

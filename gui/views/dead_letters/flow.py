@@ -84,43 +84,23 @@ class LetterFlow(QObject):
         self.bar = StepBar(theme, STEPS)
         self.inspect = LetterSide(theme, context.times, lambda: read_only_reason(context.source))
         # Who only looks needs no other step: together they take as long to make as the rest of the page.
-        self._edit, self._resend = LazyTab(self._make_edit), LazyTab(self._make_resend)
-        self._verify, self._close = LazyTab(self._make_verify), LazyTab(self._make_close)
+        self.edit, self.resend = LazyTab(self._make_edit), LazyTab(self._make_resend)
+        self.verify, self.close = LazyTab(self._make_verify), LazyTab(self._make_close)
         self.sides: dict[str, QWidget] = dict(
-            zip(STEPS, (self.inspect, self._edit, self._resend, self._verify, self._close), strict=True)
+            zip(STEPS, (self.inspect, self.edit, self.resend, self.verify, self.close), strict=True)
         )
         for side in self.sides.values():
             side.setMinimumWidth(SIDE_WIDTH)
         self.bar.chosen.connect(self._chosen_in_bar)
-        self.inspect.resend_wanted.connect(lambda: self.go_to(RESEND))
+        self.inspect.resend_button.clicked.connect(lambda _checked=False: self.go_to(RESEND))
         on_language(page, self._show_steps)
-
-    @property
-    def edit(self) -> EditSide:
-        """The second step, created when first requested, like those below."""
-        return self._edit.widget
-
-    @property
-    def resend(self) -> ResendSide:
-        """The third step."""
-        return self._resend.widget
-
-    @property
-    def verify(self) -> VerifySide:
-        """The fourth step."""
-        return self._verify.widget
-
-    @property
-    def close(self) -> CloseSide:
-        """The fifth step."""
-        return self._close.widget
 
     # ---- what the page calls -------------------------------------------------------------------------------------------
 
     def show_rows(self, rows: Sequence[LetterRow], dead: int) -> None:
         """Set the dead letters of the group, and their total."""
         self._rows, self._dead = list(rows), dead
-        for side in (self._verify.made, self._close.made):
+        for side in (self.verify.made, self.close.made):
             if side is not None:
                 side.show_rows(self._rows)
         self._show_steps()
@@ -128,16 +108,16 @@ class LetterFlow(QObject):
     def show_note_refusal(self, refusal: str) -> None:
         """Set why notes cannot be stored; empty where they can."""
         self.inspect.show_note_refusal(refusal)
-        if self._close.made is not None:
-            self._close.made.show_refusal(refusal)
+        if self.close.made is not None:
+            self.close.made.show_refusal(refusal)
 
     def show_chosen(self, rows: Sequence[LetterRow]) -> None:
         """Set the selected dead letters."""
         self._chosen = list(rows)
-        if self._edit.made is not None:
-            self._edit.made.show_letters(self._letters)
-        if self._resend.made is not None:
-            self._show_chosen_in(self._resend.made)
+        if self.edit.made is not None:
+            self.edit.made.show_letters(self._letters)
+        if self.resend.made is not None:
+            self._show_chosen_in(self.resend.made)
         self._show_steps()
 
     @property
@@ -155,10 +135,10 @@ class LetterFlow(QObject):
 
     def begin(self) -> None:
         """Forget edits and the last outcome, because another group is shown."""
-        if self._edit.made is not None:
-            self._edit.made.clear()
-        if self._verify.made is not None:
-            self._verify.made.show_outcome(ResendOutcome())
+        if self.edit.made is not None:
+            self.edit.made.clear()
+        if self.verify.made is not None:
+            self.verify.made.show_outcome(ResendOutcome())
         if self.bar.current != INSPECT:
             self.go_to(INSPECT)
 
@@ -167,13 +147,13 @@ class LetterFlow(QObject):
         letters = self._letters[: count or None]
         if not letters:
             return None
-        if self._edit.made is not None and self._edit.made.fault:
+        if self.edit.made is not None and self.edit.made.fault:
             self.go_to(EDIT)
             return None
         context = self._context
         dialog = resend_dialog(
-            context, letters, self._notes.sent, self._page, order=self.resend.order,
-            ended=self.verify.show_outcome,
+            context, letters, self._notes.sent, self._page, order=self.resend.make().order,
+            ended=self.verify.make().show_outcome,
         )  # fmt: skip
         dialog.succeeded.connect(self._resent)
         return opened(dialog)
@@ -184,22 +164,22 @@ class LetterFlow(QObject):
         made = EditSide(self._context.theme)
         made.show_letters(self._letters)
         made.changed.connect(self._edited)
-        made.next_wanted.connect(lambda: self.go_to(RESEND))
+        made.next_button.clicked.connect(lambda _checked=False: self.go_to(RESEND))
         return made
 
     def _make_resend(self) -> ResendSide:
         made = ResendSide(self._context.source, self._context.theme)
         self._show_chosen_in(made)
-        if self._edit.made is not None:
-            made.show_edit(self._edit.made.patch, self._edit.made.kept)
+        if self.edit.made is not None:
+            made.show_edit(self.edit.made.patch, self.edit.made.kept)
         made.send_wanted.connect(self.ask_resend)
         return made
 
     def _make_verify(self) -> VerifySide:
         made = VerifySide(self._context.theme, self._context.times)
         made.show_rows(self._rows)
-        made.next_wanted.connect(lambda: self.go_to(CLOSE))
-        made.receipt_wanted.connect(self._ask_file)
+        made.next_button.clicked.connect(lambda _checked=False: self.go_to(CLOSE))
+        made.receipt_button.clicked.connect(self._ask_file)
         return made
 
     def _make_close(self) -> CloseSide:
@@ -216,8 +196,8 @@ class LetterFlow(QObject):
         self.step_chosen.emit(step)
 
     def _edited(self) -> None:
-        if self._resend.made is not None:
-            self._resend.made.show_edit(self.edit.patch, self.edit.kept)
+        if self.resend.made is not None:
+            self.resend.made.show_edit(self.edit.make().patch, self.edit.make().kept)
         self._show_steps()
 
     def _resent(self, outcome: ResendOutcome) -> None:
@@ -249,7 +229,7 @@ class LetterFlow(QObject):
     @property
     def _changes(self) -> int:
         """How many parts of each letter change."""
-        edit = self._edit.made
+        edit = self.edit.made
         return 0 if edit is None else replace(ResendOrder(), patch=edit.patch, keeps=edit.kept).changes
 
     # ---- the receipt ---------------------------------------------------------------------------------------------------
@@ -260,7 +240,7 @@ class LetterFlow(QObject):
 
     def write_receipt(self, path: Path) -> None:
         """Write what became of each as CSV, off the GUI thread."""
-        rows, outcome = list(self._rows), self.verify.outcome
+        rows, outcome = list(self._rows), self.verify.make().outcome
 
         def written(_size: int) -> None:
             self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)

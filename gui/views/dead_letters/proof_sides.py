@@ -38,15 +38,7 @@ def open_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
 
 
 class VerifySide(Panel):
-    """The fourth step: each resent message, and what its group did with it.
-
-    Signals:
-        receipt_wanted: Write the results to a file.
-        next_wanted: Go to the fifth step.
-    """
-
-    receipt_wanted = Signal()
-    next_wanted = Signal()
+    """The fourth step: each resent message, and what its group did with it."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
         super().__init__(" ")
@@ -65,11 +57,9 @@ class VerifySide(Panel):
         self.grid = said(DataGrid(self.model, theme), empty="Nothing was sent again yet.")
         self.summary = label(role="secondary", wrap=True)
         self.failures = Notice(theme)
-        self.receipt_button = said_button(theme, "arrow-down", "Receipt…", on_click=self.receipt_wanted.emit)
-        self.next_button = said_button(
-            theme, "arrow-right", "On to close cases", role="primary", on_click=self.next_wanted.emit
-        )
-        self._outcome = ResendOutcome()
+        self.receipt_button = said_button(theme, "arrow-down", "Receipt…")
+        self.next_button = said_button(theme, "arrow-right", "On to close cases", role="primary")
+        self.outcome = ResendOutcome()
         fill(self.content, self.summary, self.failures, (self.grid, 1), row(self.receipt_button, 1, self.next_button))
         said(self, title="Verify", subtitle="what the group did with them, while you look")
         on_language(self, self._write_texts)
@@ -80,11 +70,11 @@ class VerifySide(Panel):
         self.model.set_rows(sent)
         self.summary.setText(summary_text(sent))
         self.summary.setVisible(bool(sent))
-        self.receipt_button.setEnabled(bool(sent or self._outcome.refused or self._outcome.doubtful))
+        self.receipt_button.setEnabled(bool(sent or self.outcome.refused or self.outcome.doubtful))
 
     def show_outcome(self, outcome: ResendOutcome) -> None:
         """Show what the last resend did not do."""
-        self._outcome = outcome
+        self.outcome = outcome
         failed, doubtful = len(outcome.refused) + len(outcome.left), len(outcome.doubtful)
         reasons = Counter(reason for _id, reason in outcome.refused + outcome.doubtful).most_common(REASONS_SHOWN)
         words = [f"{broker_text(reason)} ({count_text(count)})" for reason, count in reasons]
@@ -94,13 +84,9 @@ class VerifySide(Panel):
             words.append(tr("Look for their copies before you send them once more: each carries the id of its dead letter."))
         self.failures.set(" · ".join(titles), "\n".join(words), State.CRITICAL)
 
-    @property
-    def outcome(self) -> ResendOutcome:
-        return self._outcome
-
     def _write_texts(self) -> None:
         self.summary.setText(summary_text(self.model.rows))
-        self.show_outcome(self._outcome)
+        self.show_outcome(self.outcome)
 
 
 class CloseSide(Panel):

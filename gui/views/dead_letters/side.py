@@ -29,12 +29,10 @@ class LetterSide(Panel):
     Signals:
         noted: A note was entered; carries its text.
         marked: Mark the selected letters; carries the mark.
-        resend_wanted: Send them again.
     """
 
     noted = Signal(str)
     marked = Signal(str)
-    resend_wanted = Signal()
 
     def __init__(
         self, theme: ThemeManager, times: TimeZoneChoice, refusal: Callable[[], str], parent: QWidget | None = None
@@ -51,7 +49,7 @@ class LetterSide(Panel):
             mark: said_button(theme, "", MARKS[mark][0], on_click=partial(self.marked.emit, mark))
             for mark in (OPEN, PARKED, HANDLED)
         }
-        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary", on_click=self.resend_wanted.emit)
+        self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary")
         self.proof_line = label(role="caption", wrap=True)
         self.setMinimumWidth(SIDE_WIDTH)
         self.body.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)

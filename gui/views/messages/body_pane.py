@@ -1,13 +1,18 @@
-"""`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible."""
+"""`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible.
+
+Places of filter matches in a text, bounded so that the window stays responsive. Pure.
+"""
 
 from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.models.marking import marked_spans
 from gui.operations.decoding import BodyReader
 from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
@@ -15,6 +20,7 @@ from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, label, row, show_text
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
+from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said, said_button, say_items, segments
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, bytes_text, count_text, tr
@@ -23,6 +29,33 @@ from monitoring.payload.encodings import ENCODINGS
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.shown import NO_PATHS, ShownBody
 from monitoring.payload.tables import Table
+
+if TYPE_CHECKING:
+    from broker_core.api import MarkPattern
+
+
+SPANS_MAX = 1_000
+LITERAL_CHARACTERS_MAX = 1024 * 1024
+EXPRESSION_CHARACTERS_MAX = 32 * 1024
+EXPRESSION_LINE_MAX = 1_000
+"""A regular expression can take the square of a line's length; literals take its length."""
+
+
+def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[tuple[int, int]]:
+    """Start and length of the matches, in characters; of a long text only those at its beginning."""
+    if is_literal:
+        found = pattern.finditer(text, 0, LITERAL_CHARACTERS_MAX)
+        return [(match.start(), len(match[0])) for match in islice(found, SPANS_MAX) if match[0]]
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for line in text[:EXPRESSION_CHARACTERS_MAX].splitlines(keepends=True):
+        part = line[:EXPRESSION_LINE_MAX].rstrip("\r\n")
+        spans += [(start + match.start(), len(match[0])) for match in pattern.finditer(part) if match[0]]
+        start += len(line)
+        if len(spans) >= SPANS_MAX:
+            break
+    return spans[:SPANS_MAX]
+
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
 VIEWS = {TREE: "Tree", TEXT: "Text", TABLE: "Table", HEX: "Hex"}
@@ -52,7 +85,8 @@ class BodyPane(QWidget):
         theme = context.theme
         self._context = context
         self._detail: MessageDetail | None = None
-        self._body: ShownBody | None = None
+        self.body: ShownBody | None = None
+        """The shown body; None while it is read."""
         self._read_by: DecoderRule | None = None
         self._read_with = ""
         """The rule, and the fault of all rules, by which the body was read."""
@@ -64,7 +98,7 @@ class BodyPane(QWidget):
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
         self.table = said(QTableWidget(), name="Body as a table")
-        self.hex = HexView(theme)
+        self.hex = HexView()
         self.note = ElidedLabel(role="caption")
         self.layers = label(role="caption", wrap=True)
         self.refusals = label(role="warning", wrap=True, selectable=True)
@@ -85,11 +119,6 @@ class BodyPane(QWidget):
         on_language(self, self._show)
 
     # ---- what its owner calls --------------------------------------------------------------------------------------
-
-    @property
-    def body(self) -> ShownBody | None:
-        """The shown body; None while it is read."""
-        return self._body
 
     def show_body(self, detail: MessageDetail) -> None:
         """Read and show the body of a message."""
@@ -113,9 +142,7 @@ class BodyPane(QWidget):
     def open_rules(self) -> DecodingRulesDialog:
         """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
-        dialog = DecodingRulesDialog(self.book, self._context.theme, topic, self)
-        dialog.open()
-        return dialog
+        return opened(DecodingRulesDialog(self.book, self._context.theme, topic, self))
 
     def choose_view(self, key: str) -> None:
         """Show the body in another way."""
@@ -154,14 +181,14 @@ class BodyPane(QWidget):
         detail = self._detail
         if detail is None:
             return
-        self._body, self._is_revealed = None, False
+        self.body, self._is_revealed = None, False
         self.note.setText(tr("Reading the body…"))
         self.book.refresh()
         self._read_by, self._read_with = self._rule(), self.book.fault
         self.reader.read_body(detail.body, self._read_by, str(self.encoding.currentData() or ""))
 
     def _body_read(self, body: ShownBody) -> None:
-        self._body = body
+        self.body = body
         self.reveal.setVisible(body.is_masked)
         self.switch.choose(self._usable_view(body.plain))
         self._show()
@@ -175,8 +202,8 @@ class BodyPane(QWidget):
             self._read()
 
     def _judged(self) -> None:
-        if self._body is not None and self._body.is_masked:
-            self.shown.emit(self._body)
+        if self.body is not None and self.body.is_masked:
+            self.shown.emit(self.body)
 
     def _rule(self) -> DecoderRule | None:
         return None if self._detail is None else self.book.rule(self._detail.topic, self._detail.properties)
@@ -199,7 +226,7 @@ class BodyPane(QWidget):
     # ---- showing ---------------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        detail, body = self._detail, self._body
+        detail, body = self._detail, self.body
         if detail is None or body is None:
             return
         content = body.plain if self._is_revealed else body.content

@@ -9,7 +9,7 @@ from gui.models.messages import ALL_QUEUES, parse_time, topic_names
 from gui.models.queue_window import QueueWindow, queue_ids
 from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager
-from gui.theme.style import repolish
+from gui.theme.style import mark_fault
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
@@ -242,13 +242,13 @@ class BrowseBar(QWidget):
 
     def _offset_entered(self) -> None:
         offset = whole_of(self.offset.text().replace(",", "").strip())
-        _mark(self.offset, valid=offset is not None and self._window is not None)
+        mark_fault(self.offset, offset is None or self._window is None)
         if offset is not None and self._window is not None:
             self.window_chosen.emit(self._window.at(offset))
 
     def _time_entered(self) -> None:
         at_ms = parse_time(self.time.text(), self._now_ms, self._times.zone)
-        _mark(self.time, valid=at_ms is not None)
+        mark_fault(self.time, at_ms is None)
         if at_ms is not None:
             self.time_chosen.emit(at_ms)
 
@@ -276,8 +276,3 @@ def topic_choice(text: QLineEdit) -> QComboBox:
 
 def _queue_text(queue_id: int) -> str:
     return tr("All queues") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=queue_id)
-
-
-def _mark(field: QLineEdit, *, valid: bool) -> None:
-    field.setProperty("valid", "" if valid else "false")
-    repolish(field)

@@ -1,8 +1,11 @@
-"""`ComposeForm`: the fields of a message to send, with masked parts of a stored one hidden."""
+"""`ComposeForm`: the fields of a message to send, with masked parts of a stored one hidden.
+
+`PropertyEditor`: names and values of a message's properties, one line each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
@@ -14,14 +17,80 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.messages.browse_bar import topic_choice
-from gui.views.messages.property_editor import PropertyEditor
 from gui.views.messages.send_options import SendOptions
-from gui.widgets.basic import column, form_layout, label, row
+from gui.widgets.basic import column, form_layout, label, row, take_out
 from gui.widgets.code_view import CodeView, HexView
 from gui.widgets.said import on_language, said, said_button, said_label, say
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
+
+
+class PropertyEditor(QWidget):
+    """A list of lines that can grow and shrink.
+
+    Signals:
+        changed: A name, a value or the number of lines changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._lines: list[_Line] = []
+        self._layout = column(spacing=6)
+        self.setLayout(self._layout)
+        self.add_button = said_button(theme, "plus", "Add property", role="quiet", on_click=self._add_clicked)
+        self._layout.addLayout(row(self.add_button, 1, spacing=-1))
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The entered properties; lines with neither name nor value are left out."""
+        entered = ((line.entered_name, line.value.text()) for line in self._lines)
+        return tuple(pair for pair in entered if any(pair))
+
+    def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Show these properties."""
+        for line in list(self._lines):
+            self._remove(line)
+        for name, value in pairs:
+            self.add(name, value)
+
+    def add(self, name: str = "", value: str = "") -> None:
+        """Add a line."""
+        line = _Line(self._theme, name, value)
+        line.name.textChanged.connect(self.changed)
+        line.value.textChanged.connect(self.changed)
+        line.remove.clicked.connect(lambda _checked=False: self._remove(line))
+        self._lines.append(line)
+        self._layout.insertWidget(self._layout.count() - 1, line)
+        self.changed.emit()
+
+    def _add_clicked(self) -> None:
+        self.add()
+        self._lines[-1].name.setFocus()
+
+    def _remove(self, line: _Line) -> None:
+        self._lines.remove(line)
+        take_out(self._layout, line)
+        self.changed.emit()
+
+
+class _Line(QWidget):
+    def __init__(self, theme: ThemeManager, name: str, value: str) -> None:
+        super().__init__()
+        self.name = QLineEdit(name)
+        self.value = QLineEdit(value)
+        for field, hint in ((self.name, "Name"), (self.value, "Value")):
+            said(field, hint=hint).setFont(mono_font())
+        self.remove = said_button(theme, "x", tip="Remove property")
+        self.setLayout(row((self.name, 2), (self.value, 3), self.remove, spacing=6))
+
+    @property
+    def entered_name(self) -> str:
+        """Without surrounding spaces, unless the stored name has them."""
+        return self.name.text().strip() if self.name.isModified() else self.name.text()
+
 
 BODY_HEIGHT, NARROW_BODY_HEIGHT = 170, 72
 
@@ -69,7 +138,7 @@ class ComposeForm(QWidget):
         self.keys = QLineEdit()
         self.properties = PropertyEditor(theme)
         self.body = CodeView(theme, "json", editable=True)
-        self.body_bytes = HexView(theme)
+        self.body_bytes = HexView()
         self.options = SendOptions(fills=is_new)
         self.body_note = label(role="caption", wrap=True)
         self.original_button = said_button(theme, "key", "Show and edit the original", on_click=self.show_original)

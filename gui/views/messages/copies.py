@@ -1,22 +1,83 @@
-"""The menu that copies a message or a part of it, and the place of a message in words."""
+"""The menu that copies a message or a part of it, and the place of a message in words.
+
+A message as text to paste elsewhere: JSON, tab-separated lines, Markdown. Pure but for the language.
+"""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QWidget
 
+from broker_core.api import tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.models.message_copy import message_json, message_markdown, message_tsv
+from gui.models.message_properties import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
+from gui.models.table_text import as_markdown
+from gui.widgets.popups import new_menu, popup_below
 from gui.words.text import count_text, tr
+from monitoring.payload.content import BodyKind
 from monitoring.payload.listed import ListMask
 from monitoring.payload.shown import ShownBody
 
 
-def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
-    """Fill a menu; masked parts of the body are masked in its copies."""
+def message_json(detail: MessageDetail, body: ShownBody) -> str:
+    """A message as JSON, masked; a body that is no text in hexadecimal."""
+    fields: dict[str, object] = {
+        "topic": detail.topic,
+        "queueId": detail.queue_id,
+        "queueOffset": detail.queue_offset,
+        "offsetMsgId": detail.offset_message_id,
+        "bornTimestamp": detail.born_ms,
+        "storeTimestamp": detail.store_ms,
+        "properties": {name: body.mask.mask_text(value) for name, value in detail.properties.items()},
+    }
+    if body.content.kind is BodyKind.BYTES:
+        fields["bodyHex"] = body.copied_text()
+    else:
+        fields["body"] = body.content.value if body.content.kind is BodyKind.JSON else body.content.text
+    return json.dumps(fields, ensure_ascii=False, indent=2)
+
+
+def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str]]:
+    """Names and values of a message: place, times, properties, body."""
+    return [
+        ("topic", detail.topic),
+        ("queueId", str(detail.queue_id)),
+        ("queueOffset", str(detail.queue_offset)),
+        ("offsetMsgId", detail.offset_message_id),
+        ("bornTimestamp", str(detail.born_ms)),
+        ("bornHost", detail.born_host),
+        ("storeTimestamp", str(detail.store_ms)),
+        ("storeHost", detail.store_host),
+        ("reconsumeTimes", str(detail.reconsume_times)),
+        *((row.name, body.mask.mask_text(row.value)) for row in property_rows(detail.properties)),
+        ("body", body.copied_text()),
+    ]
+
+
+def message_tsv(detail: MessageDetail, body: ShownBody) -> str:
+    return tsv_text(zip(*message_pairs(detail, body), strict=True))
+
+
+def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
+    *pairs, _body = message_pairs(detail, body)
+    table = as_markdown([("Name", "Value"), *pairs])
+    text = body.content.text or body.copied_text()
+    language = "json" if body.content.kind is BodyKind.JSON else ""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return "\n".join([table, "", fence + language, text, fence])
+
+
+def popup_copies(button: QWidget, detail: MessageDetail | None, body: ShownBody | None) -> None:
+    """Open the menu below a button once the body was read; masked parts of the body are masked in its copies."""
+    if detail is None or body is None:
+        return
+    menu = new_menu(button)
 
     def copy_text(text: str) -> None:
         QGuiApplication.clipboard().setText(text)
@@ -35,6 +96,7 @@ def add_copies(menu: QMenu, detail: MessageDetail, body: ShownBody) -> None:
     for title, text in entries:
         if text:
             menu.addAction(title, partial(copy_text, text))
+    popup_below(menu, button, 2)
 
 
 def message_place(detail: MessageDetail, mask: ListMask) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QFrame,
     QLineEdit,
     QListWidget,
@@ -26,6 +24,7 @@ from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.notice import Notice
+from gui.widgets.popups import ask_file
 from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
@@ -48,7 +47,6 @@ class DecodingRulesDialog(FittedDialog):
 
     def __init__(self, book: DecoderBook, theme: ThemeManager, topic: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Decoder rules"))
         self.resize(WIDTH, HEIGHT)
         self._book = book
@@ -217,12 +215,12 @@ class DecodingRulesDialog(FittedDialog):
     # ---- schemas ---------------------------------------------------------------------------------------------------
 
     def _browse(self) -> None:
-        chosen, _kind = QFileDialog.getOpenFileName(
-            self, tr("Protobuf schema"), self.schema.text(), "Protobuf (*.proto *.desc *.pb *.protoset *.bin)"
-        )
-        if chosen:
-            self.schema.setText(chosen)
-            self._read_types()
+        kinds = ["Protobuf (*.proto *.desc *.pb *.protoset *.bin)"]
+        ask_file(self, tr("Protobuf schema"), self._use_schema, start=self.schema.text(), kinds=kinds)
+
+    def _use_schema(self, path: str) -> None:
+        self.schema.setText(path)
+        self._read_types()
 
     def _read_types(self) -> None:
         path, schemas = self.schema.text().strip(), self._schemas

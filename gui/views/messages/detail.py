@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -16,7 +16,7 @@ from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
 from gui.views.messages.columns import property_columns
 from gui.views.messages.compare_dialog import CompareDialog
-from gui.views.messages.copies import add_copies, message_place
+from gui.views.messages.copies import message_place, popup_copies
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, Line, column, fill, row
 from gui.widgets.containers import Parts, ScrolledPart
@@ -24,7 +24,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu, popup_below
+from gui.widgets.popups import new_menu, opened, popup_below
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import on_language, said_button
 from gui.widgets.saved_menu import menu_text
@@ -33,18 +33,13 @@ from monitoring.payload.shown import ShownBody
 
 
 class MessageDetailPane(Panel):
-    """Shows the selected message.
-
-    Signals:
-        resend_wanted: Send the shown message again; carries its `MessageDetail`.
-    """
-
-    resend_wanted = Signal(object)
+    """Shows the selected message."""
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(flush=True, parent=parent)
         theme, self._context = context.theme, context
-        self._detail: MessageDetail | None = None
+        self.detail: MessageDetail | None = None
+        """The shown message."""
         self._remembered: MessageDetail | None = None
         self.words = PropertyWords(context.times, lambda level: level_delay_ms(context.source.state, level))
         self.name = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
@@ -55,7 +50,7 @@ class MessageDetailPane(Panel):
         self.record = KeyValueList()
         self.tabs = Parts()
         self.life_button = said_button(theme, "lightning", "Life line", on_click=self._open_life)
-        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self._ask_resend)
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…")
         self.compare_button = said_button(theme, "arrows-left-right", on_click=self._open_compare_menu, tip="Compare")
         self.copy_button = said_button(theme, "copy", "Copy as", on_click=self._open_copy_menu)
         self.placeholder = Placeholder(theme)
@@ -81,14 +76,9 @@ class MessageDetailPane(Panel):
         on_language(self, self._write_texts)
         self.show_nothing()
 
-    @property
-    def detail(self) -> MessageDetail | None:
-        """The shown message."""
-        return self._detail
-
     def show_nothing(self) -> None:
         """Show that no message is selected."""
-        self._detail = None
+        self.detail = None
         self.progress.hide()
         self.placeholder.show_empty(tr("Select a message to read it."))
         self._stack.setCurrentWidget(self.placeholder)
@@ -101,14 +91,14 @@ class MessageDetailPane(Panel):
 
     def show_error(self, text: str, detail: str) -> None:
         """Show that the message was not read."""
-        self._detail = None
+        self.detail = None
         self.progress.hide()
         self.placeholder.show_error(text, detail)
         self._stack.setCurrentWidget(self.placeholder)
 
     def show_message(self, detail: MessageDetail) -> None:
         """Show a whole message; its body may follow a moment later."""
-        self._detail = detail
+        self.detail = detail
         self.progress.hide()
         self._show_name(detail)
         self.copy_button.setEnabled(False)
@@ -119,19 +109,18 @@ class MessageDetailPane(Panel):
 
     def compare(self, other: MessageDetail | None = None) -> CompareDialog | None:
         """Compare the shown message with another one, or with one chosen in the dialog."""
-        if self._detail is None:
+        if self.detail is None:
             return None
-        dialog = CompareDialog(self._context, self.body.book, self._detail, parent=self)
+        dialog = CompareDialog(self._context, self.body.book, self.detail, parent=self)
         if other is not None:
             dialog.compare_with(other)
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def _write_texts(self) -> None:
         set_acting(self.resend_button, read_only_reason(self._context.source))
         self._show_tab_titles()
-        if self._detail is not None:
-            self.show_message(self._detail)
+        if self.detail is not None:
+            self.show_message(self.detail)
         elif not self.progress.isVisible():
             self.show_nothing()
 
@@ -149,30 +138,26 @@ class MessageDetailPane(Panel):
         self.place.setText(message_place(detail, mask))
 
     def _show_tab_titles(self) -> None:
-        count = len(self._detail.properties) if self._detail is not None else 0
+        count = len(self.detail.properties) if self.detail is not None else 0
         self.tabs.setTabText(0, tr("Body"))
         self.tabs.setTabText(1, tr("Properties {count}", count=count))
         self.tabs.setTabText(2, tr("Record"))
 
     def _body_shown(self, body: ShownBody) -> None:
-        detail = self._detail
+        detail = self.detail
         if detail is None:
             return
         self._show_name(detail)
         self.properties.set_rows(property_rows({name: body.mask.mask_text(value) for name, value in detail.properties.items()}))
         self.copy_button.setEnabled(True)
 
-    def _ask_resend(self) -> None:
-        if self._detail is not None:
-            self.resend_wanted.emit(self._detail)
-
     def _open_life(self) -> None:
-        if self._detail is not None:
-            self._context.navigate("message", physical_offset=self._detail.physical_offset)
+        if self.detail is not None:
+            self._context.navigate("message", physical_offset=self.detail.physical_offset)
 
     def _open_compare_menu(self) -> None:
         menu = new_menu(self)
-        remembered, detail = self._remembered, self._detail
+        remembered, detail = self._remembered, self.detail
         if remembered is not None and detail is not None and remembered.physical_offset != detail.physical_offset:
             menu.addAction(
                 menu_text(tr("With {name}", name=message_name(remembered, self.body.book.mask_of(remembered)))),
@@ -183,14 +168,10 @@ class MessageDetailPane(Panel):
         popup_below(menu, self.compare_button, 2)
 
     def _remember(self) -> None:
-        self._remembered = self._detail
+        self._remembered = self.detail
 
     def _open_copy_menu(self) -> None:
-        detail, body = self._detail, self.body.body
-        if detail is not None and body is not None:
-            menu = new_menu(self)
-            add_copies(menu, detail, body)
-            popup_below(menu, self.copy_button, 2)
+        popup_copies(self.copy_button, self.detail, self.body.body)
 
     def _open_property_menu(self, property_: PropertyRow, at: QPoint) -> None:
         menu = new_menu(self)

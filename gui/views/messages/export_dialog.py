@@ -4,60 +4,47 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QCheckBox, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from gui.operations.message_job import Chosen, JobState, MessageJob, details_arguments, place_arguments
 from gui.operations.reports import open_in_desktop
-from gui.views.messages.job_view import JobView
+from gui.views.messages.job_view import JobDialog, filter_view, found_words
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, fill, label, row
-from gui.widgets.code_view import CodeView
-from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.popups import ask_to_save
 from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
-from gui.words.text import count_text, tr
+from gui.words.text import tr
 
 FORMATS = (("jsonl", "JSON Lines"), ("csv", "CSV"), ("parquet", "Parquet"))
 WIDTH = 600
-FILTER_HEIGHT = 48
 
 
-class ExportDialog(FittedDialog):
+class ExportDialog(JobDialog):
     """Closing it cancels a running export and removes its file."""
 
     def __init__(
         self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(context.theme, job or MessageJob(context.tasks, lambda: tr("Export")), parent)
         self._source = context.source
         self._book = context.decoders
         self._chosen = chosen
         self._path: Path | None = None
-        self.job = job or MessageJob(context.tasks, lambda: tr("Export"), self)
         self.format = SegmentedControl([(key, title) for key, title in FORMATS])
         self.originals = QCheckBox(tr("With the originals of what is masked"))
-        self.filter = CodeView(context.theme)
-        self.view = JobView(context.theme, self.job)
+        self.filter = filter_view(context.theme, chosen)
         self.show_button = IconButton(context.theme, "folder-open", tr("Show folder"), on_click=self._show_folder)
-        self.close_button = QPushButton(" ")
         self.go = push_button("Export to…", self._ask_path, role="primary")
         self.setWindowTitle(tr("Export messages"))
         self.setMinimumWidth(WIDTH)
-        self.filter.setPlainText(self._chosen.filter)
-        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.filter.setFixedHeight(FILTER_HEIGHT)
-        self.filter.setAccessibleName(tr("Filter"))
-        self.close_button.clicked.connect(self.reject)
-        known = self._chosen.count >= 0
-        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
         words = tr("The search is run once more, beside the broker, and every message written with all its fields.")
         lines = self.lay_out()
         fill(
             lines,
             label(self.windowTitle(), "card-title"),
-            label(f"{count} {words}".strip(), "secondary", wrap=True),
+            label(f"{found_words(chosen)} {words}".strip(), "secondary", wrap=True),
             self.filter,
             row(label(tr("Format"), "secondary"), self.format, 1),
         )
@@ -86,13 +73,6 @@ class ExportDialog(FittedDialog):
             return []
         return ["--originals"] if self.originals.isChecked() else ["--mask", str(self._book.path)]
 
-    def reject(self) -> None:
-        """Cancel a running export, or close."""
-        if self.job.is_running:
-            self.job.cancel()
-        else:
-            super().reject()
-
     def _mask_words(self) -> str:
         if self._book.fault:
             return tr(
@@ -109,7 +89,7 @@ class ExportDialog(FittedDialog):
         self.go.setEnabled(not running and place_arguments(self._source) is not None)
         for choice in (self.format, self.originals):
             choice.setEnabled(not running)
-        self.close_button.setText(tr("Stop") if running else tr("Close"))
+        self.write_buttons(can_pause=False)
         self.show_button.setVisible(self.job.state in (JobState.COMPLETE, JobState.PARTIAL))
 
     def _show_folder(self) -> None:

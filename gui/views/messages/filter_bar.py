@@ -60,7 +60,6 @@ class FilterBar(QWidget):
         self._theme = theme
         self._memory = memory
         self._now_ms = now_ms
-        self._example = example
         self._history_place = -1
         self._told = ""
         self.edit = said(
@@ -68,6 +67,7 @@ class FilterBar(QWidget):
             tip="Enter searches, Ctrl+Enter shows the plan only, Ctrl+Space completes, Alt+Up recalls",
             name="Filter",
         )
+        self.edit.setPlaceholderText(example)
         self.saved_button = said_button(theme, "tag", role="icon-box", on_click=self._open_saved, tip="Saved filters")
         self.history_button = said_button(
             theme, "clock", role="icon-box", on_click=self._open_history, tip="Filters used before"
@@ -195,8 +195,8 @@ class FilterBar(QWidget):
         menu = new_menu(self)
         save = menu.addAction(tr("Save this filter…"), self.ask_name)
         save.setEnabled(bool(self.text) and self.check())
-        saved = self._memory.saved
-        add_saved(menu, saved, lambda name: self._choose(saved[name]), self._memory.forget)
+        saved = self._memory.saved.all
+        add_saved(menu, saved, lambda name: self._choose(saved[name]), self._memory.saved.forget)
         if not saved:
             menu.addAction(tr("No filter is saved yet")).setEnabled(False)
         menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
@@ -207,7 +207,7 @@ class FilterBar(QWidget):
         return ask_name(self, tr("Save this filter…"), text, self.text, self._save)
 
     def _save(self, name: str) -> None:
-        if not self._memory.save(name, self.text):
+        if not self._memory.saved.save(name, self.text):
             self.show_fault(UsageError(tr("There are too many saved filters: forget one first")))
 
     def _choose(self, text: str) -> None:

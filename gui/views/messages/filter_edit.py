@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QCompleter, QListView, QPlainTextEdit, QWidget
 from gui.models.filter_text import Completion, PieceKind, Vocabulary, completion, pieces
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.style import repolish
+from gui.theme.style import mark_fault
 from gui.theme.tokens import Size, Tokens
 
 CHECK_DELAY_MS = 200
@@ -128,8 +128,7 @@ class FilterEdit(QPlainTextEdit):
     def mark(self, start: int, length: int = 0) -> None:
         """Mark the fault of the text; a negative start: none."""
         self._highlighter.mark(start, length)
-        self.setProperty("valid", "" if start < 0 else "false")
-        repolish(self)
+        mark_fault(self, start >= 0)
 
     def offer(self, *, typing: bool = False) -> None:
         """Open the list of completions at the cursor, if there are any.

@@ -80,7 +80,6 @@ class HandDialog(FittedDialog):
         super().__init__(parent)
         self._source = source
         self._details = details
-        self._members: Members | None = None
         self._members_query: LatestQuery[Members] = LatestQuery(self)
         self._query: LatestQuery[list[Given]] = LatestQuery(self)
         self.group = NameBox()
@@ -131,7 +130,6 @@ class HandDialog(FittedDialog):
     # ---- group and consumer --------------------------------------------------------------------------------------------
 
     def _group_chosen(self) -> None:
-        self._members = None
         self.client.clear()
         self.warning.set("")
         group = self.group.currentText()
@@ -140,7 +138,6 @@ class HandDialog(FittedDialog):
         self._check()
 
     def _show_members(self, members: Members) -> None:
-        self._members = members
         self.client.clear()
         for client_id, address in zip(members.client_id, members.address, strict=True):
             self.client.addItem(f"{client_id}  {address}", client_id)

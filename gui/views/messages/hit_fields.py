@@ -13,6 +13,7 @@ from broker_core.api import FilterError, parse_field
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column
+from gui.settings.values import listed
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
 from gui.widgets.data_grid import DataGrid
@@ -21,7 +22,6 @@ from gui.widgets.questions import ask_text
 from gui.words.error_words import error_line
 from gui.words.plain_text import button_text
 from gui.words.text import tr
-from monitoring.outside import read_json
 
 FIELD_WIDTH = 150
 FIELDS_MAX = 20
@@ -121,11 +121,11 @@ class HitFields(QObject):
 
     def restore(self) -> None:
         """Show the last choice of columns."""
-        fields, hidden = (_kept(str(self._settings.value(key, "[]"))) for key in (_FIELDS, _HIDDEN))
-        fields = [field for field in fields if _can_be_read(field)]
+        fields, hidden = (listed(str(self._settings.value(key, ""))) for key in (_FIELDS, _HIDDEN))
+        fields = [field for field in fields if isinstance(field, str) and _can_be_read(field)]
         if fields:
             self._set_fields(fields[:FIELDS_MAX])
-        for key in hidden:
+        for key in map(str, hidden):
             self.show_column(key, shown=False)
 
 
@@ -136,12 +136,3 @@ def _can_be_read(field: str) -> bool:
     except FilterError:
         return False
     return True
-
-
-def _kept(text: str) -> list[str]:
-    """A list of texts from the settings; empty where they are no such list."""
-    try:
-        found: object = read_json(text)
-    except ValueError:
-        return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []

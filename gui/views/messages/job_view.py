@@ -1,17 +1,18 @@
-"""`JobView`: progress, output and result of an export or a replay."""
+"""`JobDialog`: a dialog about an export, a replay or a copy, and `JobView`, its progress, output and result."""
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from gui.operations.message_job import JobState, MessageJob
+from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.widgets.basic import column, label, show_text
 from gui.widgets.code_view import CodeView
+from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.progress_line import ProgressLine
 from gui.words.child_words import child_text
-from gui.words.text import tr
+from gui.words.text import count_text, tr
 
 _WORDS = {
     JobState.RUNNING: ("Running", "info"),
@@ -22,6 +23,7 @@ _WORDS = {
     JobState.CANCELLED: ("Cancelled", "warning"),
 }
 LINES_HEIGHT = 120
+FILTER_HEIGHT = 48
 WARNING = "warning: "
 
 
@@ -60,3 +62,50 @@ class JobView(QWidget):
             self.said.setPlainText(text)
             bar = self.said.verticalScrollBar()
             bar.setValue(bar.maximum())
+
+
+class JobDialog(FittedDialog):
+    """Pauses and stops its job; closing it stops a running one, and a second time closes it. A subclass lays out the parts."""
+
+    def __init__(self, theme: ThemeManager, job: MessageJob, parent: QWidget | None) -> None:
+        super().__init__(parent)
+        job.setParent(self)
+        self.job = job
+        self.view = JobView(theme, job)
+        self.pause_button, self.close_button = QPushButton(" "), QPushButton(" ")
+        self.pause_button.clicked.connect(self._pause_or_go_on)
+        self.close_button.clicked.connect(self.reject)
+
+    def reject(self) -> None:
+        """Stop a running job, or close."""
+        if self.job.is_running:
+            self.job.cancel()
+        else:
+            super().reject()
+
+    def write_buttons(self, *, can_pause: bool) -> None:
+        """Write what the buttons do now."""
+        self.pause_button.setVisible(self.job.is_running and can_pause)
+        self.pause_button.setText(tr("Go on") if self.job.state is JobState.PAUSED else tr("Pause"))
+        self.close_button.setText(tr("Stop") if self.job.is_running else tr("Close"))
+
+    def _pause_or_go_on(self) -> None:
+        if self.job.state is JobState.PAUSED:
+            self.job.resume()
+        else:
+            self.job.pause()
+
+
+def filter_view(theme: ThemeManager, chosen: Chosen) -> CodeView:
+    """The filter of the chosen messages, to be read."""
+    view = CodeView(theme)
+    view.setPlainText(chosen.filter)
+    view.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
+    view.setFixedHeight(FILTER_HEIGHT)
+    view.setAccessibleName(tr("Filter"))
+    return view
+
+
+def found_words(chosen: Chosen) -> str:
+    """How many messages were found; empty where it is not known."""
+    return tr("{count} messages were found.", count=count_text(chosen.count)) if chosen.count >= 0 else ""

@@ -101,12 +101,6 @@ class JsonTreeModel(QAbstractItemModel):
         self._root = Node("", value)
         self.endResetModel()
 
-    def clear(self) -> None:
-        """Show nothing."""
-        self.beginResetModel()
-        self._root = None
-        self.endResetModel()
-
     def node(self, index: Index) -> Node | None:
         """The node of an index."""
         found = index.internalPointer() if index.isValid() else None
@@ -170,10 +164,6 @@ class JsonTree(QTreeView):
         """Show a value with its first levels open."""
         self._model.set_value(value)
         self.expandToDepth(LEVELS_OPENED - 1)
-
-    def clear(self) -> None:
-        """Show nothing."""
-        self._model.clear()
 
     def set_mark(self, pattern: MarkPattern | None) -> None:
         """Mark the matches of a search in keys and values."""

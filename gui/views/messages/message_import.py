@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from broker_core.api import read_imports
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.operations.queries import BackgroundCall
+from gui.widgets.popups import opened
 from gui.words.error_words import error_text
 from gui.words.text import bytes_text, count_text, tr
 
@@ -60,8 +61,7 @@ class MessageImport(QObject):
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([tr("Messages (*.jsonl *.csv *.parquet)"), tr("Each file a body (*)")])
         dialog.filesSelected.connect(lambda names: self.read([Path(name) for name in names]))
-        dialog.open()
-        return dialog
+        return opened(dialog)
 
     def read(self, paths: Sequence[Path]) -> None:
         """Read files; earlier messages are dropped."""

@@ -32,10 +32,9 @@ from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
 from gui.views.messages.columns import life_columns, property_columns
 from gui.views.messages.compare_dialog import CompareDialog
-from gui.views.messages.compose_dialog import ComposeDialog
-from gui.views.messages.copies import add_copies
-from gui.views.messages.hand_dialog import Hand, HandDialog
+from gui.views.messages.copies import popup_copies
 from gui.views.messages.life_lanes import LANES_MAX, life_lanes
+from gui.views.messages.sending import SendDialogs, show_sent
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import IconButton, fill, label, show_text
 from gui.widgets.containers import ScrolledPart
@@ -43,8 +42,8 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu, opened, popup_below
-from gui.widgets.said import said, said_button, segments
+from gui.widgets.popups import ask_to_save, new_menu, opened
+from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import file_name
 from gui.words.text import bytes_text, count_text, duration_text, tr
@@ -73,9 +72,12 @@ class MessageView(PageView):
         self._line: Lifeline | None = None
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
         self._line_query: LatestQuery[Lifeline] = LatestQuery(self)
-        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=self.ask_resend)
-        self.hand = Hand(context, self)
-        self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=self.ask_hand)
+        self.sending = SendDialogs(context, self, lambda: self._detail)
+        self.sending.sent.connect(lambda _topic, _sent: self.refresh())
+        self.sending.shown_wanted.connect(partial(show_sent, context))
+        resend, hand = self.sending.resend_shown, self.sending.hand_shown
+        self.resend_button = said_button(theme, "paper-plane-tilt", "Resend…", on_click=resend)
+        self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=hand)
         self.compare_button = said_button(theme, "arrows-left-right", "Compare", on_click=self.compare)
         self._body_query: LatestQuery[MessageBody] = LatestQuery(self)
         self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self.ask_download)
@@ -100,7 +102,7 @@ class MessageView(PageView):
         self.event_grid.activated.connect(self._open_record)
         self.body.shown.connect(self._body_shown)
         self.context.times.changed.connect(self._show_texts)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self._show_nothing()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ class MessageView(PageView):
         self.refresh()
 
     def state_changed(self, state: ClusterState) -> None:
-        self._state = state
+        self._state = self.sending.state = state
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY and self._detail is None:
@@ -138,24 +140,12 @@ class MessageView(PageView):
             self.placeholder.show_empty(tr("Reading…"))
         self._detail_query.ask(pending, self._show_detail, self._failed)
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         if self._wanted is None:
             self._show_nothing()
         self._show_texts()
 
     # ---- actions -------------------------------------------------------------------------------------------------------
-
-    def ask_resend(self) -> ComposeDialog | None:
-        """Open the dialog that sends the message again."""
-        if self._detail is None:
-            return None
-        mask = self.body.book.mask_of(self._detail)
-        dialog = ComposeDialog(
-            self.context.source, self.context.theme, self._state, resent=self._detail, mask=mask, parent=self
-        )
-        dialog.sent.connect(lambda _topic, _receipt: self.refresh())
-        dialog.shown_wanted.connect(self._show_sent)
-        return opened(dialog)
 
     def compare(self) -> CompareDialog | None:
         """Compare the message with one of its copies, or with any other."""
@@ -168,26 +158,14 @@ class MessageView(PageView):
             if is_record and event.physical_offset not in seen and event.topic:
                 seen.add(event.physical_offset)
                 others.append((f"{event.title} · {event.place}", event.physical_offset))
-        dialog = CompareDialog(self.context, self.body.book, self._detail, others, self)
-        dialog.open()
-        return dialog
-
-    def ask_hand(self) -> HandDialog | None:
-        """Open the dialog that gives the message to one consumer."""
-        if self._detail is None:
-            return None
-        return self.hand.open([self._detail])
+        return opened(CompareDialog(self.context, self.body.book, self._detail, others, self))
 
     def ask_download(self) -> QFileDialog | None:
         """Ask for the file of the body."""
         if self._detail is None or not self.download_button.isEnabled():
             return None
-        dialog = QFileDialog(self, tr("Download body"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin")
-        place = self._detail.physical_offset
-        dialog.fileSelected.connect(lambda name: self.download(place, Path(name)))
-        return opened(dialog)
+        name = f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin"
+        return ask_to_save(self, tr("Download body"), name, partial(self.download, self._detail.physical_offset))
 
     def download(self, place: int, path: Path) -> None:
         """Read the whole body of a message and write its bytes to a file, off the GUI thread."""
@@ -212,16 +190,8 @@ class MessageView(PageView):
 
         self.context.notify(words, state=State.WARNING if answer.notice else State.HEALTHY)
 
-    def _show_sent(self, topic: str, receipt: object) -> None:
-        offset, queue_id = getattr(receipt, "queue_offset", -1), getattr(receipt, "queue_id", -1)
-        self.context.navigate("messages", topic=topic, queue=queue_id, offset=offset)
-
     def _open_copy_menu(self) -> None:
-        detail, body = self._detail, self.body.body
-        if detail is not None and body is not None:
-            menu = new_menu(self)
-            add_copies(menu, detail, body)
-            popup_below(menu, self.copy_button, 2)
+        popup_copies(self.copy_button, self._detail, self.body.body)
 
     def _open_event_menu(self, event: LifeEvent, at: QPoint) -> None:
         menu = new_menu(self)

@@ -35,14 +35,12 @@ class QueuePages(Panel):
     """Reads the shown part of a queue, and knows how many messages were stored since.
 
     Signals:
-        selected: Another message is selected; carries its row, or None.
         settled: A page was read, and no message of it was requested.
         window_changed: Another part is shown, or the queue has changed; carries the `QueueWindow`, None for all queues.
         newer: So many messages were stored since the page was read.
         send_wanted: Send a message, because there is none.
     """
 
-    selected = Signal(object)
     settled = Signal()
     window_changed = Signal(object)
     newer = Signal(int)
@@ -58,7 +56,8 @@ class QueuePages(Panel):
         self.queue = ALL_QUEUES
         self._window: QueueWindow | None = None
         self._read_end = -1
-        self._wanted_offset: int | None = None
+        self.wanted_offset: int | None = None
+        """Offset to be selected when it is read."""
         self._page: MessagePage | None = None
         self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
         self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
@@ -75,14 +74,8 @@ class QueuePages(Panel):
         foot.setFixedHeight(Size.ROW)
         foot.setLayout(row(self.foot, 1, self._keys, margins=(12, 0, 12, 0)))
         fill(self.content, self.missing, foot)
-        self.grid.selected.connect(self.selected)
         masks.changed.connect(self._show_rows)
         on_language(self, self._show_empty, self._show_foot)
-
-    @property
-    def wanted_offset(self) -> int | None:
-        """Offset to be selected when it is read."""
-        return self._wanted_offset
 
     @property
     def follows_end(self) -> bool:
@@ -112,7 +105,7 @@ class QueuePages(Panel):
             self._page = None
             self._show_rows()
             self.grid.select_key(None)
-        self.topic, self.queue, self._wanted_offset = topic, queue_id, offset
+        self.topic, self.queue, self.wanted_offset = topic, queue_id, offset
         self._window = self._first_window()
         if self._state is not None:
             self.load()
@@ -144,14 +137,14 @@ class QueuePages(Panel):
     def _first_window(self) -> QueueWindow | None:
         if self.queue == ALL_QUEUES or self._state is None:
             return None
-        wanted = self._wanted_offset
+        wanted = self.wanted_offset
         low, high = queue_bounds(self._state, self.topic, self.queue) or (0, 0)
         window = QueueWindow(low, high if wanted is None else max(high, wanted + 1), low)
         return window.newest() if wanted is None else window.at(wanted)
 
     def _offset_found(self, found: FoundOffset) -> None:
         if self._window is not None:
-            self._wanted_offset = found.offset
+            self.wanted_offset = found.offset
             self.go_to(self._window.at(found.offset))
 
     def _now_ms(self) -> int:
@@ -177,7 +170,7 @@ class QueuePages(Panel):
         self.model.set_rows(message_rows(page, self._masks.of(page.topic)) if page is not None else [])
 
     def _select_wanted(self) -> None:
-        wanted, self._wanted_offset = self._wanted_offset, None
+        wanted, self.wanted_offset = self.wanted_offset, None
         if wanted is not None:
             hit = next((message for message in self.model.rows if message.queue_offset == wanted), None)
             if hit is not None:

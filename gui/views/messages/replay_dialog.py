@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QLineEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -23,20 +22,17 @@ from gui.operations.message_job import Chosen, JobState, MessageJob, details_arg
 from gui.operations.reports import open_in_desktop
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
-from gui.views.messages.job_view import JobView
+from gui.views.messages.job_view import JobDialog, filter_view, found_words
 from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, fill, form_layout, label, row, show_text
-from gui.widgets.code_view import CodeView
-from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.popups import ask_file, ask_folder
 from gui.widgets.production_bar import production_name
 from gui.widgets.said import push_button
-from gui.words.text import count_text, tr
+from gui.words.text import tr
 
 WIDTH = 680
-FILTER_HEIGHT = 48
 PACE_MAX = 1_000_000.0
 PACE_AT_FIRST = 100.0
 _GOALS = ((Goal.TOPIC, "One topic"), (Goal.GROUP, "One group only"), (Goal.ORIGIN, "Topics of origin"))
@@ -47,20 +43,19 @@ _SPEEDS = (
 )
 
 
-class ReplayDialog(FittedDialog):
+class ReplayDialog(JobDialog):
     """Closing it stops a running replay; its journal stays, so that it can be resumed, also after a restart."""
 
     def __init__(
         self, context: PageContext, chosen: Chosen, parent: QWidget | None = None, *, job: MessageJob | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(context.theme, job or MessageJob(context.tasks, lambda: tr("Replay")), parent)
         theme, self._source, self._chosen = context.theme, context.source, chosen
         self._decoders = context.decoders
         self._settings = context.settings
         self._file = ""
         self._is_dry = False
-        self.job = job or MessageJob(context.tasks, lambda: tr("Replay"), self)
-        self.filter = CodeView(theme)
+        self.filter = filter_view(theme, chosen)
         self.goal = SegmentedControl([(goal.value, tr(title)) for goal, title in _GOALS])
         self.topic_text = QLineEdit()
         self.topic = topic_choice(self.topic_text)
@@ -74,13 +69,10 @@ class ReplayDialog(FittedDialog):
         self.partial = QCheckBox(tr("Also if not all could be looked at"))
         self._own_production = production_name(parent)
         self.cluster_typed = QLineEdit()
-        self.view = JobView(theme, self.job)
         self.fault = label(role="warning", wrap=True)
         self.file_button = IconButton(theme, "folder-open", tr("From a file…"), on_click=self._ask_file)
         self.resume_button = IconButton(theme, "clock", tr("Go on with an earlier one…"), on_click=self._ask_folder)
         self.folder_button = IconButton(theme, "folder-open", tr("Receipt…"), on_click=self._show_folder)
-        self.pause_button = QPushButton(" ")
-        self.close_button = QPushButton(" ")
         self.dry_button = push_button("Dry run", lambda: self.start(dry_run=True))
         self.go = push_button("Send them again", self._go_clicked, role="primary")
         self._build(context)
@@ -88,8 +80,6 @@ class ReplayDialog(FittedDialog):
         texts = (self.topic_text, self.name_server, self.cluster_typed)
         for changed in (*(field.textChanged for field in texts), self.speed.currentIndexChanged):
             changed.connect(lambda _value: self._show())
-        self.pause_button.clicked.connect(self._pause_or_go_on)
-        self.close_button.clicked.connect(self.reject)
         self.job.changed.connect(self._show)
         self._show()
 
@@ -147,13 +137,6 @@ class ReplayDialog(FittedDialog):
             arguments = [*resume_arguments(folder, self.cluster_typed.text().strip()), *details_arguments(self._source)]
             self.job.start(arguments, self._source.connect_details, can_pause=True)
 
-    def reject(self) -> None:
-        """Stop a running replay, or close."""
-        if self.job.is_running:
-            self.job.cancel()
-        else:
-            super().reject()
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
     def _build(self, context: PageContext) -> None:
@@ -164,9 +147,6 @@ class ReplayDialog(FittedDialog):
         self.topic.setCurrentIndex(-1)
         self.group.addItems(sorted(state.catalog.groups) if state is not None else [])
         self.name_server.setText(ready.name_server if ready is not None else "")
-        self.filter.setPlainText(self._chosen.filter)
-        self.filter.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)
-        self.filter.setFixedHeight(FILTER_HEIGHT)
         for speed, title, _unit in _SPEEDS:
             self.speed.addItem(tr(title), speed.value)
         self.pace.setRange(0.001, PACE_MAX)
@@ -174,7 +154,7 @@ class ReplayDialog(FittedDialog):
         self.pace.setValue(PACE_AT_FIRST)
         self.pace.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         named = (
-            (self.filter, "Filter"), (self.topic, "Topic"), (self.topic_text, "Topic"), (self.group, "Group"),
+            (self.topic, "Topic"), (self.topic_text, "Topic"), (self.group, "Group"),
             (self.name_server, "Name server"),
             (self.speed, "Pace"), (self.pace, "Pace"), (self.cluster_typed, "Name of the production cluster"),
         )  # fmt: skip
@@ -207,14 +187,12 @@ class ReplayDialog(FittedDialog):
         return form
 
     def _effect(self) -> str:
-        known = self._chosen.count >= 0
-        count = tr("{count} messages were found.", count=count_text(self._chosen.count)) if known else ""
         words = tr(
             "All are gathered first, then sent in the order in which they were stored. Each new message names its origin."
         )
         masks = self._decoders.masks
         originals = tr("Originals are sent, also what is masked.") if masks else ""
-        return " ".join(filter(None, (count, words, originals)))
+        return " ".join(filter(None, (found_words(self._chosen), words, originals)))
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -255,9 +233,7 @@ class ReplayDialog(FittedDialog):
         self.go.setText(tr("Go on") if self._can_go_on else tr("Send them again"))
         self.go.setEnabled(not running and (self._can_go_on or not refusal))
         self.dry_button.setEnabled(not running and not self._refusal(dry_run=True))
-        self.pause_button.setVisible(running and not self._is_dry)
-        self.pause_button.setText(tr("Go on") if self.job.state is JobState.PAUSED else tr("Pause"))
-        self.close_button.setText(tr("Stop") if running else tr("Close"))
+        self.write_buttons(can_pause=not self._is_dry)
         self.folder_button.setVisible(bool(self.job.folder))
         self.file_button.setEnabled(not running)
         self.resume_button.setEnabled(not running and not self._unconfirmed)
@@ -267,12 +243,6 @@ class ReplayDialog(FittedDialog):
             self.resume(self.job.folder)
         else:
             self.start(dry_run=False)
-
-    def _pause_or_go_on(self) -> None:
-        if self.job.state is JobState.PAUSED:
-            self.job.resume()
-        else:
-            self.job.pause()
 
     def _ask_file(self) -> None:
         ask_file(self, tr("From a file…"), self.use_file, kinds=[tr("Messages (*.jsonl *.csv *.parquet)")])

@@ -57,11 +57,9 @@ class SearchPanel(QWidget):
     """See the module. The panel itself goes above, ``table`` beside the read message.
 
     Signals:
-        selected: Another hit is selected; carries its row, or None.
         browse_wanted: Show the queue of a hit from it on; carries its row.
     """
 
-    selected = Signal(object)
     browse_wanted = Signal(object)
 
     def __init__(
@@ -92,7 +90,7 @@ class SearchPanel(QWidget):
         self._within = within
         self._waiting: list[SearchHits] = []
         self._has_own_bar = bar is None
-        self.bar = bar or FilterBar(theme, FilterMemory(context.settings, self))
+        self.bar = bar or FilterBar(theme, FilterMemory(context.settings))
         self.run = SearchRun(context.source, context.tasks, self)
         self.progress = SearchProgress(theme, self.run)
         self.marks = Marks()
@@ -192,14 +190,10 @@ class SearchPanel(QWidget):
         self.fields.refused.connect(self._refused)
         self.run.found.connect(self._found)
         self.run.changed.connect(self._run_changed)
-        self.progress.run_wanted.connect(self.run.resume)
-        self.progress.pause_wanted.connect(self.run.pause)
-        self.progress.cancel_wanted.connect(self.run.cancel)
         self._masks.changed.connect(self.model.masks_changed)
         self.reader.sorting.connect(self._sorting)
         self.reader.failed.connect(self._not_read)
         self.reader.missing.connect(lambda notice: self.missing.say(broker_text(notice)))
-        self.grid.selected.connect(self.selected)
         self.grid.menu_asked.connect(self._open_menu)
         header = self.grid.header
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
 from gui.operations.search import SearchRun, SearchState
@@ -65,16 +65,7 @@ _PLANS = KnownTexts(
 
 
 class SearchProgress(Panel):
-    """See the module. Its timer runs only while a search runs and it is visible.
-
-    Signals:
-        run_wanted: Continue after a plan or a pause.
-        pause_wanted, cancel_wanted: Pause, or cancel.
-    """
-
-    run_wanted = Signal()
-    pause_wanted = Signal()
-    cancel_wanted = Signal()
+    """See the module. Its timer runs only while a search runs and it is visible."""
 
     def __init__(self, theme: ThemeManager, run: SearchRun, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
@@ -88,7 +79,7 @@ class SearchProgress(Panel):
         self.promise = said_label("Reading does not move any consumer position", "caption")
         self.line = ProgressLine(theme)
         self.pause_button = IconButton(theme, "pause", " ", role="small", on_click=self._pause_or_go_on)
-        self.cancel_button = said_button(theme, "stop", "Stop", role="small", on_click=self.cancel_wanted.emit)
+        self.cancel_button = said_button(theme, "stop", "Stop", role="small", on_click=run.cancel)
         first = row(self.word, self.counts, self.speed, 1, self.verdict, self.pause_button, self.cancel_button, spacing=14)
         lines = column(first, self.line, row((self.plan, 1), self.promise, spacing=14), self.reason, spacing=6)
         self.content.setContentsMargins(12, 8, 12, 8)
@@ -162,4 +153,4 @@ class SearchProgress(Panel):
         return ""
 
     def _pause_or_go_on(self) -> None:
-        (self.run_wanted if self._run.state is SearchState.PAUSED else self.pause_wanted).emit()
+        (self._run.resume if self._run.state is SearchState.PAUSED else self._run.pause)()

@@ -21,7 +21,6 @@ from gui.views.messages.browse_bar import BrowseBar
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.detail import MessageDetailPane
 from gui.views.messages.filter_bar import FilterBar
-from gui.views.messages.hand_dialog import HandDialog
 from gui.views.messages.queue_pages import QueuePages
 from gui.views.messages.reading import MessageReading
 from gui.views.messages.row_menu import Acting, popup_row_menu
@@ -31,7 +30,7 @@ from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import on_key
 from gui.widgets.containers import PartBar
-from gui.widgets.said import said_button, say_tabs
+from gui.widgets.said import on_language, said_button, say_tabs
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -52,11 +51,11 @@ class MessagesView(PageView):
         self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self.ask_send)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
-        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings, self))
+        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings))
         self.bar.filter.use_names(self.names)
         self.detail = MessageDetailPane(context)
         self.reading = MessageReading(context.source, self.detail, self)
-        self.sending = SendDialogs(context, self.detail, self)
+        self.sending = SendDialogs(context, self, lambda: self.detail.detail)
         self.masks = ListMasks(self.detail.body.book, self)
         self.pages = QueuePages(context, self.masks)
         self.model, self.grid, self.foot = self.pages.model, self.pages.grid, self.pages.foot
@@ -85,7 +84,7 @@ class MessagesView(PageView):
         self.content.addWidget(split, 1)
         self.set_parts(grid=self.grid, find=self._focus_filter, detail=self.detail)
         self._connect()
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -160,7 +159,7 @@ class MessagesView(PageView):
             return
         self.bar.filter.focus()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         set_acting(self.send_button, read_only_reason(self.context.source))
         self._show_facts()
 
@@ -169,14 +168,6 @@ class MessagesView(PageView):
     def ask_send(self) -> ComposeDialog:
         """Open the dialog that sends a new message."""
         return self.sending.send(self.pages.topic)
-
-    def ask_resend(self, detail: MessageDetail) -> ComposeDialog:
-        """Open the dialog that sends a stored message again."""
-        return self.sending.resend(detail)
-
-    def ask_hand(self, detail: MessageDetail) -> HandDialog:
-        """Open the dialog that gives a stored message to one consumer."""
-        return self.sending.hand(detail)
 
     def open_by_id(self, message_id: str) -> None:
         """Read the message of an offset message ID, or find those of a unique ID."""
@@ -207,14 +198,14 @@ class MessagesView(PageView):
         self.bar.filter.submitted.connect(self._narrow)
         self.bar.filter.plan_wanted.connect(partial(self._narrow, plan_only=True))
         self.bar.filter.edited.connect(self._filter_edited)
-        self.pages.selected.connect(self._row_selected)
+        self.grid.selected.connect(self._row_selected)
         self.pages.settled.connect(self._page_settled)
         self.pages.window_changed.connect(self.bar.show_window)
         self.pages.newer.connect(self.bar.show_new)
         self.pages.send_wanted.connect(self.ask_send)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.activated.connect(self._open_life)
-        self.detail.resend_wanted.connect(self.ask_resend)
+        self.detail.resend_button.clicked.connect(self.sending.resend_shown)
         self.panels.search_made.connect(self._tops.addWidget)
         self.panels.made.connect(self._panel_made)
         self.reading.hit_read.connect(self._hit_read)
@@ -226,7 +217,7 @@ class MessagesView(PageView):
 
     def _panel_made(self, panel: SearchPanel) -> None:
         self._tables.addWidget(panel.table)
-        panel.selected.connect(self._hit_selected)
+        panel.grid.selected.connect(self._hit_selected)
         panel.browse_wanted.connect(self._browse_hit)
 
     def _show_part(self, part: int) -> None:

@@ -103,7 +103,7 @@ class FlowScene(CardArea):
     def __init__(self, tokens: Tokens, parent: QWidget | None = None) -> None:
         super().__init__(lambda: self._rects, parent)
         self._tokens = tokens
-        self._picture = FlowPicture((), ())
+        self.picture = FlowPicture((), ())
         self._rects: dict[str, QRectF] = {}
         # Lower where the page is, never higher: cards hold three figures and no more.
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -116,16 +116,12 @@ class FlowScene(CardArea):
 
     def set_picture(self, picture: FlowPicture) -> None:
         """Show other figures; nothing is repainted when they are the same."""
-        if picture == self._picture:
+        if picture == self.picture:
             return
-        self._picture = picture
+        self.picture = picture
         self.setAccessibleDescription("; ".join(f"{c.title}: {c.value}, {c.fact}" for c in picture.cards()))
         self._place()
         self.update()
-
-    @property
-    def picture(self) -> FlowPicture:
-        return self._picture
 
     def minimumSizeHint(self) -> QSize:
         return QSize(640, _height(CARD_HEIGHT_MIN))
@@ -149,7 +145,7 @@ class FlowScene(CardArea):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         starts, ends = self._ports()
-        placed = [band for band in enumerate(self._picture.bands) if band[0] in starts and band[0] in ends]
+        placed = [band for band in enumerate(self.picture.bands) if band[0] in starts and band[0] in ends]
         ways = [(band, _way(starts[number], ends[number])) for number, band in placed]
         for band, way in ways:
             self._paint_band(painter, band, way)
@@ -157,7 +153,7 @@ class FlowScene(CardArea):
             # Over all bands: two that cross would cover each other's words.
             if band.label:
                 self._paint_label(painter, band, way)
-        for card in self._picture.cards():
+        for card in self.picture.cards():
             self._paint_card(painter, card, self._rects[card.key])
         painter.end()
 
@@ -165,7 +161,7 @@ class FlowScene(CardArea):
 
     def _place(self) -> None:
         self._rects = {}
-        columns = self._picture.columns
+        columns = self.picture.columns
         if not columns:
             return
         width = min(CARD_WIDTH, (self.width() - 2 * PADDING) / (len(columns) * 1.3))
@@ -183,14 +179,14 @@ class FlowScene(CardArea):
         starts: dict[int, QPointF] = {}
         ends: dict[int, QPointF] = {}
         for key, rect in self._rects.items():
-            leaving = [n for n, band in enumerate(self._picture.bands) if band.source == key]
-            entering = [n for n, band in enumerate(self._picture.bands) if band.target == key]
+            leaving = [n for n, band in enumerate(self.picture.bands) if band.source == key]
+            entering = [n for n, band in enumerate(self.picture.bands) if band.target == key]
             starts.update(self._spread(leaving, rect.right(), rect.center().y()))
             ends.update(self._spread(entering, rect.left(), rect.center().y()))
         return starts, ends
 
     def _spread(self, bands: list[int], x: float, middle: float) -> dict[int, QPointF]:
-        widths = [max(BAND_WIDTH_MIN, band_width(self._picture.bands[n].rate)) for n in bands]
+        widths = [max(BAND_WIDTH_MIN, band_width(self.picture.bands[n].rate)) for n in bands]
         scale = min(1.0, (self._card_height - 12) / max(1.0, sum(widths)))
         y = middle - sum(widths) * scale / 2
         ports = {}

@@ -1,17 +1,27 @@
-"""The Overview: health, problems, and ways to other pages."""
+"""The Overview: health, problems, and ways to other pages.
+
+The two charts of the Overview: throughput and backlog. Imports pyqtgraph, through `gui.plots.time_chart`.
+"""
 
 from __future__ import annotations
+
+import math
 
 from PySide6.QtWidgets import QWidget
 
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import demo_refusal, play_demo
+from gui.operations.history import ChartHistory, EventMarks
+from gui.plots.chart_series import ChartSeries
+from gui.plots.event_marks import MARK_NAMES, chart_marks
+from gui.plots.time_chart import TimeChart
 from gui.processes.demo import DemoPace
-from gui.theme.tokens import Size, Tokens
+from gui.theme.tokens import Size, State, Tokens
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
+from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.overview.attention import ROWS_KEPT, ROWS_SHOWN, AttentionPanel
-from gui.views.overview.charts import BacklogPanel, ThroughputPanel
+from gui.views.overview.figures import change_per_second
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
 from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
@@ -23,10 +33,108 @@ from gui.widgets.beside_row import BesideRow
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
-from gui.widgets.said import said, said_button
-from gui.words.text import duration_text, tr
+from gui.widgets.said import on_language, said, said_button, segments
+from gui.words.text import byte_rate_text, bytes_text, count_text, duration_text, rate_number, rate_text, short_count_text, tr
+from monitoring.series import History
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
+
+COUNT, BYTES = "count", "bytes"
+_SERIES = {
+    COUNT: {"in": "totals.put_rate", "out": "totals.got_rate"},
+    BYTES: {"in": "totals.put_byte_rate", "out": "totals.got_byte_rate"},
+}
+
+
+class ThroughputPanel(Panel):
+    """Messages or bytes in and out over time."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._context = context
+        self._state: ClusterState | None = None
+        lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Out", State.COMMITTED, fill=True)]
+        self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
+        self._lines = ChartHistory(context.source, context.history, self)
+        self._lines.arrived.connect(self._draw)
+        self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
+        self._marks.arrived.connect(self._draw)
+        brush_time_range(self.chart, context)
+        self._rule = RuleLine(self.chart, context)
+        self.unit = segments({COUNT: "Count", BYTES: "Bytes"})
+        self.unit.chosen.connect(self._unit_chosen)
+        self.add_action(self.chart.legend, self.unit)
+        self.content.addWidget(self.chart, 1)
+        said(self, title="Throughput", subtitle="4 s average")
+
+    def show_state(self, state: ClusterState) -> None:
+        """Draw up to the time of ``state``."""
+        self._state = state
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._state is not None:
+            from_ms, to_ms = self._context.time_range.window_ms(self._state.taken_ms)
+            marks = chart_marks(self._marks.events(from_ms, to_ms), from_ms, to_ms)
+            self.chart.set_marks(marks, self._marks.fault)
+            _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
+            self._rule.show(_SERIES[self.unit.current]["in"])
+
+    def _unit_chosen(self, unit: str) -> None:
+        if unit == BYTES:
+            self.chart.set_value_text(byte_rate_text, bytes_text, binary=True)
+        else:
+            self.chart.set_value_text(rate_text, short_count_text)
+        self._draw()
+
+
+class BacklogPanel(Panel):
+    """Messages that wait to be consumed, over time."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
+        self._context = context
+        self._state: ClusterState | None = None
+        self._lines = ChartHistory(context.source, context.history, self)
+        self._lines.arrived.connect(self._draw)
+        lines = [ChartSeries("lag", "Lag", State.WARNING, fill=True)]
+        self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
+        brush_time_range(self.chart, context)
+        self._rule = RuleLine(self.chart, context)
+        self.chart.leave_out_legend()
+        self.content.addWidget(self.chart, 1)
+        said(self, title="Backlog", subtitle="messages, all groups")
+
+    def show_state(self, state: ClusterState) -> None:
+        """Draw up to the time of ``state``."""
+        self._state = state
+        self._draw()
+        change = backlog_change(self._context.history, state)
+        self.set_subtitle(_backlog_text(change))
+
+    def _draw(self) -> None:
+        if self._state is not None:
+            _draw(self.chart, self._context, self._lines, self._state, {"lag": "totals.lag_messages"})
+            self._rule.show("totals.lag_messages")
+
+
+def backlog_change(history: History, state: ClusterState) -> float:
+    """Mean change of all lag over the last minute, messages/s."""
+    return change_per_second(*history.series("totals.lag_messages").window(state.taken_ms - 60_000, state.taken_ms, 61))
+
+
+def _draw(chart: TimeChart, context: PageContext, source: ChartHistory, state: ClusterState, names: dict[str, str]) -> None:
+    from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
+    lines = source.lines(list(names.values()), from_ms, to_ms)
+    chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000, source.fault)
+
+
+def _backlog_text(change: float) -> str:
+    if math.isnan(change) or abs(change) < 1:
+        return tr("messages, all groups")
+    if change > 0:
+        return tr("growing by {rate}/s", rate=rate_number(change))
+    return tr("shrinking by {rate}/s", rate=rate_number(-change))
 
 
 class PanelsPart(BesideRow):
@@ -37,18 +145,13 @@ class PanelsPart(BesideRow):
         backlog = LaterPart(lambda: self._make_backlog(context), fill=self._fill_backlog, turns=1)
         throughput, attention = ThroughputPanel(context), AttentionPanel(context)
         super().__init__((throughput, 45), (backlog, 21), (attention, 34))
-        self.throughput, self._backlog, self.attention = throughput, backlog, attention
+        self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.turned.connect(self._give_rows)
         self._state: ClusterState | None = None
 
     def _give_rows(self, is_turned: bool) -> None:
         # Below the charts it takes no room from them.
         self.attention.keep_rows(ROWS_SHOWN if is_turned else ROWS_KEPT)
-
-    @property
-    def backlog(self) -> BacklogPanel:
-        """The backlog; reading the property makes it."""
-        return self._backlog.widget
 
     def _make_backlog(self, context: PageContext) -> BacklogPanel:
         made = BacklogPanel(context)
@@ -62,7 +165,7 @@ class PanelsPart(BesideRow):
 
     @property
     def _made(self) -> list[ThroughputPanel | BacklogPanel | AttentionPanel]:
-        panels = (self.throughput, self._backlog.made, self.attention)
+        panels = (self.throughput, self.backlog.made, self.attention)
         return [panel for panel in panels if panel is not None]
 
     def show_state(self, state: ClusterState) -> None:
@@ -89,13 +192,13 @@ class OverviewView(PageView):
         self._flow_panel = said(
             Panel(" "), title="Message flow", subtitle="rates over 4 s, counts now; click a stage to open it"
         )
-        self._panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
-        self._tables = LaterPart(self._make_tables, turns=6)
-        self._tables.setFixedHeight(TABLES_HEIGHT)
+        self.panels = LaterPart(self._make_panels, fill=self._fill_panels, turns=3)
+        self.tables = LaterPart(self._make_tables, turns=6)
+        self.tables.setFixedHeight(TABLES_HEIGHT)
         self._flow_panel.content.setContentsMargins(4, 0, 4, 6)
         self._flow_panel.content.addWidget(self.flow)
         body = _Body()
-        body.setLayout(column(self.tiles, self._flow_panel, (self._panels, 1), self._tables, spacing=Size.GAP))
+        body.setLayout(column(self.tiles, self._flow_panel, (self.panels, 1), self.tables, spacing=Size.GAP))
         scroll = ScrolledPart()
         scroll.setWidget(body)
         self.content.addWidget(scroll, 1)
@@ -103,13 +206,13 @@ class OverviewView(PageView):
         self.context.demo.changed.connect(self._show_demo)
         self.context.alerts.changed.connect(self._show_attention)
         self.context.time_range.changed.connect(self._show_again)
-        self.retranslate()
+        on_language(self, self._show_demo, self._show_again)
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self.tiles.show_state(state)
         self.flow.set_picture(flow_picture(state))
-        for part in (self._panels.made, self._tables.made):
+        for part in (self.panels.made, self.tables.made):
             if part is not None:
                 part.show_state(state)
         self._show_header(state)
@@ -117,32 +220,15 @@ class OverviewView(PageView):
     def status_changed(self, status: SourceStatus) -> None:
         self._show_demo()
         set_acting(self.send_button, read_only_reason(self.context.source), able=status is SourceStatus.READY)
-        if self._tables.made is not None:
-            self._tables.made.show_status(status)
+        if self.tables.made is not None:
+            self.tables.made.show_status(status)
 
     def theme_changed(self, tokens: Tokens) -> None:
         self.flow.set_tokens(tokens)
 
-    def retranslate(self) -> None:
-        self._show_demo()
-        if self.context.source.state is not None and self.isVisible():
-            self.state_changed(self.context.source.state)
-
     def _show_again(self) -> None:
         if self.context.source.state is not None and self.isVisible():
             self.state_changed(self.context.source.state)
-
-    @property
-    def throughput(self) -> ThroughputPanel:
-        return self._panels.widget.throughput
-
-    @property
-    def backlog(self) -> BacklogPanel:
-        return self._panels.widget.backlog
-
-    @property
-    def attention(self) -> AttentionPanel:
-        return self._panels.widget.attention
 
     def _make_panels(self) -> PanelsPart:
         return PanelsPart(self.context)
@@ -150,10 +236,6 @@ class OverviewView(PageView):
     def _fill_panels(self, panels: PanelsPart) -> None:
         if self._state is not None:
             panels.show_state(self._state)
-
-    @property
-    def tables(self) -> TablesPart:
-        return self._tables.widget
 
     def _make_tables(self) -> TablesPart:
         made = TablesPart(self.context, self._play)
@@ -164,7 +246,7 @@ class OverviewView(PageView):
 
     def _tables_turned(self, is_turned: bool) -> None:
         """Make the scrolled part higher while one table is below the others."""
-        self._tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
+        self.tables.setFixedHeight(TABLES_HEIGHT * (2 if is_turned else 1) + (Size.GAP if is_turned else 0))
 
     def _show_header(self, state: ClusterState) -> None:
         ready = self.context.source.ready

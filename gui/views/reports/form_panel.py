@@ -14,7 +14,7 @@ from gui.models.reports import PastRun, ReportOrder, parameter_values, time_faul
 from gui.operations.report_estimate import START_S, EstimateRequest, Expected, expected_s
 from gui.operations.reports import ReportRunner
 from gui.theme.manager import ThemeManager
-from gui.theme.style import repolish, set_role
+from gui.theme.style import mark_fault, set_role
 from gui.theme.tokens import State
 from gui.views.reports.own_fields import OwnFields
 from gui.views.reports.schedule_dialog import ScheduleDialog
@@ -248,10 +248,7 @@ class FormPanel(Panel):
         self.originals.setVisible(self._runner.masks)
         self._form.setRowVisible(self._custom_line, self._custom and self._form.isRowVisible(self.range))
         for time in (self.begin, self.end):
-            valid = "false" if time_fault(time.text()) else ""
-            if time.property("valid") != valid:
-                time.setProperty("valid", valid)
-                repolish(time)
+            mark_fault(time, time_fault(time.text()))
         fault = self.fault
         self.run_button.setEnabled(not fault)
         self.copy_button.setEnabled(bool(self._spec) and not fault)

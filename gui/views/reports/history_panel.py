@@ -31,7 +31,6 @@ class HistoryPanel(Panel):
 
     Signals:
         was_read: The list was read; carries the list of `PastRun`.
-        selected: Another result is selected; carries its `PastRun`, or None.
         shown: Show a result; carries its `PastRun`.
         page_wanted, folder_wanted: Open its page, its folder, with the desktop; carry the same.
         compare_wanted: Show it beside the one before; carries the same.
@@ -40,7 +39,6 @@ class HistoryPanel(Panel):
     """
 
     was_read = Signal(object)
-    selected = Signal(object)
     shown = Signal(object)
     page_wanted = Signal(object)
     folder_wanted = Signal(object)
@@ -59,7 +57,6 @@ class HistoryPanel(Panel):
         self.content.addWidget(self.grid)
         self.setMinimumHeight(HEIGHT_MIN)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        self.grid.selected.connect(self.selected)
         self.grid.view.clicked.connect(self._clicked)
         self.grid.activated.connect(self.page_wanted)
         self.grid.menu_asked.connect(self.open_menu)

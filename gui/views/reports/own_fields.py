@@ -12,7 +12,7 @@ from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.theme.style import repolish
+from gui.theme.style import mark_fault
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
 from gui.widgets.popups import ask_file
@@ -207,7 +207,8 @@ class OwnFields(QWidget):
         line = QLineEdit(self._entered.get(place, ""))
         line.setPlaceholderText(parameter.default)
         line.textChanged.connect(lambda text: self._keep(place, text))
-        line.textChanged.connect(lambda text: _mark(line, parameter, text.strip()))
+        # A missing entry is only reported in words.
+        line.textChanged.connect(lambda text: mark_fault(line, text.strip() and parameter_fault(parameter, text.strip())))
         return line
 
     def _keep(self, place: tuple[str, str], text: str) -> None:
@@ -225,11 +226,3 @@ class OwnFields(QWidget):
 
     def _browse(self, field: QLineEdit) -> None:
         ask_file(self, tr("Choose file"), field.setText, start=field.text())
-
-
-def _mark(field: QLineEdit, parameter: Parameter, text: str) -> None:
-    """Mark an invalid entry; a missing one is only reported in words."""
-    shown = "false" if text and parameter_fault(parameter, text) else ""
-    if field.property("valid") != shown:
-        field.setProperty("valid", shown)
-        repolish(field)

@@ -51,7 +51,7 @@ class ResultPanel(FoldingPanel):
         super().__init__(" ", flush=True, parent=parent)
         self._theme = theme
         self._times = times
-        self._run: PastRun | None = None
+        self.run: PastRun | None = None
         self._first: StartedRun | None = None
         self._before: PastRun | None = None
         self._table: ResultTable | None = None
@@ -75,22 +75,14 @@ class ResultPanel(FoldingPanel):
         self.placeholder.show_empty(partial(tr, "No report has been run here yet. Choose one and run it."))
         self._body = QWidget()
         self._table_place = QVBoxLayout()
-        self._grid: DataGrid[ResultRow] | None = None
+        self.grid: DataGrid[ResultRow] | None = None
         self._build()
         on_language(self, self.write_texts)
-
-    @property
-    def run(self) -> PastRun | None:
-        return self._run
 
     @property
     def shows_first(self) -> bool:
         """Whether the table of a running report is shown."""
         return self._first is not None
-
-    @property
-    def grid(self) -> DataGrid[ResultRow] | None:
-        return self._grid
 
     def show_run(self, run: PastRun | None) -> None:
         """Show a result; None: there is none yet."""
@@ -107,7 +99,7 @@ class ResultPanel(FoldingPanel):
             self.show_table(run.first)
 
     def _start_anew(self, run: PastRun | None, first: StartedRun | None) -> None:
-        self._run, self._first, self._before, self._table, self._charts = run, first, None, None, ()
+        self.run, self._first, self._before, self._table, self._charts = run, first, None, None, ()
         self.charts.show_charts((), -1)
         self.sections.set_sections([])
         self._show()
@@ -167,7 +159,7 @@ class ResultPanel(FoldingPanel):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def _show(self) -> None:
-        run = self._run
+        run = self.run
         self._body.setVisible(run is not None or self._first is not None)
         self.placeholder.setVisible(self._body.isHidden())
         for button in (self.page_button, self.folder_button, self.again_button, self.compare_button):
@@ -223,7 +215,7 @@ class ResultPanel(FoldingPanel):
             self.headlines.addWidget(_Figure(headline, note), 1)
 
     def _fill_sections(self) -> None:
-        run = self._run
+        run = self.run
         if run is None:
             return
         self.sections.set_sections(sections_of(run, self._charts))
@@ -233,7 +225,7 @@ class ResultPanel(FoldingPanel):
             self.sections.choose(tables[0] if tables and not run.charts else self.sections.sections[0])
 
     def _section_chosen(self, section: ResultSection) -> None:
-        run = self._run
+        run = self.run
         if run is None:
             return
         if section.kind is SectionKind.TABLE:
@@ -256,13 +248,13 @@ class ResultPanel(FoldingPanel):
     def _enter_part(self) -> None:
         """Focus the shown part."""
         page = self._pages.currentWidget()
-        if page is self._table_page and self._grid is not None:
-            self._grid.take_keyboard()
+        if page is self._table_page and self.grid is not None:
+            self.grid.take_keyboard()
         elif page is not None and page is not self._table_page:
             page.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_table(self) -> None:
-        grid, self._grid = self._grid, None
+        grid, self.grid = self.grid, None
         if grid is not None:
             take_out(self._table_place, grid)
         table = self._table
@@ -270,17 +262,17 @@ class ResultPanel(FoldingPanel):
         if table is None:
             return
         model = ColumnTableModel(result_columns(table, self._times, self._report_name), lambda row: row.number)
-        self._grid = DataGrid(model, self._theme, several=True)
-        model.setParent(self._grid)
-        self._grid.set_empty(tr("This table has no rows."))
+        self.grid = DataGrid(model, self._theme, several=True)
+        model.setParent(self.grid)
+        self.grid.set_empty(tr("This table has no rows."))
         model.set_rows(table.rows)
-        self._grid.read_ms = -1 if self._run is None else self._run.created_ms
-        self._table_place.addWidget(self._grid)
+        self.grid.read_ms = -1 if self.run is None else self.run.created_ms
+        self._table_place.addWidget(self.grid)
 
     @property
     def _report_name(self) -> str:
-        if self._run is not None:
-            return self._run.report
+        if self.run is not None:
+            return self.run.report
         return self._first.order.spec.name if self._first is not None else ""
 
     @staticmethod
@@ -293,20 +285,20 @@ class ResultPanel(FoldingPanel):
         )  # fmt: skip
 
     def _again(self) -> None:
-        if self._run is not None:
-            self.again_wanted.emit(self._run)
+        if self.run is not None:
+            self.again_wanted.emit(self.run)
 
     def _compare(self) -> None:
-        if self._run is not None:
-            self.compare_wanted.emit(self._run)
+        if self.run is not None:
+            self.compare_wanted.emit(self.run)
 
     def _open_page(self) -> None:
-        if self._run is not None:
-            self.page_wanted.emit(self._run)
+        if self.run is not None:
+            self.page_wanted.emit(self.run)
 
     def _open_folder(self) -> None:
-        if self._run is not None:
-            self.folder_wanted.emit(self._run)
+        if self.run is not None:
+            self.folder_wanted.emit(self.run)
 
 
 def change_text(now: ResultHeadline, before: ResultHeadline | None) -> str:

@@ -32,13 +32,9 @@ class RunPanel(Panel):
     """One run.
 
     Signals:
-        cancel_wanted: Stop it.
-        again_wanted: Run the same again.
         withdraw_wanted: Take back a waiting one; carries its `ReportOrder`.
     """
 
-    cancel_wanted = Signal()
-    again_wanted = Signal()
     withdraw_wanted = Signal(object)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
@@ -47,8 +43,8 @@ class RunPanel(Panel):
         self._lines: list[_StageLine] = []
         self._stages = column(spacing=2)
         self.chip = Chip(theme)
-        self.cancel_button = IconButton(theme, "x", " ", role="small", on_click=self.cancel_wanted.emit)
-        self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=self.again_wanted.emit)
+        self.cancel_button = IconButton(theme, "x", " ", role="small")
+        self.again_button = IconButton(theme, "arrow-clockwise", " ", role="small")
         self.total = label(role="secondary")
         self.fault = Notice(theme)
         self.add_action(self.chip, self.cancel_button, self.again_button)

@@ -94,11 +94,11 @@ class ReportsView(PageView):
         self.search = said(SearchField(theme, " "), hint="Filter reports")
         self.search.setFixedWidth(SEARCH_WIDTH)
         self.header.add_action(self.search)
-        self._catalog = LaterPart(self._make_catalog, fill=self._fill_catalog)
+        self.catalog = LaterPart(self._make_catalog, fill=self._fill_catalog)
         self._past: list[PastRun] = []
         self._first_of: ReportOrder | None = None
         self._shown_before: PastRun | None = None
-        self._result = LazyTab(self._make_result)
+        self.result = LazyTab(self._make_result)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
         self.session_line = SessionLine(theme, self._runner.session)
@@ -107,7 +107,7 @@ class ReportsView(PageView):
         self.set_parts(find=self.search, detail=self._side)
         self._connect()
         on_language(self.session_line, self.session_line.show_session)
-        self.retranslate()
+        on_language(self, self._write_texts)
         self.choose(self._spec)
         self._show_run()
         self.refresh()
@@ -143,7 +143,7 @@ class ReportsView(PageView):
     def refresh(self) -> None:
         self.history.refresh()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
         self._show_run()
 
@@ -152,7 +152,7 @@ class ReportsView(PageView):
     def choose(self, spec: ReportSpec) -> None:
         """Choose a report of the catalogue."""
         self._spec = spec
-        card = self._catalog.made.show_chosen(spec.name) if self._catalog.made is not None else None
+        card = self.catalog.made.show_chosen(spec.name) if self.catalog.made is not None else None
         if card is not None:
             self._shelf.ensureWidgetVisible(card)
         self.form.show_report(spec)
@@ -161,7 +161,7 @@ class ReportsView(PageView):
         """Show the catalogue or the result."""
         self.parts.choose(part)
         if part == RESULT:
-            self._result.make()
+            self.result.make()
         self._left.setCurrentIndex(0 if part == CATALOG else 1)
 
     def run(self, order: ReportOrder) -> None:
@@ -187,13 +187,13 @@ class ReportsView(PageView):
 
     def _build(self) -> None:
         shelf = ScrolledPart()
-        shelf.setWidget(self._catalog)
+        shelf.setWidget(self.catalog)
         shelf.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         shelf.setMinimumWidth(SHELF_WIDTH_MIN)
         self._shelf = shelf
         self._left = QStackedLayout()
         self._left.addWidget(shelf)
-        self._left.addWidget(self._result)
+        self._left.addWidget(self.result)
         side = ScrolledColumn()
         side.setLayout(column(self.form, self.session_line, self.run_panel, (self.history, 1), spacing=Size.GAP))
         scroll = ScrolledPart()
@@ -207,16 +207,16 @@ class ReportsView(PageView):
         self.content.addLayout(columns, 1)
 
     def _connect(self) -> None:
-        self.search.searched.connect(lambda text: self.catalog.show_filter(text.casefold().split()))
+        self.search.searched.connect(lambda text: self.catalog.make().show_filter(text.casefold().split()))
         self.search.searched.connect(lambda _text: self.show_part(CATALOG))
         self.parts.chosen.connect(self.show_part)
         self.form.run_wanted.connect(self.run)
-        self.run_panel.cancel_wanted.connect(self._runner.cancel)
-        self.run_panel.again_wanted.connect(self._run_again)
+        self.run_panel.cancel_button.clicked.connect(self._runner.cancel)
+        self.run_panel.again_button.clicked.connect(self._run_again)
         self.run_panel.withdraw_wanted.connect(self._runner.withdraw)
         self.history.was_read.connect(self._show_last)
         self.history.was_read.connect(self.form.show_past)
-        self.history.selected.connect(self._past_selected)
+        self.history.grid.selected.connect(self._past_selected)
         self.history.shown.connect(lambda run: self._past_selected(run, shown=True))
         self.history.page_wanted.connect(self.open_page)
         self.history.folder_wanted.connect(self.open_folder)
@@ -231,11 +231,6 @@ class ReportsView(PageView):
         self._table_call.failed.connect(self._table_failed)
         self.context.times.changed.connect(self._zone_changed)
 
-    @property
-    def catalog(self) -> CatalogPanel:
-        """All reports."""
-        return self._catalog.widget
-
     def _make_catalog(self) -> CatalogPanel:
         made = CatalogPanel(self.context.theme, reports())
         made.chosen.connect(self.choose)
@@ -245,11 +240,6 @@ class ReportsView(PageView):
         made.fill()
         made.show_chosen(self._spec.name)
         self._show_last_in(made)
-
-    @property
-    def result(self) -> ResultPanel:
-        """The shown result."""
-        return self._result.widget
 
     def _make_result(self) -> ResultPanel:
         made = ResultPanel(self.context.theme, self.context.times, self.context.time_range)
@@ -285,8 +275,8 @@ class ReportsView(PageView):
         self._first_of = run.order
         if run.state is RunState.RUNNING:
             self.show_part(RESULT)
-            self._shown_before = self.result.run
-            self.result.show_first(run)
+            self._shown_before = self.result.make().run
+            self.result.make().show_first(run)
 
     def _run_again(self) -> None:
         run = self._runner.run
@@ -316,15 +306,15 @@ class ReportsView(PageView):
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
             self.history.refresh(Path(run.order.out_directory))
             self.show_part(RESULT)
-        elif self._result.made is not None and self._result.made.shows_first:
+        elif self.result.made is not None and self.result.made.shows_first:
             self._show_past(self._shown_before)
 
     # ---- history and result --------------------------------------------------------------------------------------------
 
     def _show_last(self, runs: list[PastRun]) -> None:
         self._past = runs
-        if self._catalog.made is not None:
-            self._show_last_in(self._catalog.made)
+        if self.catalog.made is not None:
+            self._show_last_in(self.catalog.made)
 
     def _show_last_in(self, catalog: CatalogPanel) -> None:
         state = self.context.source.state
@@ -336,19 +326,19 @@ class ReportsView(PageView):
     def _past_selected(self, run: PastRun | None, *, shown: bool = False) -> None:
         if shown:
             self.show_part(RESULT)
-        shown_run = self._result.made.run if self._result.made is not None else None
+        shown_run = self.result.made.run if self.result.made is not None else None
         if run is not None and run != shown_run:
             self._show_past(run)
 
     def _show_past(self, run: PastRun | None) -> None:
-        self.result.show_run(run)
+        self.result.make().show_run(run)
         if run is not None and run.charts:
             self._charts_call.start(lambda: (run.folder, read_charts(run)))
 
     def _compare(self, run: PastRun) -> None:
         self._past_selected(run, shown=True)
         before = self.history.previous(run)
-        self.result.show_before(before)
+        self.result.make().show_before(before)
         if before is None:
             self.context.notify(lambda: tr("There is no earlier result of “{title}”.", title=tr(run.title)), state=State.INFO)
 
@@ -357,23 +347,25 @@ class ReportsView(PageView):
 
     def _table_read(self, answer: tuple[Path, ResultTable]) -> None:
         folder, table = answer
-        if self.result.run is not None and self.result.run.folder == folder:
-            self.result.show_table(table)
+        result = self.result.make()
+        if result.run is not None and result.run.folder == folder:
+            result.show_table(table)
 
     def _table_failed(self, error: Exception) -> None:
         told = kept_line(error)
-        self.result.show_table_error(lambda: tr("The table was not read: {reason}", reason=told()))
+        self.result.make().show_table_error(lambda: tr("The table was not read: {reason}", reason=told()))
 
     def _charts_read(self, answer: tuple[Path, tuple[ResultChart, ...]]) -> None:
         folder, charts = answer
         state = self.context.source.state
-        if self.result.run is not None and self.result.run.folder == folder:
-            self.result.show_charts(charts, state.taken_ms if state is not None else self.result.run.created_ms)
+        result = self.result.make()
+        if result.run is not None and result.run.folder == folder:
+            result.show_charts(charts, state.taken_ms if state is not None else result.run.created_ms)
 
     def _charts_failed(self, error: Exception) -> None:
         reason = kept_line(error)
         self.context.notify(lambda: tr("The charts were not read: {reason}", reason=reason()), state=State.WARNING)
 
     def _zone_changed(self) -> None:
-        if self._result.made is not None:
-            self._result.made.write_texts()
+        if self.result.made is not None:
+            self.result.made.write_texts()

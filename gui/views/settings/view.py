@@ -101,7 +101,7 @@ class SettingsView(PageView):
         self._refresh()
 
     def section(self, key: str) -> Section:
-        return self._parts[key].widget
+        return self._parts[key].make()
 
     def _make(self, key: str) -> Section:
         return next(make for known, _title, _glyph, make in _SECTIONS if known == key)(self.context)

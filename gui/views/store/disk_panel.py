@@ -17,7 +17,7 @@ from gui.theme.tokens import Size, State, mix
 from gui.widgets.basic import ElidedLabel, fill, label, row
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, percent_text, tr
 from monitoring.disk import next_cleaning, reached_in_ms
 from monitoring.lag import Forecast
@@ -25,16 +25,14 @@ from monitoring.lag import Forecast
 HEIGHT, BAR_TOP, BAR = 44, 6, 12
 
 
-class DiskBar(QWidget):
+class DiskBar(Drawn):
     """Shares from 0 to 1 of the disk."""
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent)
         self._used = self._store = 0.0
         self._limits: Sequence[tuple[int, State]] = ()
         self.setFixedHeight(HEIGHT)
-        repaint_with(self, theme)
 
     def set_shares(self, used: float, store: float, limits: Sequence[tuple[int, State]]) -> None:
         """Show the use of the disk, the store's part of it, and limits in percent with their colours."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
 
 from gui.models.store import LogFileShape
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens, mix
-from gui.widgets.repaint import repaint_with
-from gui.words.plain_text import tip_text
+from gui.widgets.repaint import Drawn
 from gui.words.text import TimeZoneChoice, count_text, percent_text, tr
 
 TOP, BAR, GAP = 22, 32, 6
@@ -23,18 +22,16 @@ OLDEST_TINT, NEWEST_TINT = 34, 72
 """Share of the series colour in the ground of the oldest and of the newest file, percent."""
 
 
-class LogStrip(QWidget):
+class LogStrip(Drawn):
     """Older files without room are one box with their number. A tip describes a file."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
+        super().__init__(theme, parent, times=times)
         self._times = times
         self._files: Sequence[LogFileShape] = ()
         self._min = self._end = -1
         self._nothing = ""
         self.setFixedHeight(TOP + BAR + 38)
-        repaint_with(self, theme, times)
 
     def sizeHint(self) -> QSize:
         return QSize(600, TOP + BAR + 38)
@@ -77,13 +74,8 @@ class LogStrip(QWidget):
         boxes = [QRectF(place * (width + GAP), TOP, width, BAR) for place in range(count)]
         return list(zip(boxes, [None, *files] if hidden else files, strict=True))
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            for box, file in self._boxes():
-                if file is not None and box.contains(QPointF(event.pos())):
-                    QToolTip.showText(event.globalPos(), tip_text(self.text_of(file)), self)
-                    return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        return next((self.text_of(file) for box, file in self._boxes() if file is not None and box.contains(at)), "")
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         tokens, boxes = self._theme.tokens, self._boxes()

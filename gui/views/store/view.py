@@ -92,8 +92,8 @@ class StoreView(PageView):
         self._growth_lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self.disk = said(DiskPanel(theme, times), title="Disk and cleaning")
-        self._files = LaterPart(self._make_files, turns=4)
-        self._files.setMinimumHeight(FILES_HEIGHT_MIN)
+        self.files = LaterPart(self._make_files, turns=4)
+        self.files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
         context.time_range.changed.connect(self._draw)
         on_language(self, self._enable_clean, self._show_fault, self._show_picture, self._show_runtime)
@@ -123,7 +123,7 @@ class StoreView(PageView):
     def _make_cluster(self) -> ClusterPart:
         """Make the part that replaces the files, above the charts, because brokers report put times too."""
         made = ClusterPart(self.context, self.refresh)
-        for part in (self.problem, self.log_panel, self._files):
+        for part in (self.problem, self.log_panel, self.files):
             part.hide()
         self._charts.leave_out(self.disk)
         self.content.insertWidget(self.content.indexOf(self._charts), made, 9)
@@ -194,16 +194,11 @@ class StoreView(PageView):
         self.times_panel.content.addWidget(self.chart, 1)
         fill(self.content, self.problem, self.log_panel)
         self._charts = BesideRow((self.latency_panel, 5), (self.times_panel, 6), (self.disk, 5))
-        fill(self.content, (self._charts, 5), (self._files, 6))
-
-    @property
-    def files(self) -> FilesPart:
-        """The part below the charts."""
-        return self._files.widget
+        fill(self.content, (self._charts, 5), (self.files, 6))
 
     def _make_files(self) -> FilesPart:
         made = FilesPart(self.context)
-        self._files.setMinimumHeight(0)  # its tables know what they need; a set height would count more
+        self.files.setMinimumHeight(0)  # its tables know what they need; a set height would count more
         if self._picture is not None:
             made.show_picture(self._picture)
         elif self._fault is not None:
@@ -217,8 +212,8 @@ class StoreView(PageView):
         self._picture, self._fault, self._read_ms = picture, None, self._asked_ms
         self._show_fault()
         self._show_picture()
-        if self._files.made is not None:
-            self._files.made.show_picture(picture)
+        if self.files.made is not None:
+            self.files.made.show_picture(picture)
 
     def _failed(self, error: OrbitError) -> None:
         self._fault = error
@@ -236,8 +231,8 @@ class StoreView(PageView):
             return
         self._say_fault(tr("The store was not read."))
         self.strip.set_empty(UNKNOWN if self._fault is not None else tr("Reading…"))
-        if self._fault is not None and self._files.made is not None:
-            self._files.made.show_failure(tr("The store was not read."), self.refresh)
+        if self._fault is not None and self.files.made is not None:
+            self.files.made.show_failure(tr("The store was not read."), self.refresh)
 
     def _say_fault(self, title: str) -> None:
         if self._fault is None:
@@ -313,8 +308,8 @@ class StoreView(PageView):
         else:
             self.no_latency.setText(tr("Counted by the minute; the first one is not over yet."))
         self.latency.set_bars([LogBar(_short_bucket(one.name), one.name, one.puts) for one in buckets])
-        if self._files.made is not None:
-            self._files.made.show_runtime(self._runtime)
+        if self.files.made is not None:
+            self.files.made.show_runtime(self._runtime)
 
     def _growth(self) -> Forecast:
         now_ms = self._state.taken_ms if self._state is not None else 0

@@ -11,7 +11,7 @@ from gui.models.messages import topic_names
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
-from gui.views.messages.browse_bar import topic_choice
+from gui.views.messages.browse_bar import EXAMPLE, topic_choice
 from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, clear, row
 from gui.widgets.said import said
@@ -22,7 +22,6 @@ from monitoring.state import ClusterState
 TOPICS_MAX = 12
 """Maximum of chips; more topics are followed by a filter such as ``topic ~ "^order"``."""
 CHIP_CHARACTERS_MAX = 40
-EXAMPLE = 'tag = "PAID" and body.amount > 100'
 
 
 class TailBar(QWidget):
@@ -30,11 +29,9 @@ class TailBar(QWidget):
 
     Signals:
         changed: Topics or filter changed.
-        plan_wanted: Search the stored messages; carries the filter.
     """
 
     changed = Signal()
-    plan_wanted = Signal(str)
 
     def __init__(self, theme: ThemeManager, memory: FilterMemory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +56,6 @@ class TailBar(QWidget):
         self.topic_text.returnPressed.connect(lambda: self.add_topic(self.topic_text.text()))
         self.filter.submitted.connect(self._filter_entered)
         self.filter.edited.connect(self._filter_entered)
-        self.filter.plan_wanted.connect(self.plan_wanted)
 
     @property
     def topics(self) -> list[str]:

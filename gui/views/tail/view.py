@@ -20,6 +20,7 @@ from gui.models.tail_rows import MARKS, TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.plots.stacked_bars import BarLayer, StackedBars
+from gui.settings.values import listed
 from gui.theme.tokens import Size, State
 from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
@@ -32,10 +33,9 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said_button, said_label, say
+from gui.widgets.said import on_language, said_button, said_label, say
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
-from monitoring.outside import read_json
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -49,12 +49,9 @@ RULES_KEY = "tail/rules"
 
 def load_rules(settings: QSettings) -> list[ColourRule]:
     """The colour rules used last; none where the setting is unreadable."""
-    try:
-        kept = read_json(str(settings.value(RULES_KEY, "[]")))
-    except ValueError:
-        return []
     marks = {mark.value: mark for mark in MARKS}
-    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2] if isinstance(kept, list) else []
+    kept = listed(str(settings.value(RULES_KEY, "")))
+    pairs = [pair for pair in kept if isinstance(pair, list) and len(pair) == 2]
     return [ColourRule(str(text), marks.get(str(mark), State.WARNING)) for text, mark in pairs]
 
 
@@ -96,7 +93,7 @@ class TailView(PageView):
         self.rules: list[ColourRule] = load_rules(context.settings)
         self.buffer = TailBuffer()
         self.session = TailSession(context.source, self._arrived, self._lost, self)
-        self.bar = TailBar(theme, FilterMemory(context.settings, self))
+        self.bar = TailBar(theme, FilterMemory(context.settings))
         self.search_button = said_button(
             theme,
             "magnifying-glass",
@@ -120,14 +117,14 @@ class TailView(PageView):
         self._build()
         self.set_parts(grid=self.grid, find=self.bar.filter.focus)
         self.bar.changed.connect(self._asked_otherwise)
-        self.bar.plan_wanted.connect(lambda _text: self._search(plan_only=True))
+        self.bar.filter.plan_wanted.connect(lambda _text: self._search(plan_only=True))
         self.grid.activated.connect(self._open_message)
         self.grid.menu_asked.connect(self._open_menu)
         self.grid.view.verticalScrollBar().valueChanged.connect(self._scrolled)
         on_key(self.grid, "Space", self.toggle_pause)
         for changed in (self.context.times.changed, self.masks.changed):
             changed.connect(self.model.all_texts_changed)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -170,7 +167,7 @@ class TailView(PageView):
         if not self.session.is_running:
             self.follow()
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         self._show_rules()
         self._show_figures()
         self.title_changed.emit(self.tab_title())

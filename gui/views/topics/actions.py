@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
@@ -12,6 +13,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.messages.compose_dialog import ComposeDialog
+from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext, PageView
 from gui.widgets.popups import opened
 from gui.words.text import count_text, tr
@@ -24,13 +26,8 @@ GROUPS_NAMED = 6
 
 def send_dialog(context: PageContext, state: ClusterState | None, topic: str, parent: QWidget) -> ComposeDialog:
     """Open the dialog that sends a message to a topic; its receipt leads to the sent message."""
-
-    def show(sent_to: str, receipt: object) -> None:
-        offset, queue = getattr(receipt, "queue_offset", None), getattr(receipt, "queue_id", -1)
-        context.navigate("messages", topic=sent_to, queue=queue, offset=offset)
-
     dialog = ComposeDialog(context.source, context.theme, state, topic=topic, settings=context.settings, parent=parent)
-    dialog.shown_wanted.connect(show)
+    dialog.shown_wanted.connect(partial(show_sent, context))
     return opened(dialog)
 
 

@@ -1,17 +1,22 @@
-"""`TopicDetail`: settings, write rate by queue, and groups of the selected topic, beside each other."""
+"""`TopicDetail`: settings, write rate by queue, and groups of the selected topic, beside each other.
+
+`QueueBars`: one bar a queue. Drawn by hand, without pyqtgraph.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.topic_facts import TopicFacts
-from gui.plots.queue_bars import QueueBars
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.page import PageContext
@@ -22,9 +27,100 @@ from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said, said_button
-from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, tr
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from monitoring.state import ClusterState
+
+BAR_WIDTH_MAX = 40
+BAR_GAP = 5
+LABEL_HEIGHT = 18
+
+
+class QueueBars(Drawn):
+    """Rates of the queues of a topic; queues with much more than their share are marked.
+
+    Signals:
+        chosen: A bar was clicked; carries the id of its queue.
+    """
+
+    chosen = Signal(int)
+
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self._rates: list[tuple[int, float]] = []
+        self._skewed: set[int] = set()
+        self.setMinimumHeight(70)
+        self.setMouseTracking(True)
+
+    def set_rates(self, rates: Sequence[tuple[int, float]], skewed: Sequence[int] = ()) -> None:
+        """Show (queue id, messages/s) pairs; ``skewed`` names the queues to mark."""
+        self._rates = list(rates)
+        self._skewed = set(skewed)
+        self.setAccessibleDescription(", ".join(f"{queue}: {rate_text(rate)}" for queue, rate in rates))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, 96)
+
+    def tip_at(self, at: QPointF) -> str:
+        hit = self._hit(at)
+        return "" if hit is None else tr("Queue {queue}: {rate}", queue=hit[0], rate=rate_text(hit[1]))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        is_hit = self._hit(event.position()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_hit else Qt.CursorShape.ArrowCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        hit = self._hit(event.position())
+        if hit is not None and event.button() == Qt.MouseButton.LeftButton:
+            self.chosen.emit(hit[0])
+
+    def bar_rect(self, queue_id: int) -> QRectF:
+        """Place of the bar of a queue; null if it has none."""
+        places = [self._slot(i) for i, (queue, _rate) in enumerate(self._rates) if queue == queue_id]
+        return places[0] if places else QRectF()
+
+    def _hit(self, at: QPointF) -> tuple[int, float] | None:
+        return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(at)), None)
+
+    def _slot(self, index: int) -> QRectF:
+        step = min((self.width() + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)
+        gap = BAR_GAP if step > 3 * BAR_GAP else 1
+        return QRectF(index * step, 0, max(1.0, step - gap), self.height() - LABEL_HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        known = [rate for _, rate in self._rates if not math.isnan(rate)]
+        top = max(known, default=0.0) or 1.0
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for i, (queue, rate) in enumerate(self._rates):
+            slot = self._slot(i)
+            painter.setBrush(QColor(tokens.raised))
+            painter.drawRoundedRect(slot, 3, 3)
+            if rate > 0:
+                height = max(2.0, slot.height() * min(1.0, rate / (top * 1.08)))
+                colour = tokens.state(State.WARNING) if queue in self._skewed else tokens.accent_fill
+                painter.setBrush(QColor(colour))
+                painter.drawRoundedRect(QRectF(slot.left(), slot.bottom() - height, slot.width(), height), 3, 3)
+        self._paint_labels(painter)
+        painter.end()
+
+    def _paint_labels(self, painter: QPainter) -> None:
+        font = text_font(Size.CAPTION)
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.tokens.text_3))
+        widest = QFontMetrics(font).horizontalAdvance("000")
+        step = self._slot(0).width() + BAR_GAP if self._rates else 1
+        every = max(1, math.ceil(widest / step))
+        for i, (queue, _) in enumerate(self._rates):
+            if i % every == 0:
+                slot = self._slot(i)
+                box = QRectF(slot.center().x() - 20, slot.bottom() + 2, 40, LABEL_HEIGHT - 2)
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(queue))
+
 
 SKEW_WARNING = 1.5
 EVEN_UP_TO = 1.2
@@ -42,16 +138,10 @@ class TopicDetail(QWidget):
     """The facts of one topic.
 
     Signals:
-        queue_wanted: Browse a queue; carries its id.
-        settings_wanted: Change the settings of the topic.
         group_wanted: Open a group; carries its name.
-        opened: Open the page of the topic.
     """
 
-    queue_wanted = Signal(int)
-    settings_wanted = Signal()
     group_wanted = Signal(str)
-    opened = Signal()
 
     def __init__(self, context: PageContext, facts: TopicFacts) -> None:
         super().__init__()
@@ -68,18 +158,12 @@ class TopicDetail(QWidget):
         self.bars = said(QueueBars(theme), name="Write rate by queue")
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
-        self._change = said_button(
-            theme,
-            "sliders-horizontal",
-            "Change…",
-            role="link",
-            on_click=self.settings_wanted.emit,
-            name="Change the settings of the topic",
+        self.change_button = said_button(
+            theme, "sliders-horizontal", "Change…", role="link", name="Change the settings of the topic"
         )
-        self._open = said_button(theme, "arrow-right", "Open details", role="link", on_click=self.opened.emit)
+        self.open_button = said_button(theme, "arrow-right", "Open details", role="link")
         self.settings_panel, self._bars_panel, self._group_panel = self._panels()
         self.setLayout(row((self.settings_panel, 32), (self._bars_panel, 44), (self._group_panel, 34), spacing=Size.GAP))
-        self.bars.chosen.connect(self.queue_wanted)
         self.group_grid.activated.connect(lambda row: self.group_wanted.emit(row.name))
         context.times.changed.connect(self._show_settings)
         facts.changed.connect(self._show_settings)
@@ -106,14 +190,14 @@ class TopicDetail(QWidget):
 
     def _panels(self) -> tuple[Panel, Panel, Panel]:
         settings = Panel(" ")
-        settings.add_action(self._change)
+        settings.add_action(self.change_button)
         settings.content.setContentsMargins(12, 0, 12, 4)
         settings.content.addWidget(self.settings)
         bars = Panel(" ")
         bars.add_action(self.skew_chip)
         fill(bars.content, (self.bars, 1), self.bars_note)
         groups = Panel(" ", flush=True)
-        groups.add_action(self._open)
+        groups.add_action(self.open_button)
         groups.content.addWidget(self.group_grid)
         return settings, bars, groups
 

@@ -1,24 +1,28 @@
-"""`ImportTopicsDialog`: settings of topics from a file: a preview of the changes, then the result of each."""
+"""`ImportTopicsDialog`: settings of topics from a file: a preview of the changes, then the result of each.
+
+`TopicImportRun`: creates and changes topics one after another; a failure does not stop the others.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
 from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicConfig, UsageError, read_all_topic_settings
-from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
 from gui.operations.files import write_file
+from gui.operations.in_turn import InTurn
 from gui.operations.queries import BackgroundCall, LatestQuery
-from gui.operations.topic_import import TopicImportRun
+from gui.operations.requests import BegunLater
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
@@ -36,6 +40,47 @@ from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
 from monitoring.admin.topic_files import FILE_BYTES_MAX, TopicEntry, read_topic_file
 from monitoring.admin.topics import ask_all_settings, change_settings
+from monitoring.sources.base import ClusterSource, Pending
+
+
+class TopicImportRun(QObject):
+    """Sends requests in their order, one for each topic.
+
+    Signals:
+        told: A request ended; carries its number and None or the error, `CancelledByUserError` where it was not tried.
+        ended: All requests ended.
+    """
+
+    told = Signal(int, object)
+    ended = Signal()
+
+    def __init__(self, source: ClusterSource, requests: Sequence[AskBroker], parent: QObject) -> None:
+        super().__init__(parent)
+        asks = [partial(self._try, request) for request in requests]
+        self._source = source
+        self._is_stopped = False
+        self._turn: InTurn[OrbitError | None] = InTurn(asks, self.told.emit)
+        self.is_running = False
+
+    def start(self) -> None:
+        self.is_running = True
+        self._turn.then(self._end, self._end)
+
+    def stop(self) -> None:
+        """Send no more requests after the current one."""
+        self._is_stopped = True
+
+    def _end(self, _answers: object) -> None:
+        self.is_running = False
+        self.ended.emit()
+
+    def _try(self, request: AskBroker) -> Pending[OrbitError | None]:
+        """A `Pending` that never fails: of None after success, else of the error."""
+        if self._is_stopped:
+            return BegunLater(lambda done, _failed: done(CancelledByUserError("it was stopped before this one")))
+        pending = self._source.ask(request)
+        return BegunLater(lambda done, _failed: pending.then(lambda _answer: done(None), done))
+
 
 WIDTH, HEIGHT = 860, 560
 

@@ -12,7 +12,7 @@ from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
 from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
-from gui.theme.style import repolish, set_role
+from gui.theme.style import mark_fault, set_role
 from gui.views.action_dialog import read_only_reason
 from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.fitted_dialog import FittedDialog
@@ -102,8 +102,7 @@ class NewTopicDialog(FittedDialog):
         self.rule.setText(tr(text, limit=NAME_LENGTH_MAX, length=len(self.name.text())))
         wrong = fault not in ("", "empty")
         set_role(self.rule, "critical" if wrong else "caption")
-        self.name.setProperty("valid", "false" if wrong else "")
-        repolish(self.name)
+        mark_fault(self.name, wrong)
         is_held_back = fault or self._refusal or self.production.fault or self._query.waiting
         self.create_button.setEnabled(not is_held_back)
 

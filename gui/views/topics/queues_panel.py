@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
@@ -21,6 +22,7 @@ from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
+from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
@@ -49,12 +51,10 @@ class QueuesPanel(QWidget):
 
     Signals:
         queue_wanted: Browse a queue; carries its id.
-        sent_wanted: Show a sent message; carries its topic and `SendReceipt`.
         composer_wanted: Open all fields of the composer in a dialog.
     """
 
     queue_wanted = Signal(int)
-    sent_wanted = Signal(str, object)
     composer_wanted = Signal()
 
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
@@ -157,7 +157,7 @@ class QueuesPanel(QWidget):
 
     def _make_composer(self) -> ComposePanel:
         made = ComposePanel(self._context, self._state, self._topic, self)
-        made.shown_wanted.connect(self.sent_wanted)
+        made.shown_wanted.connect(partial(show_sent, self._context))
         made.whole_wanted.connect(self.composer_wanted)
         return made
 
@@ -255,7 +255,7 @@ class QueuesPanel(QWidget):
         if not self.rates.matrix.values.size:
             self._show_heat()
         if self.switch.current == TAGS:
-            self.tags.widget.show_topic(self._topic, self._state, from_ms, to_ms)
+            self.tags.make().show_topic(self._topic, self._state, from_ms, to_ms)
             return
         names = {key: f"topic:{self._topic}.{key}" for key in ("put_rate", "got_rate")}
         lines = self._lines.lines(list(names.values()), from_ms, to_ms)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import JsonBodyError, TopicConfig, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
-from broker_core.worker.questions.stored_messages import SendReceipt
 from gui.models.consumers import GroupRow, group_rows
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, route_rows
@@ -87,10 +86,10 @@ class TopicView(PageView):
         self._route_read = shown_read(
             context.times, lambda: tr("The route of {topic} was not read.", topic=self._topic), self.refresh, self.route_grid
         )
-        self._settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
+        self.settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self.nothing = Placeholder(theme)
-        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self._settings):
+        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self.settings):
             self.tabs.addTab(page, "")
         fill(self.content, (self.nothing, 1), (self.tabs, 1))
         self._connect()
@@ -116,8 +115,8 @@ class TopicView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self.facts.tend(state.catalog, state.taken_ms)
-        if self._settings.made is not None:
-            self._settings.made.tend(state.taken_ms)
+        if self.settings.made is not None:
+            self.settings.made.tend(state.taken_ms)
         self._show()
 
     def status_changed(self, status: SourceStatus) -> None:
@@ -127,7 +126,7 @@ class TopicView(PageView):
     def refresh(self) -> None:
         self._route_of = ""
         self.facts.forget()
-        settings = self._settings.made
+        settings = self.settings.made
         if settings is not None and not settings.form.changes:
             settings.reload()
         self._show()
@@ -159,14 +158,7 @@ class TopicView(PageView):
         self.tabs.setCurrentIndex(TABS.index("queues"))
         self.queues.compose()
 
-    def _show_sent(self, topic: str, receipt: SendReceipt) -> None:
-        self.context.navigate("messages", topic=topic, queue=receipt.queue_id, offset=receipt.queue_offset)
-
     # ---- parts ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def settings(self) -> StagedSettings[TopicConfig]:
-        return self._settings.widget
 
     def _make_settings(self) -> StagedSettings[TopicConfig]:
         made = StagedSettings(self.context, TOPIC_SETTINGS)
@@ -178,15 +170,14 @@ class TopicView(PageView):
         self.favourites.changed.connect(self._show_header)
         self.tabs.currentChanged.connect(lambda _tab: self._show())
         self.queues.queue_wanted.connect(self.show_messages)
-        self.queues.sent_wanted.connect(self._show_sent)
         self.queues.composer_wanted.connect(self.ask_send)
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)
         on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_settings))
 
     def _undo_settings(self) -> None:
-        if self.tabs.currentWidget() is self._settings:
-            self.settings.ask_undo()
+        if self.tabs.currentWidget() is self.settings:
+            self.settings.make().ask_undo()
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
@@ -209,7 +200,7 @@ class TopicView(PageView):
         elif current == "route":
             self._ask_route()
         else:
-            self.settings.show_subject(self._topic)
+            self.settings.make().show_subject(self._topic)
 
     @property
     def measure(self) -> TopicMeasure | None:

@@ -35,7 +35,7 @@ from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
-from gui.widgets.said import said_button, said_label
+from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.admin.topics import TopicType
@@ -129,7 +129,7 @@ class TopicsView(PageView):
         self.grid.sort_by("in", descending=True)
         self.model.toggle_section(SYSTEM_TOPICS)
         self.detail.show_topic(None, None)
-        self.retranslate()
+        on_language(self, self._write_texts)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class TopicsView(PageView):
         super().resizeEvent(event)
         self.detail.setFixedHeight(max(DETAIL_HEIGHT_MIN, min(DETAIL_HEIGHT_MAX, self.height() // 3)))
 
-    def retranslate(self) -> None:
+    def _write_texts(self) -> None:
         for button in (self.new_button, self.import_button):
             set_acting(button, read_only_reason(self.context.source))
         self.filter.write_counts()
@@ -256,10 +256,10 @@ class TopicsView(PageView):
         self.facts.changed.connect(self.model.all_texts_changed)
         self.favourites.changed.connect(self._favourites_changed)
         self.grid.menu_asked.connect(self._open_menu)
-        self.detail.settings_wanted.connect(self.show_settings)
-        self.detail.queue_wanted.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
+        self.detail.change_button.clicked.connect(self.show_settings)
+        self.detail.bars.chosen.connect(lambda queue_id: self.show_messages(queue_id=queue_id))
         self.detail.group_wanted.connect(lambda group: self.context.navigate("consumers", group=group))
-        self.detail.opened.connect(self.show_detail)
+        self.detail.open_button.clicked.connect(lambda _checked=False: self.show_detail())
         send, delete = (unless_refused(self.context, run) for run in (self.ask_send, self.ask_delete))
         keys = {"M": self.show_messages, "P": send, "Ctrl+D": self.toggle_favourite, "Del": delete}
         for key, run in keys.items():

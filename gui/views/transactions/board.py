@@ -53,21 +53,17 @@ class Board(CardArea):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(self.card_rects, parent)
         self._theme = theme
-        self._picture = BoardPicture()
+        self.picture = BoardPicture()
         self._marked = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
         repaint_with(self, theme)
 
-    @property
-    def picture(self) -> BoardPicture:
-        return self._picture
-
     def set_picture(self, picture: BoardPicture, marked: str = "") -> None:
         """Show other figures; ``marked`` is the key of the card whose rows are listed."""
-        if (picture, marked) == (self._picture, self._marked):
+        if (picture, marked) == (self.picture, self._marked):
             return
-        self._picture, self._marked = picture, marked
+        self.picture, self._marked = picture, marked
         self.setAccessibleDescription("; ".join(f"{card.title}: {card.value}, {card.fact}" for card in picture.cards()))
         self.update()
 
@@ -75,7 +71,7 @@ class Board(CardArea):
         return QSize(1100, HEIGHT)
 
     def _column_rects(self) -> list[QRectF]:
-        columns = self._picture.columns
+        columns = self.picture.columns
         shares = [WIDE_CARD_SHARE if len(column) > 1 else CARD_SHARE for column in columns]
         way = (1 - sum(shares)) / max(1, len(columns) - 1) * self.width()
         rects, left = [], 0.0
@@ -87,7 +83,7 @@ class Board(CardArea):
     def card_rects(self) -> Mapping[str, QRectF]:
         """Rectangles of the cards, by key, column by column."""
         made = {}
-        for box, column in zip(self._column_rects(), self._picture.columns, strict=True):
+        for box, column in zip(self._column_rects(), self.picture.columns, strict=True):
             height = (box.height() - GAP * (len(column) - 1)) / len(column)
             for number, card in enumerate(column):
                 made[card.key] = QRectF(box.left(), number * (height + GAP), box.width(), height)
@@ -97,10 +93,10 @@ class Board(CardArea):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         boxes, rects = self._column_rects(), self.card_rects()
-        for number, text in enumerate(self._picture.ways):
-            target = self._picture.columns[number + 1][0]
+        for number, text in enumerate(self.picture.ways):
+            target = self.picture.columns[number + 1][0]
             self._paint_way(painter, boxes[number].right() + 8, boxes[number + 1].left() - 8, text, target.state)
-        for column in self._picture.columns:
+        for column in self.picture.columns:
             for card in column:
                 (self._paint_low if len(column) > 1 else self._paint_high)(painter, card, rects[card.key])
         painter.end()

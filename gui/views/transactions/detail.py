@@ -1,17 +1,23 @@
-"""`TransactionDetail`: facts, history and actions of one transaction."""
+"""`TransactionDetail`: facts, history and actions of one transaction.
+
+`TimeLine`: events in order, one line each, with the time between. Drawn by hand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QWidget
 
 from broker_core.api import OrbitError
 from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionRow
-from gui.plots.time_line import TimeLine, TimeLineEntry
-from gui.theme.tokens import State
+from gui.theme.fonts import text_font
+from gui.theme.manager import ThemeManager
+from gui.theme.tokens import Size, State
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
@@ -21,10 +27,76 @@ from gui.widgets.chip import Chip
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Notice
+from gui.widgets.paint import paint_line
 from gui.widgets.panel import Panel
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said_button, said_label
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
+
+LINE_HEIGHT = 38
+DOT = 9.0
+LEFT = 10.0
+TEXT_LEFT = 28.0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLineEntry:
+    """One event. Texts are in the language of the window; ``is_ahead`` marks future ones."""
+
+    title: str
+    detail: str
+    at: str
+    gap: str
+    state: State
+    is_ahead: bool = False
+
+
+class TimeLine(Drawn):
+    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self.entries: Sequence[TimeLineEntry] = ()
+
+    def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
+        if entries == self.entries:
+            return
+        self.entries = entries
+        self.setAccessibleDescription("; ".join(f"{one.at} {one.title} {one.detail}" for one in entries))
+        self.setMinimumHeight(LINE_HEIGHT * len(entries))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, LINE_HEIGHT * len(self.entries))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
+        tokens = self._theme.tokens
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for number, entry in enumerate(self.entries):
+            top = number * LINE_HEIGHT
+            middle = top + 11.0
+            if number + 1 < len(self.entries):
+                dashed = Qt.PenStyle.DotLine if self.entries[number + 1].is_ahead else Qt.PenStyle.SolidLine
+                painter.setPen(QPen(QColor(tokens.border_strong), 1.5, dashed))
+                painter.drawLine(QPointF(LEFT, middle + DOT / 2 + 2), QPointF(LEFT, middle + LINE_HEIGHT - DOT / 2 - 2))
+            colour = QColor(tokens.state(entry.state))
+            painter.setPen(QPen(colour, 1.5))
+            painter.setBrush(Qt.BrushStyle.NoBrush if entry.is_ahead else colour)
+            painter.drawEllipse(QRectF(LEFT - DOT / 2, middle - DOT / 2, DOT, DOT))
+            self._paint_words(painter, entry, top)
+        painter.end()
+
+    def _paint_words(self, painter: QPainter, entry: TimeLineEntry, top: float) -> None:
+        tokens, right = self._theme.tokens, self.width() - 2.0
+        plain, small = text_font(Size.SECONDARY), text_font(Size.CAPTION)
+        at, gap = QRectF(TEXT_LEFT, top + 2, right - TEXT_LEFT, 18), QRectF(TEXT_LEFT, top + 18, right - TEXT_LEFT, 16)
+        at_width = paint_line(painter, entry.at, at, plain, tokens.text_2, side=Qt.AlignmentFlag.AlignRight)
+        gap_width = paint_line(painter, entry.gap, gap, small, tokens.text_3, side=Qt.AlignmentFlag.AlignRight)
+        title = at.adjusted(0, 0, -at_width - 8, 0)
+        paint_line(painter, entry.title, title, text_font(Size.SECONDARY, QFont.Weight.DemiBold), tokens.text_1)
+        paint_line(painter, entry.detail, gap.adjusted(0, 0, -gap_width - 8, 0), small, tokens.text_3)
+
 
 _STEPS = {
     "prepared": ("Half message stored", State.PENDING),

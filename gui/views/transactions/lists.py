@@ -1,11 +1,19 @@
-"""`TransactionLists`: undecided, ended and all stored transactions; read again when the counts change."""
+"""`TransactionLists`: undecided, ended and all stored transactions; read again when the counts change.
+
+`PastPages`: all transactions of the retained store, also those that ended before the start, page by page.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.transactions import ListTransactions, TransactionPage
+from broker_core.worker.questions.transactions import (
+    ListTransactions,
+    ReadTransactionHistory,
+    TransactionHistory,
+    TransactionPage,
+)
 from gui.models.transactions import (
     CHECKING,
     COMMITTED,
@@ -14,6 +22,7 @@ from gui.models.transactions import (
     ROLLED_BACK,
     UNDECIDED,
     TransactionRow,
+    past_rows,
     transaction_rows,
 )
 from gui.operations.decoding import ListMasks
@@ -21,7 +30,63 @@ from gui.operations.queries import LatestQuery
 from gui.views.list_read import ListRead
 from gui.views.page import PageContext
 from gui.views.transactions.board_picture import GIVEN_UP_KEY
-from gui.views.transactions.past import NEWEST, PastPages
+from monitoring.payload.listed import MaskOf
+from monitoring.sources.base import ClusterSource
+
+NEWEST = -1
+
+
+class PastPages(QObject):
+    """Pages from the newest transaction backwards.
+
+    Signals:
+        changed: A page was read.
+        failed: It was not read; carries the error.
+    """
+
+    changed = Signal()
+    failed = Signal(object)
+
+    def __init__(self, source: ClusterSource, mask_of: MaskOf, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._mask_of = mask_of
+        self._query: LatestQuery[TransactionHistory] = LatestQuery(self)
+        self._starts = [NEWEST]
+        self._next = -1
+        self.rows: list[TransactionRow] = []
+        self.notice = ""
+
+    @property
+    def has_older(self) -> bool:
+        return self._next >= 0
+
+    @property
+    def has_newer(self) -> bool:
+        return self._starts[-1] != NEWEST
+
+    def read(self) -> None:
+        """Read the page again."""
+        self._query.ask(self._source.ask(ReadTransactionHistory(self._starts[-1], PAGE_ROWS)), self._show, self.failed.emit)
+
+    def begin(self, before: int = NEWEST) -> None:
+        """Read the transactions before a half offset, or the newest ones."""
+        self._starts = [NEWEST] if before == NEWEST else [NEWEST, before]
+        self.read()
+
+    def turn(self, *, older: bool) -> None:
+        """Go a page on, or back."""
+        if older and self.has_older:
+            self._starts.append(self._next)
+        elif not older and self.has_newer:
+            self._starts.pop()
+        self.read()
+
+    def _show(self, history: TransactionHistory) -> None:
+        self._next, self.notice = history.next_before, history.notice
+        self.rows = past_rows(history, self._mask_of)
+        self.changed.emit()
+
 
 PAGE_ROWS = 200
 ENDED_ROWS = 500
@@ -39,18 +104,15 @@ class TransactionLists(QObject):
     Signals:
         changed: The undecided or ended ones were read, or were not.
         past_changed: A page of the store was read, or was not.
-        masks_changed: The masking changed: read the rows again.
     """
 
     changed = Signal()
     past_changed = Signal()
-    masks_changed = Signal()
 
     def __init__(self, context: PageContext, parent: QObject) -> None:
         super().__init__(parent)
         self._source = context.source
-        self._masks = ListMasks(context.decoders, self)
-        self._masks.changed.connect(self.masks_changed)
+        self.masks = ListMasks(context.decoders, self)
         self._open_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._ended_query: LatestQuery[TransactionPage] = LatestQuery(self)
         self._open_read, self._ended_read, self._past_read = (ListRead(context.times) for _list in range(3))
@@ -67,7 +129,7 @@ class TransactionLists(QObject):
         """What the list lacks, and why, in the broker's words."""
         self.sought = ""
         """The searched words, as the broker receives them."""
-        self.past = PastPages(context.source, self._masks.of, self)
+        self.past = PastPages(context.source, self.masks.of, self)
         self.past.changed.connect(self._show_past)
         self.past.failed.connect(self._past_failed)
         self._forget()
@@ -173,8 +235,8 @@ class TransactionLists(QObject):
     def _show_open(self, page: TransactionPage) -> None:
         self._open_read.answered()
         self.total, self.missing = page.total, page.notice
-        self._masks.refresh()
-        self.open = transaction_rows(page, self._masks.of)
+        self.masks.refresh()
+        self.open = transaction_rows(page, self.masks.of)
         self.changed.emit()
 
     def _open_failed(self, error: OrbitError) -> None:
@@ -184,7 +246,7 @@ class TransactionLists(QObject):
 
     def _show_ended(self, page: TransactionPage) -> None:
         self._ended_read.answered()
-        self.ended = transaction_rows(page, self._masks.of)
+        self.ended = transaction_rows(page, self.masks.of)
         self.changed.emit()
 
     def _ended_failed(self, error: OrbitError) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
@@ -29,13 +29,12 @@ from gui.theme.tokens import Size, Tokens, mix
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.columns import state_word
-from gui.widgets.basic import ElidedLabel, fill, language_changed
+from gui.widgets.basic import ElidedLabel, fill
 from gui.widgets.chip import Chip
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
-from gui.widgets.repaint import repaint_with
+from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said, said_button
-from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, rate_text, tr
 
 CELLS_MAX = 44
@@ -47,7 +46,7 @@ HEIGHT = 118
 LABEL_EVERY = 6
 
 
-class HalfOpStrip(QWidget):
+class HalfOpStrip(Drawn):
     """Draws a `HalfOpPicture`; newest records at the right.
 
     Signals:
@@ -57,31 +56,23 @@ class HalfOpStrip(QWidget):
     chosen = Signal(int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._picture = HalfOpPicture()
+        super().__init__(theme, parent)
+        self.picture = HalfOpPicture()
         self._is_read = False
         self._selected = -1
         self.setFixedHeight(HEIGHT)
-        repaint_with(self, theme)
-
-    @property
-    def picture(self) -> HalfOpPicture:
-        return self._picture
+        on_language(self, self._describe)
 
     def set_picture(self, picture: HalfOpPicture) -> None:
         """Show other records."""
-        self._picture, self._is_read = picture, True
+        self.picture, self._is_read = picture, True
         self._describe()
         self.update()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if language_changed(event) and self._is_read:
-            self._describe()
-
     def _describe(self) -> None:
-        picture = self._picture
+        picture = self.picture
+        if not self._is_read:
+            return
         open_cells = sum(cell.state in ("prepared", "checking") for cell in picture.halves)
         self.setAccessibleDescription(
             tr("{halves} half records, {open} of them open; {ops} op records", halves=len(picture.halves), open=open_cells,
@@ -99,7 +90,7 @@ class HalfOpStrip(QWidget):
 
     def cell_rect(self, cell: QueueRecord) -> QRectF:
         """Where a record of the picture is."""
-        halves, ops = self._picture.halves, self._picture.ops
+        halves, ops = self.picture.halves, self.picture.ops
         if cell in halves:
             return self._rect(halves.index(cell), HALF_TOP)
         return self._rect(ops.index(cell), OP_TOP)
@@ -111,21 +102,19 @@ class HalfOpStrip(QWidget):
         return QRectF(NAMES_WIDTH + number * self._step(), top, self._step() - CELL_GAP, CELL_HEIGHT)
 
     def _cell_at(self, at: QPointF) -> QueueRecord | None:
-        return next((cell for cell in (*self._picture.halves, *self._picture.ops) if self.cell_rect(cell).contains(at)), None)
+        return next((cell for cell in (*self.picture.halves, *self.picture.ops) if self.cell_rect(cell).contains(at)), None)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         cell = self._cell_at(event.position())
         if cell is not None and event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit(cell.origin)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            cell = self._cell_at(QPointF(event.pos()))
-            if cell is not None:
-                word = state_word(cell.state)[0] if cell.state else tr("replaced by a later copy")
-                QToolTip.showText(event.globalPos(), tip_text(f"{count_text(cell.offset)}\n{word}"), self)
-                return True
-        return super().event(event)
+    def tip_at(self, at: QPointF) -> str:
+        cell = self._cell_at(at)
+        if cell is None:
+            return ""
+        word = state_word(cell.state)[0] if cell.state else tr("replaced by a later copy")
+        return f"{count_text(cell.offset)}\n{word}"
 
     # ---- paint ---------------------------------------------------------------------------------------------------------
 
@@ -133,10 +122,10 @@ class HalfOpStrip(QWidget):
         tokens = self._theme.tokens
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for half, op in self._picture.links():
+        for half, op in self.picture.links():
             self._paint_link(painter, self.cell_rect(half), self.cell_rect(op), _colour(op, tokens))
-        self._paint_queue(painter, tr("Half queue"), self._picture.halves, HALF_TOP, self._picture.half_progress)
-        self._paint_queue(painter, tr("Op queue"), self._picture.ops, OP_TOP, self._picture.op_progress)
+        self._paint_queue(painter, tr("Half queue"), self.picture.halves, HALF_TOP, self.picture.half_progress)
+        self._paint_queue(painter, tr("Op queue"), self.picture.ops, OP_TOP, self.picture.op_progress)
         painter.end()
 
     def _paint_queue(self, painter: QPainter, name: str, cells: tuple[QueueRecord, ...], top: int, progress: int) -> None:
@@ -146,7 +135,7 @@ class HalfOpStrip(QWidget):
         painter.drawText(QRectF(0, top - 4, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, name)
         painter.setFont(text_font(Size.CAPTION))
         painter.setPen(QColor(tokens.text_3))
-        end = "max {offset}" if self._picture.is_end else "to {offset}"
+        end = "max {offset}" if self.picture.is_end else "to {offset}"
         words = tr(end, offset=count_text(cells[-1].offset + 1)) if cells else tr("empty") if self._is_read else UNKNOWN
         painter.drawText(QRectF(0, top + 11, NAMES_WIDTH, 16), Qt.AlignmentFlag.AlignVCenter, words)
         for number, cell in enumerate(cells):
@@ -207,9 +196,7 @@ class StripPanel(Panel):
         theme = context.theme
         self._source = context.source
         self._totals: Mapping[str, float] = {}
-        self._counted: tuple[float, ...] = ()
         self._before = NEWEST
-        self._now_ms = 0
         self._read_ms = -AGAIN_MS
         self._read_for: tuple[float, ...] | None = None
         self._query: LatestQuery[TransactionHistory] = LatestQuery(self)
@@ -228,7 +215,7 @@ class StripPanel(Panel):
 
     def show_counts(self, totals: Mapping[str, float], counted: tuple[float, ...], now_ms: int) -> None:
         """Use new figures; old records are read again when ``counted`` differs."""
-        self._totals, self._counted, self._now_ms = totals, counted, now_ms
+        self._totals = totals
         is_old = now_ms - self._read_ms >= AGAIN_MS
         if self._read_for != counted and is_old and not self._query.waiting:
             self._read_for, self._read_ms = counted, now_ms

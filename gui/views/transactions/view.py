@@ -124,7 +124,7 @@ class TransactionsView(PageView):
         self.detail = TransactionDetail(context, self.dialogs.refusal)
         self.strip_panel = StripPanel(context)
         self.strip = self.strip_panel.strip
-        self._atomic = LazyTab(self._make_atomic, margin_top=Size.GAP)
+        self.atomic = LazyTab(self._make_atomic, margin_top=Size.GAP)
         self.tabs = Parts()
         self.grid.set_loading(True)
         self._build()
@@ -162,8 +162,8 @@ class TransactionsView(PageView):
         self._show_selected()
         self._show_board()
         self._show_texts()
-        if self._atomic.made is not None:
-            self._atomic.made.state_changed(state)
+        if self.atomic.made is not None:
+            self.atomic.made.state_changed(state)
 
     def status_changed(self, status: SourceStatus) -> None:
         if status is SourceStatus.READY:
@@ -176,8 +176,8 @@ class TransactionsView(PageView):
         if self._state is not None:
             self.strip_panel.show_counts(self._state.totals, self._counted, self._now_ms)
             self._show_selected()
-            if self._atomic.made is not None:
-                self._atomic.made.read()
+            if self.atomic.made is not None:
+                self.atomic.made.read()
 
     def _read_rows(self) -> None:
         """Read the lists again, also where nothing has changed."""
@@ -205,16 +205,11 @@ class TransactionsView(PageView):
         split = PaneSplitter((left, self.detail), (880, DETAIL_WIDTH), grows=0)
         page = QWidget()
         page.setLayout(column(self.board_panel, (split, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
-        for widget in (page, self._atomic):
+        for widget in (page, self.atomic):
             self.tabs.addTab(widget, "")
         say_tabs(self.tabs, "Half messages", "Atomic")
         self.tabs.currentChanged.connect(self._tab_chosen)
         self.content.addWidget(self.tabs, 1)
-
-    @property
-    def atomic(self) -> AtomicPanel:
-        """The other tab, made on demand."""
-        return self._atomic.widget
 
     def _make_atomic(self) -> AtomicPanel:
         made = AtomicPanel(self.context, self.dialogs)
@@ -223,8 +218,8 @@ class TransactionsView(PageView):
         return made
 
     def _tab_chosen(self, _tab: int) -> None:
-        if self.tabs.currentWidget() is self._atomic:
-            self._atomic.make()
+        if self.tabs.currentWidget() is self.atomic:
+            self.atomic.make()
 
     def _connect(self) -> None:
         self.board.chosen.connect(self._card_chosen)
@@ -232,7 +227,7 @@ class TransactionsView(PageView):
         self.search.searched.connect(self._filter)
         self.lists.changed.connect(self._show_lists)
         self.lists.past_changed.connect(self._show_past)
-        self.lists.masks_changed.connect(self._read_rows)
+        self.lists.masks.changed.connect(self._read_rows)
         self.grid.selected.connect(self._row_selected)
         self.grid.menu_asked.connect(self._open_menu)
         self.detail.asked.connect(self.ask)

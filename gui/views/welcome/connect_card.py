@@ -1,6 +1,11 @@
-"""`ConnectCard`: sample programs with the address filled in, and a check list that ticks itself."""
+"""`ConnectCard`: sample programs with the address filled in, and a check list that ticks itself.
+
+Programs that send one message to the broker, one for each client family; every one is complete and runs unchanged.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -9,13 +14,169 @@ from PySide6.QtWidgets import QFrame, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.welcome.progress import FirstSteps
-from gui.views.welcome.samples import SAMPLES, CodeSample
 from gui.widgets.basic import IconButton, IconLabel, Line, column, fill, label, row
 from gui.widgets.code_view import CodeView
 from gui.widgets.containers import PartBar
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import count_text, tr
+
+_ADDRESS = "@ADDRESS@"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSample:
+    """One program.
+
+    Attributes:
+        title: The language's or framework's own name; never translated.
+        language: Name by which the code view highlights it.
+        template: The program with a mark for the name server address.
+    """
+
+    title: str
+    language: str
+    template: str
+
+    def code(self, address: str) -> str:
+        """The program with the name server ``address`` (``host:port``) filled in."""
+        return self.template.replace(_ADDRESS, address)
+
+
+_JAVA = """\
+// org.apache.rocketmq:rocketmq-client, any 4.x or 5.x
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.message.Message;
+
+public class Hello {
+  public static void main(String[] args) throws Exception {
+    DefaultMQProducer producer = new DefaultMQProducer("demo");
+    producer.setNamesrvAddr("@ADDRESS@");
+    producer.start();
+    Message message = new Message("orders", "hello".getBytes());
+    System.out.println(producer.send(message));
+    producer.shutdown();
+  }
+}
+"""
+
+_GO = """\
+// go get github.com/apache/rocketmq-client-go/v2
+package main
+
+import (
+\t"context"
+\t"fmt"
+
+\t"github.com/apache/rocketmq-client-go/v2"
+\t"github.com/apache/rocketmq-client-go/v2/primitive"
+\t"github.com/apache/rocketmq-client-go/v2/producer"
+)
+
+func main() {
+\tp, err := rocketmq.NewProducer(
+\t\tproducer.WithNameServer([]string{"@ADDRESS@"}),
+\t\tproducer.WithGroupName("demo"),
+\t)
+\tif err != nil {
+\t\tpanic(err)
+\t}
+\tif err := p.Start(); err != nil {
+\t\tpanic(err)
+\t}
+\tdefer p.Shutdown()
+\tmessage := primitive.NewMessage("orders", []byte("hello"))
+\tfmt.Println(p.SendSync(context.Background(), message))
+}
+"""
+
+_PYTHON = """\
+# pip install rocketmq    (Linux, macOS)
+from rocketmq.client import Message, Producer
+
+producer = Producer("demo")
+producer.set_namesrv_addr("@ADDRESS@")
+producer.start()
+
+message = Message("orders")
+message.set_body("hello")
+result = producer.send_sync(message)
+print(result.status, result.msg_id)
+
+producer.shutdown()
+"""
+
+_NODE = """\
+// npm install ali-ons urllib
+const httpclient = require('urllib');
+const { Producer, Message } = require('ali-ons');
+
+async function main() {
+  const producer = new Producer({
+    httpclient, nameSrv: '@ADDRESS@', producerGroup: 'demo',
+  });
+  await producer.ready();
+  // Other clients do this by themselves: a new topic starts with the default route.
+  await producer._mqClient.updateTopicRouteInfoFromNameServer('orders', true, producer);
+  console.log(await producer.send(new Message('orders', 'TagA', 'hello')));
+  await producer.close();
+}
+
+main().then(() => process.exit(0));
+"""
+
+_CPP = """\
+// github.com/apache/rocketmq-client-cpp 1.x or 2.x
+// g++ -std=c++11 -I/usr/local/include/rocketmq hello.cpp -lrocketmq -lpthread
+#include <iostream>
+#include "DefaultMQProducer.h"
+
+int main() {
+  rocketmq::DefaultMQProducer producer("demo");
+  producer.setNamesrvAddr("@ADDRESS@");
+  producer.start();
+  rocketmq::MQMessage message("orders", "TagA", "hello");
+  std::cout << producer.send(message).getMsgId() << std::endl;
+  producer.shutdown();
+  return 0;
+}
+"""
+
+_SPRING = """\
+// src/main/java/hello/Hello.java, with org.apache.rocketmq:rocketmq-spring-boot-starter 2.x
+// src/main/resources/application.properties:
+//   rocketmq.name-server=@ADDRESS@
+//   rocketmq.producer.group=demo
+package hello;
+
+import org.apache.rocketmq.spring.core.RocketMQTemplate;
+import org.springframework.boot.CommandLineRunner;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.context.annotation.Bean;
+
+@SpringBootApplication
+public class Hello {
+  public static void main(String[] args) {
+    SpringApplication.run(Hello.class, args).close();
+  }
+
+  @Bean
+  CommandLineRunner send(RocketMQTemplate template) {
+    return args -> System.out.println(template.syncSend("orders", "hello"));
+  }
+}
+"""
+
+SAMPLES = (
+    CodeSample("Java", "java", _JAVA),
+    CodeSample("Go", "go", _GO),
+    CodeSample("Python", "python", _PYTHON),
+    CodeSample("Node", "node", _NODE),
+    CodeSample("C++", "c++", _CPP),
+    CodeSample("Spring", "java", _SPRING),
+)
+
 
 COPIED_SHOWN_MS = 1_500
 CODE_HEIGHT_MIN, CODE_HEIGHT = 138, 268
@@ -31,12 +192,8 @@ class CheckLine(QWidget):
         self._text = label()
         self._fact = label(role="caption")
         self.setLayout(row(self._glyph, self._text, 1, self._fact, spacing=9))
-        self._done = False
-
-    @property
-    def done(self) -> bool:
+        self.done = False
         """Whether the step is ticked."""
-        return self._done
 
     @property
     def fact(self) -> str:
@@ -45,7 +202,7 @@ class CheckLine(QWidget):
 
     def set(self, text: str, fact: str, *, done: bool) -> None:
         """Show the state of the step."""
-        self._done = done
+        self.done = done
         self._text.setText(text)
         self._fact.setText(fact)
         self._glyph.set_glyph("check-circle" if done else "circle-dashed", "healthy" if done else "text_3", filled=done)

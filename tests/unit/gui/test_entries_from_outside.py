@@ -19,7 +19,6 @@ from broker_core.api import OrbitError, parse_field, parse_filter
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.main_window.links import LinkError, is_link, place_of
 from gui.models.compose import DraftTemplate, When, delivery_value
-from gui.models.compose_history import drafts_from_text, templates_from_text
 from gui.models.favourites import _read as read_favourites
 from gui.models.filter_text import clauses, pieces
 from gui.models.message_ids import is_message_id, pasted_ids
@@ -37,18 +36,18 @@ from gui.models.reports import (
 from gui.models.row_filter import RowField, WordKind, read_row_filter
 from gui.models.schedules import read_schedules
 from gui.operations.connection_probe import _hop
-from gui.operations.filter_memory import _read as read_memory
+from gui.operations.filter_memory import FilterMemory, SavedCuts
 from gui.operations.report_estimate import expected
 from gui.processes.saved_options import read_saved
 from gui.processes.spark_child import session_line
 from gui.settings.quiet_hours import read_quiet_hours
-from gui.settings.values import whole_number
+from gui.settings.values import listed, named, whole_number
 from gui.views.alerts.rule_form import _number as threshold
 from gui.views.broker_settings.detail import human_text
 from gui.views.connections.connect_fields import address_fault, map_fault
 from gui.views.consumers.reset_dialog import _whole as offset_of
 from gui.views.dead_letters.edit_side import laid_out
-from gui.views.messages.hit_fields import _kept
+from gui.views.messages.draft_menus import drafts_from_text, templates_from_text
 from gui.views.reports.columns import cell_text
 from gui.views.tail.view import load_rules
 from gui.words.amounts import told_text
@@ -162,14 +161,17 @@ JSON_TEXTS: dict[str, Callable[[str], object]] = {
     "hop": _hop,
     "estimate": expected,
     "session_line": session_line,
-    "hit fields": _kept,
+    "stored list": listed,
+    "stored names": named,
     "snapshots": snapshots_from_text,
     "topic file": lambda text: read_topic_file(text.encode("utf-8", "surrogatepass")),
     "alert rules": rules_from_json,
     "letter notes": notes_from_json,
     "colour rules": lambda text: load_rules(Settings(text)),
     "favourites": lambda text: read_favourites(Settings(text), "key"),
-    "saved filters": lambda text: read_memory(Settings(text), "key"),
+    "last filters": lambda text: FilterMemory(Settings(text)).history,
+    "saved filters": lambda text: FilterMemory(Settings(text)).saved.all,
+    "saved cuts": lambda text: SavedCuts(Settings(text)).all,
 }
 ENTRIES = TEXTS | JSON_TEXTS
 DOCUMENTED = (OrbitError, ManifestFault, LinkError)

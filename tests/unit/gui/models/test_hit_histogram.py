@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gui.models.hit_histogram import BARS_MAX, WIDTHS_MS, HitHistogram, bar_width_ms
+from gui.views.messages.hit_times import BARS_MAX, WIDTHS_MS, HitHistogram, bar_width_ms
 
 
 @given(st.lists(st.lists(st.integers(0, 1 << 42), max_size=20), max_size=8))

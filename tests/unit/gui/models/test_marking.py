@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gui.models.marking import EXPRESSION_CHARACTERS_MAX, EXPRESSION_LINE_MAX, SPANS_MAX, marked_spans
+from gui.views.messages.body_pane import EXPRESSION_CHARACTERS_MAX, EXPRESSION_LINE_MAX, SPANS_MAX, marked_spans
 
 
 def test_matches_are_found_in_all_lines():

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from gui.models.packed_rows import BLOCK_ROWS, NEW_ROWS, PackedRows
+from gui.models.tail import BLOCK_ROWS, NEW_ROWS, PackedRows
 
 
 def row(number: int) -> bytes:

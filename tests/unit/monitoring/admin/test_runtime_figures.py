@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gui.models.runtime_figures import figure_rows, tables_of
+from gui.views.store.cluster_part import figure_rows, tables_of
 from monitoring.admin.runtime_figures import FIGURES, SECTIONS, BrokerRuntime, Distance, apart_of, size_of
 
 MIB, GIB = 1 << 20, 1 << 30

@@ -41,14 +41,13 @@ WRITING = set(QUESTIONS) - LOOKING - LOCAL - WITH_CODES
 ASKS_BY_DIALOG = {"ActionPlan", "ActionDialog", "ProductionField"}
 BEHIND_DIALOGS = {
     "views/messages/burst.py": "views/messages/composing.py",
-    "operations/topic_import.py": "views/topics/import_dialog.py",
     "operations/requests.py": "operations/offset_reset.py",
     "operations/offset_reset.py": "views/consumers/reset_dialog.py",
 }
 """What only carries out → who asks before."""
 READERS = {
-    "views/topics/topic_view.py", "views/consumers/client_dialog.py", "views/settings/connection_doctor.py",
-    "operations/group_facts.py", "operations/topic_facts.py", "operations/retry_facts.py",
+    "views/topics/topic_view.py", "views/dead_letters/retries.py", "views/settings/connection_doctor.py",
+    "operations/group_facts.py", "operations/topic_facts.py",
 }  # fmt: skip
 """They ask brokers for what is in `READING` alone."""
 
