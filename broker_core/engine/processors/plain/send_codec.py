@@ -52,6 +52,8 @@ _JSON_REST = re.compile(
 and properties with another backslash are decoded the general way. No part is tried twice, so one pass decides.
 """
 
+_ANY_CLIENT = JsonEnd(0, LanguageCode.OTHER)
+
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python."""
 _new_header = SendHeader.__new__
@@ -70,6 +72,18 @@ class SendCodec:
         """Binary fields after the properties."""
         self._json_ends = LearntParts[tuple[bytes, bytes], JsonEnd](lambda parts: plain_end_of_json(*parts), _size_of_parts)
         """By the text before and after the opaque."""
+
+    def known_lane(self, kind: int, start: bytes) -> BinaryLane | JsonLane | None:
+        """The lane of sends whose header begins with some bytes, if one was read before; ``kind`` is the header's."""
+        if kind == _BINARY:
+            return self._lanes.get(start)
+        return self._json_lanes.get(start)
+
+    def known_end(self, kind: int, end: bytes, last: bytes) -> JsonEnd | None:
+        """The client that the end of such a header names, if it is plain; binary headers name it at their start."""
+        if kind == _BINARY:
+            return _ANY_CLIENT if self._ends[end] else None
+        return self._json_ends[end, last]
 
     def read(self, source: bytes, position: int, total: int) -> PlainSend | None:
         """The send in a frame with its length ``total`` at ``position``; None if it is not plain."""

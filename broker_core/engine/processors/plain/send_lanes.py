@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, NamedTuple
 
-from broker_core.engine.processors.plain.requests import OPAQUE_BYTES, OPAQUE_POSITION
+from broker_core.engine.processors.plain.requests import HEAD, OPAQUE_BYTES, OPAQUE_POSITION
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import FrameError
@@ -39,6 +39,20 @@ _TYPE_NAME = "serializeTypeCurrentRPC"
 
 AnswerFields = Callable[[PutResult, int], dict[str, str]]
 """Header fields of the answer to a stored send, from the put's result and the queue."""
+
+
+class AnswerParts(NamedTuple):
+    """An answer in parts. Between them stand opaque, physical offset and queue offset; in JSON the opaque comes last.
+
+    Attributes:
+        texts: The parts, with a queue offset of one digit; in JSON without the eight bytes of lengths.
+        fields_at: Where the length of the fields stands in a binary answer.
+        fields_bytes: That length without the digit.
+    """
+
+    texts: tuple[bytes, bytes, bytes, bytes]
+    fields_at: int = 0
+    fields_bytes: int = 0
 
 
 class SendLane:
@@ -83,18 +97,26 @@ class BinaryLane(SendLane):
             self._make_template(queue_offset)
         return self._template % (opaque, physical_offset, queue_offset)
 
-    def _make_template(self, offset: int) -> None:
-        digits = len(str(offset))
-        self._template_from, self._template_to = 10 ** (digits - 1) if digits > 1 else 0, 10**digits
-        frame = self._sample_answer(self._template_from)
+    def parts(self) -> AnswerParts:
+        """Its answers in parts."""
+        frame = self._sample_answer(0)
+        fields_at = HEAD.size - _LENGTH.size
+        return AnswerParts(self._cut(frame, 1), fields_at, _LENGTH.unpack_from(frame, fields_at)[0] - 1)
+
+    def _cut(self, frame: bytes, digits: int) -> tuple[bytes, bytes, bytes, bytes]:
         place_at = frame.index(b"%016X" % _SAMPLE)
         offset_at = frame.index(b"queueOffset", place_at) + len(b"queueOffset") + _LENGTH.size
-        parts = (
+        return (
             frame[:OPAQUE_POSITION],
             frame[OPAQUE_POSITION + OPAQUE_BYTES : place_at],
             frame[place_at + 16 : offset_at],
             frame[offset_at + digits :],
         )
+
+    def _make_template(self, offset: int) -> None:
+        digits = len(str(offset))
+        self._template_from, self._template_to = 10 ** (digits - 1) if digits > 1 else 0, 10**digits
+        parts = self._cut(self._sample_answer(self._template_from), digits)
         first, second, third, last = (part.replace(b"%", b"%%") for part in parts)
         self._template = b"".join((first, b"%b", second, b"%016X", third, b"%d", last))
 
@@ -108,16 +130,18 @@ class JsonLane(SendLane):
 
     def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
         super().__init__(start, answer_fields)
-        header = self._sample_answer(0)[_PREFIX.size :].replace(b"%", b"%%")
-        for sample, place in (
-            (b"%016X" % _SAMPLE, b"%016X"),
-            (b'"queueOffset":"0"', b'"queueOffset":"%d"'),
-            (b'"opaque":%d' % _SAMPLE_OPAQUE, b'"opaque":%b'),
-        ):
-            before, found, behind = header.partition(sample)
+        first, second, third, last = (part.replace(b"%", b"%%") for part in self.parts().texts)
+        self._template = b"".join((first, b"%016X", second, b"%d", third, b"%b", last))
+
+    def parts(self) -> AnswerParts:
+        """Its answers in parts."""
+        rest, parts = self._sample_answer(0)[_PREFIX.size :], []
+        for name, sample in ((b"", b"%016X" % _SAMPLE), (b'"queueOffset":"', b"0"), (b'"opaque":', b"%d" % _SAMPLE_OPAQUE)):
+            before, found, rest = rest.partition(name + sample)
             assert found
-            header = before + place + behind
-        self._template = header
+            parts.append(before + name)
+        first, second, third = parts
+        return AnswerParts((first, second, third, rest))
 
     def answer(self, opaque: bytes, physical_offset: int, queue_offset: int) -> bytes:
         """The frame that answers a send; ``opaque`` in decimal digits."""
