@@ -82,7 +82,7 @@ def json_header() -> bytes:
 
 
 def serve(bench, peer: FramePeer, frame: bytes) -> bool:
-    return bench.dispatcher.plain.serve(peer, frame, 0, len(frame) - 4)
+    return bool(bench.dispatcher.plain.serve(peer, frame, 0, len(frame) - 4))
 
 
 def with_topic(bench):
