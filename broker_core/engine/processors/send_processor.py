@@ -95,7 +95,7 @@ class SendProcessor:
     def handle_plain(self, peer: FramePeer, send: PlainSend) -> RemotingCommand | None:
         """Serve a send of a codec: `handle` without fields. None when the answer is, or will be, sent as a frame."""
         started = perf_counter()
-        header = send.header
+        header = send.header if send.version < VERSION_TOPIC_MAPPING else self._as_stored_by_5x(send.header)
         try:
             self.flow.check(started)
             target = self.admission.admit(header)

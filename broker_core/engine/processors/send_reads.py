@@ -1,12 +1,14 @@
 """Plain sends served by machine code: all that come in one read of a socket by one call.
 
 What a processor does for each send is done once here: flow control, the look at topics and settings, counting, telling those
-who wait, and the answer. The kernel takes only sends that have a lane (`broker_core.engine.processors.plain.send_teacher`), and a lane is closed when anything that
-decided it changes. All other requests are served by the codecs and processors, as all are without machine code.
+who wait, and the answer. The kernel takes only sends that have a lane, which
+`broker_core.engine.processors.plain.send_teacher` makes, and a lane is closed when anything that decided it changes. All other
+requests are served by the codecs and processors, as all are without machine code.
 """
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from time import perf_counter
 from typing import Final
@@ -26,6 +28,8 @@ from broker_core.native import lanes as k
 from broker_core.native import sends as s
 from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.frame import LANGUAGES_BY_NUMBER, decode_frame
+
+logger = logging.getLogger(__name__)
 
 _HOST_BYTES: Final = 8
 _NO_HOST: Final = 0
@@ -114,9 +118,12 @@ class SendReads:
         peer.language = LANGUAGES_BY_NUMBER.get(state[k.LANGUAGE], LanguageCode.OTHER)
         self._counters.counted_elsewhere = True
         self._sends.flow.served(taken)
-        self._store.tell_arrivals(self._puts)
-        self._puts.write_ahead()
         frames = self._puts.take_answers()
+        try:
+            self._store.tell_arrivals(self._puts)
+        except Exception:
+            logger.exception("messages of %s are stored, and those who wait were not told", peer.remote_address)
+        self._puts.write_ahead()
         if self._durable is None:
             self._answer(peer, frames, started, taken, durable=True)
             return

@@ -111,7 +111,9 @@ class MessagePuts:
         self._log_syncs: LogSyncs | None = None
 
     def forget(self, key: QueueKey) -> None:
-        """Drop the cached state of a removed queue; under the store's lock."""
+        """Drop the cached state of a queue that is removed; under the store's lock."""
+        if self._plain is not None:
+            self._plain.keep_counts()
         self._put_queues.pop(key, None)
 
     def close(self) -> None:

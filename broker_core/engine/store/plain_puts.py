@@ -65,6 +65,7 @@ class PlainPuts:
         self._out = anonymous(OUT_BYTES)
         self._touched = anonymous(_WORD * s.TOUCHED_COLUMNS * s.TOUCHED_MAX).cast("q")
         self._source = b""
+        self._counted: list[tuple[str, int, int]] = []
         self._mapped: mmap.mmap | None = None
         rows = parts.queues.rows
         queues, dirty, units = rows.addresses
@@ -164,6 +165,13 @@ class PlainPuts:
 
     def take_counts(self) -> list[tuple[str, int, int]]:
         """What was stored since the last call: topics of queues, with messages and bytes of records."""
-        counted = self._parts.queues.rows.take_counts()
-        queues = [(self._parts.queues.at(one.row), one) for one in counted]
-        return [(queue.topic, one.puts, one.size) for queue, one in queues if queue is not None]
+        self.keep_counts()
+        counted, self._counted = self._counted, []
+        return counted
+
+    def keep_counts(self) -> None:
+        """Take the counts of all queues out of their rows, of which one goes perhaps."""
+        for one in self._parts.queues.rows.take_counts():
+            queue = self._parts.queues.at(one.row)
+            if queue is not None:
+                self._counted.append((queue.topic, one.puts, one.size))

@@ -1,6 +1,6 @@
 """Codec of plain sends: from the bytes of a request to a typed send, without header fields in between.
 
-A plain send has code 310, a client before 5.0, and a binary or a JSON header whose fields have Java's order;
+A plain send has code 310 and a binary or a JSON header whose fields have Java's order;
 `broker_core.engine.processors.plain.send_lanes` draws both.
 
 The fields before the time and after the properties are equal in all sends of a producer to a queue. They are read once and then
@@ -30,7 +30,7 @@ from broker_core.engine.processors.plain.send_lanes import (
     plain_start_of_json,
 )
 from broker_core.engine.processors.send_header import SendHeader
-from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, LanguageCode, RequestCode, SerializeType
+from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.frame import LANGUAGES_BY_NUMBER
 
@@ -96,7 +96,7 @@ class SendCodec:
 
     def _read_binary(self, source: bytes, position: int, total: int) -> PlainSend | None:
         _, word, code, language, version, _, flag, remark, size = HEAD.unpack_from(source, position)
-        if code != _SEND or flag or remark or version >= VERSION_TOPIC_MAPPING:
+        if code != _SEND or flag or remark:
             return None
         first = position + HEAD.size
         end = position + 8 + (word & 0xFFFFFF)

@@ -21,13 +21,15 @@ from broker_core.engine.processors.plain.requests import HEAD, OPAQUE_BYTES, OPA
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import FrameError
-from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, LanguageCode, RequestCode, SerializeType
+from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.frame import RemotingCommand, binary_fields, decode_frame, encode_command
 
 _LENGTH = Struct(">I")
 _PREFIX = Struct(">II")
 _SEND = int(RequestCode.SEND_MESSAGE_V2)
+_MEANT = frozenset("abcdefghijklm")
+"""Names of fields of a send. Others mean nothing to a broker; clients of 5.0 and later send some."""
 _BEFORE_TIME = frozenset("abcdef")
 _BEHIND = frozenset("jkm")
 _SAMPLE = 0x7EDCBA9876543210
@@ -181,7 +183,7 @@ def plain_start_of_json(alike: bytes) -> SendHeader | None:
 
 
 def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
-    """The client that a JSON header names after its properties, if that is a plain send's before 5.0.
+    """The client that a JSON header names after its properties, if that is a plain send's.
 
     ``middle`` reaches from the quote after the properties to the colon of the opaque, ``last`` begins with the comma after it.
     """
@@ -198,11 +200,11 @@ def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
         command = decode_frame(_PREFIX.pack(len(text) + 4, len(text)) + text, 0, len(text) + 4)
     except FrameError:
         return None
-    return None if command.version >= VERSION_TOPIC_MAPPING else JsonEnd(command.version, command.language)
+    return JsonEnd(command.version, command.language)
 
 
 def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
-    if fields.keys() != _BEFORE_TIME:
+    if fields.keys() & _MEANT != _BEFORE_TIME:
         return None
     try:
         queues, queue_id, sys_flag = int(fields["d"]), int(fields["e"]), int(fields["f"])
@@ -213,7 +215,7 @@ def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
 
 
 def _is_plain_end(fields: Mapping[str, str]) -> bool:
-    return fields.keys() <= _BEHIND and fields.get("j", "0") == "0" and fields.get("m", "false") == "false"
+    return fields.keys() & _MEANT <= _BEHIND and fields.get("j", "0") == "0" and fields.get("m", "false") == "false"
 
 
 def _binary_fields(part: bytes) -> dict[str, str] | None:
