@@ -37,8 +37,9 @@ class LanePlace(NamedTuple):
 
 
 class SendTeacher:
-    """Adds lanes to the table of the kernel. A lane is made at the second send of its kind, when the codec knows it, and again
-    after it was closed.
+    """Adds lanes to the table of the kernel.
+
+    A lane is made at the second send of its kind, when the codec knows it, and again after it was closed.
 
     Args:
         table: The lanes.
