@@ -18,6 +18,10 @@ Table = memoryview
 _WORD: Final = (1 << 64) - 1
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _SHIFT: Final = 29
+_MARKS_BELOW: Final = 3
+_SPACE: Final = 32
+_NOT_ASCII_FROM: Final = 128
+_JSON_MARKS: Final = b'"\\'
 
 
 def u8(data: Bytes, at: int) -> int:
@@ -40,6 +44,16 @@ def i64(data: Bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 8], "big", signed=True)
 
 
+def put8(data: Bytes, at: int, value: int) -> None:
+    """Write the low byte of a number."""
+    data[at] = value & 0xFF
+
+
+def put16(data: Bytes, at: int, value: int) -> None:
+    """Write the low two bytes of a number, big-endian."""
+    data[at : at + 2] = (value & 0xFFFF).to_bytes(2, "big")
+
+
 def put32(data: Bytes, at: int, value: int) -> None:
     """Write the low four bytes of a number, big-endian."""
     data[at : at + 4] = (value & 0xFFFFFFFF).to_bytes(4, "big")
@@ -48,6 +62,16 @@ def put32(data: Bytes, at: int, value: int) -> None:
 def put64(data: Bytes, at: int, value: int) -> None:
     """Write a number, big-endian."""
     data[at : at + 8] = (value & _WORD).to_bytes(8, "big")
+
+
+def publish32(data: Bytes, at: int, value: int) -> None:
+    """As `put32`; whoever reads the number finds everything that was written before it."""
+    put32(data, at, value)
+
+
+def hex16(data: Bytes, at: int, value: int) -> None:
+    """Write a number that is not negative as 16 hexadecimal digits, with capital letters."""
+    data[at : at + 16] = b"%016X" % value
 
 
 def copy(target: Bytes, to: int, source: Bytes, at: int, count: int) -> None:
@@ -88,3 +112,22 @@ def find3(data: Bytes, at: int, end: int, limit: int, word: int) -> int:
     del limit
     found = bytes(data[at:end]).find(word.to_bytes(3, "big"))
     return found if found < 0 else at + found
+
+
+def next_mark(data: Bytes, at: int, end: int, limit: int) -> int:
+    """First place from ``at`` on with a byte below 3 or above 127, at most ``end``; ``limit`` as for `find3`."""
+    del limit
+    while at < end and _MARKS_BELOW <= data[at] < _NOT_ASCII_FROM:
+        at += 1
+    return at
+
+
+def next_json_mark(data: Bytes, at: int, end: int, limit: int) -> int:
+    """First place from ``at`` on that ends plain text in JSON, at most ``end``; ``limit`` as for `find3`.
+
+    It is a quote, a backslash, a control character or no ASCII.
+    """
+    del limit
+    while at < end and _SPACE <= data[at] < _NOT_ASCII_FROM and data[at] not in _JSON_MARKS:
+        at += 1
+    return at

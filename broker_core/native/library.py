@@ -34,8 +34,13 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
     "gather_units": (_T, _T, _T, _B, _T, _B),
     "scan_keys": (_B, _T, _T),
+    "serve_sends": (_T, _B, _B, _B, _T, _B, _T, _T, _T, _B, _T),
 }
 """Kernel that is called from Python → its arguments."""
+GATHERED: Final = frozenset({"serve_sends"})
+"""Those of them that take one address, of a table with their arguments, because they are called for each read of a socket:
+twelve arguments take a microsecond of `ctypes`, one 0.2.
+"""
 FOLDER: Final = Path(__file__).parent / "machine"
 _HERE: Final = Path(__file__).parent
 _FORMATS: Final = _HERE.parent / "protocol" / "message"
@@ -46,7 +51,7 @@ Function = Callable[..., int]
 
 
 class Library:
-    """Functions of a shared library; each lets other threads run.
+    """Functions of a shared library.
 
     Args:
         path: The file.
@@ -56,15 +61,20 @@ class Library:
     """
 
     def __init__(self, path: Path) -> None:
-        loaded = ctypes.CDLL(str(path))
+        free, held = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
         self._functions: dict[str, Function] = {}
         for name, kinds in ENTRIES.items():
-            function = getattr(loaded, PREFIX + name)
-            function.argtypes, function.restype = [ctypes.c_int64] * len(kinds), ctypes.c_int64
+            is_gathered = name in GATHERED
+            function = getattr(held if is_gathered else free, PREFIX + name)
+            function.argtypes, function.restype = [ctypes.c_int64] * (1 if is_gathered else len(kinds)), ctypes.c_int64
             self._functions[name] = function
 
     def function(self, name: str) -> Function:
-        """A function of addresses and numbers, in the order of `ENTRIES`."""
+        """A function of addresses and numbers, in the order of `ENTRIES`; other threads run meanwhile.
+
+        One of `GATHERED` takes the address of a table of them, and no other thread runs: it takes less time than a change of
+        threads.
+        """
         return self._functions[name]
 
 

@@ -9,17 +9,31 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.batch_put import BatchDraft, draft_batch
-from broker_core.engine.store.consume_queue import UNIT, UNWRITTEN_UNITS_MAX, ConsumeQueue
+from broker_core.engine.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_UNITS_MAX, ConsumeQueue
 from broker_core.engine.store.dispatch import TagsOfPuts, unit_tags_code
 from broker_core.engine.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.engine.store.log_syncs import LogSyncs
 from broker_core.engine.store.paths import is_topic_name
+from broker_core.engine.store.plain_puts import PlainPuts, PlainQueue
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.write_gate import WriteRefusal
+from broker_core.native.library import Library
+from broker_core.native.queue_rows import (
+    IN_TOUCHED,
+    LAST_STORE_MS,
+    LISTED,
+    MAX_OFFSET,
+    OPEN_AS,
+    TAIL_AT,
+    TAIL_ROOM,
+    TAIL_START,
+    WRITTEN_OFFSET,
+)
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import TopicField, host_flags, topic_field
@@ -37,11 +51,32 @@ _NOT_IN_QUEUE = int(TransactionType.PREPARED)
 
 _NOT_HOST = ~HOST_V6_MASK
 
-_pack_unit = UNIT.pack
+_pack_unit_into = UNIT.pack_into
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python: 0.15 µs less a put."""
 
+_TOLD_UNITS = 512
+"""Read at a time, to tell of what machine code stored."""
+
 ArrivalListener = Callable[[Arrival], None]
+
+
+class Waiting(Protocol):
+    """Those who wait for messages."""
+
+    def __len__(self) -> int: ...
+
+    def waits_for(self, topic: str, queue_id: int) -> bool:
+        """Whether one of them waits for messages of a queue."""
+
+
+class _Listener(NamedTuple):
+    """A listener, the topics that it listens to (None: all), and those whom it tells (None: it wants every message)."""
+
+    tell: ArrivalListener
+    topics: frozenset[str] | None
+    waiting: tuple[Waiting, ...] | None
+
 
 _log = logging.getLogger(__name__)
 
@@ -71,22 +106,28 @@ class MessagePuts:
         self._parts = parts
         self._commit_log = parts.commit_log
         self._queues = parts.queues
+        self._rows = parts.queues.rows
+        self._table = parts.queues.rows.table
+        self._tails = parts.queues.rows.tails
         self._writer = parts.writer
         self._gate = parts.gate
         self._lock = parts.lock
         self._clock = parts.clock
         self._delay_levels = parts.delay_levels
         self._put_queues: dict[QueueKey, _Queue] = {}
-        self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
+        self._listeners: tuple[_Listener, ...] = ()
+        self._waiting: tuple[Waiting, ...] = ()
+        self._plain: PlainPuts | None = None
         self._body_bytes_unchecked = parts.commit_log.file_bytes - RECORD_OVERHEAD_MAX
         """Size of a body up to which its message surely fits."""
         self._extra_put = ExtraPut(parts)
         self._puts_have_extras = parts.config.consume_queue_ext or parts.config.multi_dispatch
-        self._dirty = parts.writer.dirty
         self._log_syncs: LogSyncs | None = None
 
     def forget(self, key: QueueKey) -> None:
-        """Drop the cached state of a removed queue; under the store's lock."""
+        """Drop the cached state of a queue that is removed; under the store's lock."""
+        if self._plain is not None:
+            self._plain.keep_counts()
         self._put_queues.pop(key, None)
 
     def close(self) -> None:
@@ -112,7 +153,7 @@ class MessagePuts:
             return _ILLEGAL
         if self._puts_have_extras:
             return self._put_with_extras(message, target)
-        queue, tags = target.queue, target.tags
+        tags, table = target.tags, self._table
         sys_flag = host_flags(message) if message.born_host.is_v6 or message.store_host.is_v6 else message.sys_flag & _NOT_HOST
         code = tags.last_code if properties.endswith(tags.end) else tags.code(properties)
         is_hidden = sys_flag & _NOT_IN_QUEUE
@@ -122,7 +163,15 @@ class MessagePuts:
             if self._gate.is_shut:
                 return _REFUSED
             now_ms = clock()
-            queue_offset = 0 if is_hidden else queue.max_offset
+            row = target.queue.row or self._queue_again(target).row
+            if is_hidden:
+                queue_offset = 0
+            else:
+                queue_offset = table[row + MAX_OFFSET]
+                in_tail = queue_offset - table[row + TAIL_START]
+                if in_tail >= table[row + TAIL_ROOM]:
+                    self._rows.make_room(row, 1)
+                    in_tail = queue_offset - table[row + TAIL_START]
             try:
                 physical_offset, size = self._commit_log.append(message, target.topic, sys_flag, queue_offset, now_ms)
             except OSError as error:
@@ -131,10 +180,12 @@ class MessagePuts:
             if not is_hidden:
                 if target.is_schedule:
                     code = unit_tags_code(message.topic, properties, now_ms, self._delay_levels)
-                queue.tail += _pack_unit(physical_offset, size, code)
-                queue.max_offset = queue_offset + 1
-                queue.last_store_ms = now_ms
-                self._dirty.add(queue)
+                # As `ConsumeQueue.append` does.
+                _pack_unit_into(self._tails, table[row + TAIL_AT] + in_tail * UNIT_BYTES, physical_offset, size, code)
+                table[row + MAX_OFFSET] = queue_offset + 1
+                table[row + LAST_STORE_MS] = now_ms
+                if not table[row + LISTED] & IN_TOUCHED:
+                    self._rows.touch(row)
         finally:
             lock.release()
         if self._gate.has_reasons:
@@ -144,7 +195,7 @@ class MessagePuts:
             arrival = _new_tuple(Arrival, place)
             for listener in target.listeners:
                 listener(arrival)
-            if queue_offset - queue.written_offset >= UNWRITTEN_UNITS_MAX:
+            if queue_offset - table[row + WRITTEN_OFFSET] >= UNWRITTEN_UNITS_MAX:
                 self._parts.write_ahead()
         return _new_tuple(PutResult, (_PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,)))
 
@@ -166,12 +217,12 @@ class MessagePuts:
             return _ILLEGAL
         if isinstance(draft, BatchDraft) and extras:
             return self._finish_extra(target.queue, partial(self._extra_put.put_batch, draft, target.queue))
-        queue = target.queue
         with self._lock:
             if self._gate.is_shut:
                 return _REFUSED
             now_ms = self._clock()
-            queue_offset = queue.max_offset
+            queue = target.queue if target.queue.row else self._queue_again(target)
+            queue_offset = queue.next_offset(draft.count)
             try:
                 start = self._commit_log.make_room(draft.total_bytes)
             except OSError as error:
@@ -179,14 +230,13 @@ class MessagePuts:
             block, units, offsets = draft.lay_out(physical_offset=start, queue_offset=queue_offset, now_ms=now_ms)
             self._commit_log.append_block(block)
             self._writer.last_store_ms = queue.last_store_ms = now_ms
-            unwritten = queue.extend(units)
-            self._dirty.add(queue)
+            queue.extend(units)
         if self._gate.has_reasons:
             self._gate.withdraw(WriteRefusal.LOG_SPACE)
         for listener in target.listeners:
             for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), queue_offset):
                 listener(Arrival(message.topic, message.queue_id, number, code, now_ms, offset, size))
-        if unwritten > UNWRITTEN_UNITS_MAX:
+        if queue.unwritten_units > UNWRITTEN_UNITS_MAX:
             self._parts.write_ahead()
         return PutResult(PutStatus.PUT_OK, start, len(block), queue_offset, now_ms, draft.count, offsets)
 
@@ -201,6 +251,13 @@ class MessagePuts:
             found.listeners = self._listeners_of(topic)
             self._put_queues[topic, message.queue_id] = found
             return found
+
+    def _queue_again(self, target: _Queue) -> ConsumeQueue:
+        """The queue of a put that began before its topic was removed, made anew; under the store's lock."""
+        key = target.queue.topic, target.queue.queue_id
+        target.queue = self._queues.get_or_add(*key)
+        self._put_queues[key] = target
+        return target.queue
 
     def _put_with_extras(self, message: MessageToStore, target: _Queue) -> PutResult:
         # Apart from `put`, as a closure there would make each use of its variables slower.
@@ -217,7 +274,7 @@ class MessagePuts:
         for arrival in arrivals:
             for listener in self._listeners_of(arrival.topic):
                 listener(arrival)
-        if queue.max_offset - queue.written_offset > UNWRITTEN_UNITS_MAX:
+        if queue.unwritten_units > UNWRITTEN_UNITS_MAX:
             self._parts.write_ahead()
         return result
 
@@ -241,18 +298,67 @@ class MessagePuts:
 
     # ---- arrivals and durability ---------------------------------------------------------------------------------------
 
-    def add_arrival_listener(self, listener: ArrivalListener, topics: Collection[str] | None = None) -> None:
+    def add_arrival_listener(
+        self,
+        listener: ArrivalListener,
+        topics: Collection[str] | None = None,
+        *,
+        waiting: tuple[Waiting, ...] | None = None,
+    ) -> None:
         """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns.
 
-        With ``topics`` only for messages of these, so that puts to others do not pay for the call.
+        With ``topics`` only for messages of these, so that puts to others do not pay for the call. ``waiting`` are those whom
+        the listener tells: of many messages at a time it hears as long as one of them waits.
         """
         with self._lock:
-            self._listeners = (*self._listeners, (listener, None if topics is None else frozenset(topics)))
+            entry = _Listener(listener, None if topics is None else frozenset(topics), waiting)
+            self._listeners = (*self._listeners, entry)
+            self._waiting += waiting or ()
             for (topic, _), queue in self._put_queues.items():
                 queue.listeners = self._listeners_of(topic)
 
     def _listeners_of(self, topic: str) -> tuple[ArrivalListener, ...]:
-        return tuple(listener for listener, topics in self._listeners if topics is None or topic in topics)
+        return tuple(entry.tell for entry in self._listeners if entry.topics is None or topic in entry.topics)
+
+    # ---- machine code --------------------------------------------------------------------------------------------------
+
+    def plain_puts(self, library: Library | None) -> PlainPuts:
+        """Puts of plain sends by machine code; None runs their kernel in Python, which is for tests."""
+        if self._plain is None:
+            self._plain = PlainPuts(self._parts, self._body_bytes_unchecked, library)
+        return self._plain
+
+    def plain_queue(self, topic: str, queue_id: int) -> PlainQueue | None:
+        """The queue of a topic that machine code may put to; None where a put has more to do, or there was none yet."""
+        found = self._put_queues.get((topic, queue_id))
+        if found is None or self._puts_have_extras:
+            return None
+        if any(entry.waiting is None and (entry.topics is None or topic in entry.topics) for entry in self._listeners):
+            return None
+        row = found.queue.row
+        serial = self._queues.rows.table[row + OPEN_AS]
+        return PlainQueue(row, serial, found.topic) if serial else None
+
+    def tell_arrivals(self, plain: PlainPuts) -> None:
+        """Tell of the messages that machine code stored, where somebody waits."""
+        if any(map(len, self._waiting)):
+            for queue, first in plain.touched():
+                for entry in self._listeners:
+                    if entry.waiting is not None:
+                        self._tell(entry.tell, entry.waiting, queue, first)
+
+    def _tell(self, tell: ArrivalListener, waiting: tuple[Waiting, ...], queue: ConsumeQueue, first: int) -> None:
+        topic, queue_id = queue.topic, queue.queue_id
+        while first < queue.max_offset:
+            with self._lock:
+                units, store_ms = queue.units(first, _TOLD_UNITS), queue.last_store_ms
+            if not units:
+                return
+            for offset, size, code in UNIT.iter_unpack(units):
+                if not any(one.waits_for(topic, queue_id) for one in waiting):
+                    return
+                tell(Arrival(topic, queue_id, first, code, store_ms, offset, size))
+                first += 1
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
         """Have the log synced up to an offset, together with other waiters.

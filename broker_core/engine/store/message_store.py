@@ -54,6 +54,7 @@ class MessageStore:
 
     Attributes:
         put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
+        plain_puts, plain_queue, tell_arrivals: See `MessagePuts`.
         get_messages, get_stored_messages, read_run, queue_units, unit_bytes, query: See `MessageReads`.
         is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead: See `broker_core.engine.store.cold_read`.
         record_at, bytes_at: `CommitLog.record`, `CommitLog.slice`.
@@ -98,6 +99,9 @@ class MessageStore:
         self.add_arrival_listener = puts.add_arrival_listener
         self.when_durable = puts.when_durable
         self.log_syncs = puts.log_syncs
+        self.plain_puts = puts.plain_puts
+        self.plain_queue = puts.plain_queue
+        self.tell_arrivals = puts.tell_arrivals
 
     def _bind_reads(self, reads: MessageReads) -> None:
         self._reads = reads
@@ -179,7 +183,6 @@ class MessageStore:
         self._is_open = True
         if self.read_only:
             return
-        self._parts.writer.dirty.update(queue for queue in self._parts.queues if queue.unwritten_bytes)
         for directory in (*self._parts.commit_log.directories, self._parts.paths.consume_queue, self._parts.paths.config):
             directory.mkdir(parents=True, exist_ok=True)
         self._parts.paths.abort.touch()
@@ -303,11 +306,9 @@ class MessageStore:
         with self._parts.writer.write_lock, self._parts.lock:
             keys = [key for key in self._parts.queues.by_key if key[0] == topic]
             for key in keys:
-                queue = self._parts.queues.by_key.pop(key)
                 self._puts.forget(key)
-                self._parts.writer.dirty.discard(queue)
                 try:
-                    queue.remove()
+                    self._parts.queues.remove(key)
                 except OSError as error:
                     raise StoreError(f"the files of queue {topic}/{key[1]} cannot be deleted: {error}", topic=topic) from error
         if keys:

@@ -17,11 +17,11 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import keys, records
+from broker_core.native import keys, lanes, records, sends
 from broker_core.native.build import instructions
-from broker_core.native.library import ENTRIES, PREFIX, Kind
+from broker_core.native.library import ENTRIES, GATHERED, PREFIX, Kind
 
-_KERNELS: tuple[ModuleType, ...] = (records, keys)
+_KERNELS: tuple[ModuleType, ...] = (records, keys, lanes, sends)
 """A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {
@@ -94,8 +94,9 @@ def _compiled(replaced: Mapping[str, Any]) -> dict[str, Any]:
         for name, function in _functions_of(kernel).items():
             names[name] = made[name] = instructions.inlined(python_types.FunctionType(function.__code__, names, name))
         for name in ENTRIES.keys() & names.keys():
-            kinds = [_KINDS[kind] for kind in ENTRIES[name]]
-            entry = _with_arrays(name, ENTRIES[name], names[name])
+            is_gathered = name in GATHERED
+            kinds = [_KINDS[Kind.TABLE]] if is_gathered else [_KINDS[kind] for kind in ENTRIES[name]]
+            entry = (_with_gathered if is_gathered else _with_arrays)(name, ENTRIES[name], names[name])
             options = {"nopython": True, "_nrt": False, "error_model": "numpy", "boundscheck": False}
             found[name] = _cfunc(types.int64(*kinds), **options)(entry)
     return dict(sorted(found.items()))
@@ -116,5 +117,16 @@ def _with_arrays(name: str, kinds: tuple[Kind, ...], inner: Any) -> Callable[...
     given = [a if kind is Kind.NUMBER else f"as_array({a})" for a, kind in zip(arguments, kinds, strict=True)]
     space: dict[str, Any] = {"inner": inner, "as_array": instructions.as_array}
     exec(f"def {name}({', '.join(arguments)}):\n    return inner({', '.join(given)})\n", space)  # noqa: S102  of our own names
+    function: Callable[..., int] = space[name]
+    return function
+
+
+def _with_gathered(name: str, kinds: tuple[Kind, ...], inner: Any) -> Callable[..., int]:
+    """A function of one table of addresses and numbers that calls one of arrays and numbers."""
+    made = {Kind.BYTES: "bytes_at(a[{}])", Kind.TABLE: "table_at(a[{}])", Kind.NUMBER: "a[{}]"}
+    given = [made[kind].format(number) for number, kind in enumerate(kinds)]
+    space: dict[str, Any] = {"inner": inner, "as_array": instructions.as_array}
+    space |= {"bytes_at": instructions.array_at(types.uint8), "table_at": instructions.array_at(types.int64)}
+    exec(f"def {name}(table):\n    a = as_array(table)\n    return inner({', '.join(given)})\n", space)  # noqa: S102  likewise
     function: Callable[..., int] = space[name]
     return function

@@ -74,15 +74,24 @@ def load(bits: int, *, is_signed: bool = True, is_swapped: bool = True) -> Any:
     return _intrinsic(typed)
 
 
-def store(bits: int) -> Any:
-    """Writes the low bits of a number at any place of some bytes, the highest byte first."""
+def store(bits: int, *, is_published: bool = False) -> Any:
+    """Writes the low bits of a number at any place of some bytes, the highest byte first.
+
+    Args:
+        bits: 8 to 64.
+        is_published: What was written before it is seen by whoever sees it.
+    """
     kind = ir.IntType(bits)
 
     def typed(_context: Any, data: Any, _at: Any, _value: Any) -> Any:
         def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
             value = arguments[2] if bits == _I64.width else builder.trunc(arguments[2], kind)
-            builder.store(builder.bswap(value), builder.bitcast(place, kind.as_pointer()), align=1)
+            if bits > _I8.width:
+                value = builder.bswap(value)
+            if is_published:
+                builder.fence("release")
+            builder.store(value, builder.bitcast(place, kind.as_pointer()), align=1)
             return context.get_dummy_value()
 
         return types.void(data, types.int64, types.int64), written
@@ -113,6 +122,24 @@ def _array_typed(_context: Any, pointer: Any) -> Any:
     return kind(pointer), written
 
 
+def array_at(kind: Any) -> Any:
+    """Makes an array without bounds of the items at an address."""
+
+    def typed(_context: Any, _address: Any) -> Any:
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            made = context.make_array(signature.return_type)(context, builder)
+            item_kind = context.get_data_type(kind)
+            item = ir.Constant(_I64, context.get_abi_sizeof(item_kind))
+            place = builder.inttoptr(arguments[0], item_kind.as_pointer())
+            no_bounds = ir.Constant(_I64, 1 << 48)
+            context.populate_array(made, data=place, shape=[no_bounds], strides=[item], itemsize=item, meminfo=None)
+            return made._getvalue()
+
+        return types.Array(kind, 1, "C")(types.int64), written
+
+    return _intrinsic(typed)
+
+
 def _equal_typed(_context: Any, data: Any, _at: Any, _byte: Any) -> Any:
     """64 bytes at once: bit n is whether byte n is the one that is looked for."""
 
@@ -125,6 +152,30 @@ def _equal_typed(_context: Any, data: Any, _at: Any, _byte: Any) -> Any:
         return builder.bitcast(builder.icmp_unsigned("==", found, every), _I64)
 
     return types.uint64(data, types.int64, types.int64), written
+
+
+def _marks_typed(tests: Callable[[Any, Any, Callable[[int], Any]], Any]) -> _Typed:
+    """64 bytes at once: bit n is whether a test holds for byte n."""
+
+    def typed(_context: Any, data: Any, _at: Any) -> Any:
+        def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
+            found = builder.load(builder.bitcast(place, _WIDE.as_pointer()), align=1)
+            return builder.bitcast(tests(builder, found, lambda value: ir.Constant(_WIDE, [value] * _WIDE_BYTES)), _I64)
+
+        return types.uint64(data, types.int64), written
+
+    return typed
+
+
+def _is_mark(builder: Any, found: Any, every: Callable[[int], Any]) -> Any:
+    return builder.or_(builder.icmp_unsigned("<", found, every(3)), builder.icmp_unsigned(">", found, every(127)))
+
+
+def _is_json_mark(builder: Any, found: Any, every: Callable[[int], Any]) -> Any:
+    is_control = builder.or_(builder.icmp_unsigned("<", found, every(32)), builder.icmp_unsigned(">", found, every(127)))
+    is_sign = [builder.icmp_unsigned("==", found, every(sign)) for sign in b'"\\']
+    return builder.or_(is_control, builder.or_(*is_sign))
 
 
 def _low_bit_typed(_context: Any, _value: Any) -> Any:
@@ -143,6 +194,7 @@ _u16 = load(16, is_signed=False)
 _u32_little = load(32, is_signed=False, is_swapped=False)
 _i64_little = load(64, is_swapped=False)
 _u64_little = load(64, is_signed=False, is_swapped=False)
+_put64 = store(64)
 
 
 @inlined
@@ -191,6 +243,53 @@ def find3(data, at, end, limit, word):  # type: ignore[no-untyped-def]
             return at
         at += 1
     return -1
+
+
+_mark_mask = _intrinsic(_marks_typed(_is_mark))
+_json_mark_mask = _intrinsic(_marks_typed(_is_json_mark))
+
+
+@inlined
+def next_mark(data, at, end, limit):  # type: ignore[no-untyped-def]
+    """As in `access`; 64 places at a time while that many bytes may be read."""
+    while at < end and at + _WIDE_BYTES <= limit:
+        found = _mark_mask(data, at)
+        if found:
+            return min(at + _low_bit(found), end)
+        at += _WIDE_BYTES
+    while at < end and 3 <= _u8(data, at) < 128:
+        at += 1
+    return min(at, end)
+
+
+@inlined
+def next_json_mark(data, at, end, limit):  # type: ignore[no-untyped-def]
+    """As in `access`; 64 places at a time while that many bytes may be read."""
+    while at < end and at + _WIDE_BYTES <= limit:
+        found = _json_mark_mask(data, at)
+        if found:
+            return min(at + _low_bit(found), end)
+        at += _WIDE_BYTES
+    while at < end and 32 <= _u8(data, at) < 128 and _u8(data, at) != 34 and _u8(data, at) != 92:
+        at += 1
+    return min(at, end)
+
+
+@inlined
+def _hex_digits(half):  # type: ignore[no-untyped-def]
+    """The 8 digits of 32 bits as the bytes of a number: each digit gets a byte, those above 9 are moved to the letters."""
+    half = (half | half << 16) & 0x0000FFFF0000FFFF
+    half = (half | half << 8) & 0x00FF00FF00FF00FF
+    half = (half | half << 4) & 0x0F0F0F0F0F0F0F0F
+    letters = ((half + 0x0606060606060606) >> 4) & 0x0101010101010101
+    return half + 0x3030303030303030 + letters * 7
+
+
+@inlined
+def hex16(data, at, value):  # type: ignore[no-untyped-def]
+    """As in `access`."""
+    _put64(data, at, _hex_digits(value >> 32 & 0xFFFFFFFF))
+    _put64(data, at + 8, _hex_digits(value & 0xFFFFFFFF))
 
 
 # ---- CRC-32 ------------------------------------------------------------------------------------------------------------
@@ -369,11 +468,17 @@ def functions(*, multiplies: bool) -> dict[str, Any]:
         "u16": _u16,
         "i32": load(32),
         "i64": load(64),
+        "put8": store(8),
+        "put16": store(16),
         "put32": store(32),
-        "put64": store(64),
+        "put64": _put64,
+        "publish32": store(32, is_published=True),
+        "hex16": hex16,
         "copy": copy,
         "same": same,
         "mix": mix,
         "find3": find3,
+        "next_mark": next_mark,
+        "next_json_mark": next_json_mark,
         "body_crc": cast("Any", crc_by_multiplication if multiplies else crc_by_tables),
     }

@@ -72,7 +72,7 @@ def decode(frame: bytes) -> RemotingCommand:
 
 
 def serve(bench, peer: PartsPeer, frame: bytes) -> bool:
-    return bench.dispatcher.plain.serve(peer, frame, 0, len(frame) - 4)
+    return bool(bench.dispatcher.plain.serve(peer, frame, 0, len(frame) - 4))
 
 
 def codec_of(bench) -> pull_codec.PullCodec:
