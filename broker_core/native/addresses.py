@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from mmap import mmap
 
 
 class _View(ctypes.Structure):
@@ -26,7 +27,7 @@ class _View(ctypes.Structure):
 
 _SIMPLE = 0
 
-Buffer = bytes | bytearray | memoryview | array  # type: ignore[type-arg]  # of any items
+Buffer = bytes | bytearray | memoryview | mmap | array  # type: ignore[type-arg]  # of any items
 
 
 def address(buffer: Buffer) -> int:

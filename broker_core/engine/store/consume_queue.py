@@ -5,6 +5,8 @@
 New units are kept in memory and `write` writes them from time to time: the log is the truth, and the next start completes a
 queue that lags it. So a queue needs no mapping and no open file, and a store can have many.
 
+Offsets and units in memory are in the queue's row (`broker_core.native.queue_rows`), which machine code reads and writes too.
+
 Not thread-safe: callers hold the store's lock, except in `write`.
 
 Source: docs/spec/store.md §4, §10.2, §10.5.
@@ -22,6 +24,9 @@ from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension, Pe
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.file_row import FileRow
 from broker_core.engine.store.paths import offset_files
+from broker_core.native import queue_rows as r
+from broker_core.native.queue_rows import QueueRows
+from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
 
 UNIT = struct.Struct(">qiq")
@@ -32,15 +37,15 @@ PRE_BLANK_SIZE = 0x7FFFFFFF
 PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
 """Fills a file before the first unit of a queue whose older files are deleted (docs/spec/store.md §4.4)."""
 
-KEPT_UNITS = 204
-"""Written units kept in memory for the consumers that keep up (4 KiB a queue)."""
+KEPT_UNITS = 32
+"""Written units kept in memory for the consumers that keep up: half of the smallest block."""
 UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
 """A put that finds more unwritten units in memory writes the queue."""
 
 _ZERO_UNIT = bytes(UNIT_BYTES)
 _SCAN_BYTES = 20 * 3276
 
-_pack_unit = UNIT.pack
+_pack_unit_into = UNIT.pack_into
 
 
 class PendingUnits(NamedTuple):
@@ -61,6 +66,7 @@ class ConsumeQueue:
         file_bytes: Size of a file, a multiple of 20.
         disk: Access to the operating system.
         read_only: Never write to the directory.
+        rows: Has its row.
         extension: The queue's extension, if any.
     """
 
@@ -68,18 +74,15 @@ class ConsumeQueue:
         "_files",
         "_mended",
         "_read_only",
-        "_tail_start",
+        "_rows",
+        "_table",
         "changes",
         "extension",
         "file_bytes",
         "is_damaged",
-        "last_store_ms",
-        "max_offset",
-        "min_offset",
         "queue_id",
-        "tail",
+        "row",
         "topic",
-        "written_offset",
     )
 
     def __init__(
@@ -91,62 +94,121 @@ class ConsumeQueue:
         disk: Disk,
         *,
         read_only: bool,
+        rows: QueueRows,
         extension: ConsumeQueueExtension | None = None,
     ) -> None:
         self.topic = topic
         self.queue_id = queue_id
         self.file_bytes = file_bytes
         self.extension = extension
-        self.min_offset = 0
-        self.max_offset = 0
+        self._rows = rows
+        self._table = rows.table
+        self.row = rows.add(queue_id, is_open=extension is None and topic != SCHEDULE_TOPIC)
+        """Place in the table; `NO_ROW` once the queue is removed."""
         self.changes = 0
         """Grows when units change or are dropped."""
-        self.last_store_ms = -1
-        """Store time of the last message; -1 if unknown."""
         self.is_damaged = False
         """`load` found files that do not follow each other; the queue must be built again."""
         self._files = FileRow(directory, file_bytes, disk, read_only=read_only)
         self._read_only = read_only
-        self.tail = bytearray()
-        """The newest units. A put appends its own directly, and advances ``max_offset``."""
-        self._tail_start = 0
-        self.written_offset = 0
-        """The files hold the units before this offset."""
         self._mended: dict[int, bytes] = {}
         """If read-only: units that replace those in the files."""
 
+    @property
+    def max_offset(self) -> int:
+        """Offset of the next message."""
+        return self._table[self.row + r.MAX_OFFSET]
+
+    @property
+    def min_offset(self) -> int:
+        """Offset of the first message that is kept."""
+        return self._table[self.row + r.MIN_OFFSET]
+
+    @min_offset.setter
+    def min_offset(self, offset: int) -> None:
+        self._table[self.row + r.MIN_OFFSET] = offset
+
+    @property
+    def written_offset(self) -> int:
+        """The files hold the units before this offset."""
+        return self._table[self.row + r.WRITTEN_OFFSET]
+
+    @property
+    def tail_start(self) -> int:
+        """Offset of the first unit in memory."""
+        return self._table[self.row + r.TAIL_START]
+
+    @property
+    def last_store_ms(self) -> int:
+        """Store time of the last message; -1 if unknown."""
+        return self._table[self.row + r.LAST_STORE_MS]
+
+    @last_store_ms.setter
+    def last_store_ms(self, store_ms: int) -> None:
+        self._table[self.row + r.LAST_STORE_MS] = store_ms
+
     # ---- writing -------------------------------------------------------------------------------------------------------
 
-    def append(self, physical_offset: int, record_bytes: int, tags_code: int) -> int:
-        """Add the unit of the next message; returns the number of unwritten units."""
-        self.tail += _pack_unit(physical_offset, record_bytes, tags_code)
-        self.max_offset = end = self.max_offset + 1
-        return end - self.written_offset
+    def next_offset(self, units: int) -> int:
+        """Offset of the next message. There is room for so many then: a put asks before it writes to the log.
 
-    def extend(self, units: bytes) -> int:
-        """Add the units of the next messages; returns the number of unwritten units."""
-        self.tail += units
-        self.max_offset = end = self.max_offset + len(units) // UNIT_BYTES
-        return end - self.written_offset
+        Raises:
+            MemoryError: There is no room.
+        """
+        table, row = self._table, self.row
+        end = table[row + r.MAX_OFFSET]
+        if end - table[row + r.TAIL_START] + units > table[row + r.TAIL_ROOM]:
+            self._rows.make_room(row, units)
+        return end
+
+    def append(self, physical_offset: int, record_bytes: int, tags_code: int, store_ms: int) -> None:
+        """Add the unit of the next message; `next_offset` has made room."""
+        rows, table, row = self._rows, self._table, self.row
+        end = table[row + r.MAX_OFFSET]
+        place = table[row + r.TAIL_AT] + (end - table[row + r.TAIL_START]) * UNIT_BYTES
+        _pack_unit_into(rows.tails, place, physical_offset, record_bytes, tags_code)
+        table[row + r.MAX_OFFSET] = end + 1
+        table[row + r.LAST_STORE_MS] = store_ms
+        if not table[row + r.LISTED] & r.IN_TOUCHED:
+            rows.touch(row)
+
+    def extend(self, units: bytes) -> None:
+        """Add the units of the next messages."""
+        end = self.next_offset(len(units) // UNIT_BYTES)
+        rows, table, row = self._rows, self._table, self.row
+        place = table[row + r.TAIL_AT] + (end - table[row + r.TAIL_START]) * UNIT_BYTES
+        rows.tails[place : place + len(units)] = units
+        table[row + r.MAX_OFFSET] = end + len(units) // UNIT_BYTES
+        rows.touch(row)
 
     def start_at(self, offset: int) -> None:
         """Set the first offset of an empty queue: earlier units in the same file become blanks."""
+        first = offset - offset % (self.file_bytes // UNIT_BYTES)
+        self._empty_at(first)
+        self.extend(PRE_BLANK * (offset - first))
+        self.min_offset = offset
+
+    def _empty_at(self, offset: int) -> None:
+        """Drop all units; the next message gets an offset."""
+        self._units_changed()
+        table, row = self._table, self.row
+        self._rows.drop_tail(row, offset)
+        for column in (r.WRITTEN_OFFSET, r.MIN_OFFSET, r.MAX_OFFSET):
+            table[row + column] = offset
+
+    def _units_changed(self) -> None:
         self.changes += 1
-        units_in_file = self.file_bytes // UNIT_BYTES
-        first = offset - offset % units_in_file
-        self.tail = bytearray(PRE_BLANK * (offset - first))
-        self._tail_start = self.written_offset = first
-        self.min_offset = self.max_offset = offset
+        self._rows.drop_window(self.row)
 
     @property
-    def unwritten_bytes(self) -> int:
-        return (self.max_offset - self.written_offset) * UNIT_BYTES
+    def unwritten_units(self) -> int:
+        """Number of units that `write` has to write."""
+        return self.max_offset - self.written_offset
 
     def pending(self) -> PendingUnits:
         """Copy of the unwritten units; taken under the store's lock."""
         extension = self.extension.pending() if self.extension is not None else None
-        start = (self.written_offset - self._tail_start) * UNIT_BYTES
-        return PendingUnits(self.written_offset, bytes(self.tail[start:]), extension)
+        return PendingUnits(self.written_offset, self._in_memory(self.written_offset, self.max_offset), extension)
 
     def write(self, pending: PendingUnits) -> None:
         """Write units to the files, without the store's lock, on one thread at a time.
@@ -162,11 +224,9 @@ class ConsumeQueue:
         """Note that `write` succeeded; called under the store's lock."""
         if pending.extension is not None and self.extension is not None:
             self.extension.written(pending.extension)
-        self.written_offset = pending.start_offset + len(pending.data) // UNIT_BYTES
-        surplus = self.written_offset - self._tail_start - KEPT_UNITS
-        if surplus > 0:
-            del self.tail[: surplus * UNIT_BYTES]
-            self._tail_start += surplus
+        written = pending.start_offset + len(pending.data) // UNIT_BYTES
+        self._table[self.row + r.WRITTEN_OFFSET] = written
+        self._rows.shorten_tail(self.row, written - KEPT_UNITS)
 
     @property
     def needs_sync(self) -> bool:
@@ -191,12 +251,17 @@ class ConsumeQueue:
         end = min(offset + count, self.max_offset, offset - offset % units_in_file + units_in_file)
         if offset < 0 or offset >= end:
             return b""
-        in_memory = max(offset, min(end, self._tail_start))
-        tail = bytes(self.tail[(in_memory - self._tail_start) * UNIT_BYTES : (end - self._tail_start) * UNIT_BYTES])
+        in_memory = max(offset, min(end, self.tail_start))
+        tail = self._in_memory(in_memory, end)
         if in_memory == offset:
             return tail
         on_disk = self._read(offset, in_memory - offset)
         return on_disk + tail if len(on_disk) == (in_memory - offset) * UNIT_BYTES else on_disk
+
+    def _in_memory(self, start: int, end: int) -> bytes:
+        """Bytes of the units between two offsets of the tail."""
+        at = self._table[self.row + r.TAIL_AT] - self.tail_start * UNIT_BYTES
+        return bytes(self._rows.tails[at + start * UNIT_BYTES : at + end * UNIT_BYTES])
 
     def unit(self, offset: int) -> QueueUnit | None:
         """One unit; None without one."""
@@ -251,13 +316,14 @@ class ConsumeQueue:
         if self.is_damaged or first % self.file_bytes:
             self.is_damaged = True
             return
-        self.min_offset = self.max_offset = files[0][1] // UNIT_BYTES
+        end = first
         for _, base in files[-3:]:
             valid_bytes = self._valid_bytes(base)
-            self.max_offset = (base + valid_bytes) // UNIT_BYTES
+            end = base + valid_bytes
             if valid_bytes < self.file_bytes:
                 break
-        self._tail_start = self.written_offset = self.max_offset
+        self._empty_at(end // UNIT_BYTES)
+        self.min_offset = first // UNIT_BYTES
 
     def _valid_bytes(self, base: int) -> int:
         """Bytes before the first unit of zeros.
@@ -285,15 +351,13 @@ class ConsumeQueue:
         """Drop all units from ``offset`` on, on the disk too unless read-only."""
         if offset >= self.max_offset:
             return
-        self.changes += 1
-        self.max_offset = max(offset, 0)
-        self.min_offset = min(self.min_offset, self.max_offset)
-        if self.max_offset < self._tail_start:
-            self.tail = bytearray()
-            self._tail_start = self.max_offset
-        else:
-            del self.tail[(self.max_offset - self._tail_start) * UNIT_BYTES :]
-        self.written_offset = min(self.written_offset, self.max_offset)
+        self._units_changed()
+        table, row, end = self._table, self.row, max(offset, 0)
+        if end < self.tail_start:
+            self._rows.drop_tail(row, end)
+        table[row + r.MAX_OFFSET] = end
+        for column in (r.MIN_OFFSET, r.WRITTEN_OFFSET):
+            table[row + column] = min(table[row + column], end)
         self.clear_behind_end()
 
     def clear_behind_end(self) -> None:
@@ -312,12 +376,13 @@ class ConsumeQueue:
         Raises:
             OSError: The disk is full or broken.
         """
-        self.changes += 1
-        position = (offset - self._tail_start) * UNIT_BYTES
-        if position >= 0:
-            self.tail[position : position + UNIT_BYTES] = unit
+        self._units_changed()
+        if offset >= self.tail_start:
+            place = self._table[self.row + r.TAIL_AT] + (offset - self.tail_start) * UNIT_BYTES
+            self._rows.tails[place : place + UNIT_BYTES] = unit
         if self._read_only:
             self._mended[offset] = unit
+            self._table[self.row + r.OPEN_AS] = 0
         elif offset < self.written_offset:
             self.write(PendingUnits(offset, unit))
 
@@ -330,15 +395,15 @@ class ConsumeQueue:
 
     def forget(self) -> None:
         """Drop all units and files, to build the queue again."""
-        self.changes += 1
         self._files.clear_from(0)
-        self.tail = bytearray()
-        self._tail_start = self.written_offset = self.min_offset = self.max_offset = 0
+        self._empty_at(0)
         self.is_damaged = False
 
     def remove(self) -> None:
-        """Delete files and directory, and the topic's directory if it is empty then."""
-        self.forget()
+        """Delete files and directory, and the topic's directory if it is empty then; the queue loses its row."""
+        row, self.row = self.row, r.NO_ROW
+        self._rows.remove(row)
+        self._files.clear_from(0)
         if self.extension is not None:
             self.extension.remove()
         self._files.remove_directory()

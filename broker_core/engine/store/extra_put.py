@@ -72,6 +72,7 @@ class ExtraPut:
         with self._lock:
             if self._gate.is_shut:
                 return PutResult(PutStatus.SERVICE_NOT_AVAILABLE), []
+            queue = self._with_row(queue)
             if self._exceeds_light_queues(names):
                 return PutResult(PutStatus.LMQ_CONSUME_QUEUE_NUM_EXCEEDED), []
             further = [self._queues.get_or_add(*key) for key in names] if in_queue else []
@@ -82,7 +83,9 @@ class ExtraPut:
                 if not self._commit_log.fits(record_bytes_max(message, topic)):
                     return PutResult(PutStatus.MESSAGE_ILLEGAL), []
             now_ms = self._clock()
-            queue_offset = queue.max_offset if in_queue else 0
+            for other in further:
+                other.next_offset(1)
+            queue_offset = queue.next_offset(1) if in_queue else 0
             physical, size = self._commit_log.append(message, topic, sys_flag, queue_offset, now_ms)
             self._writer.last_store_ms = now_ms
             arrivals: list[Arrival] = []
@@ -104,8 +107,9 @@ class ExtraPut:
             if self._gate.is_shut:
                 return PutResult(PutStatus.SERVICE_NOT_AVAILABLE), []
             now_ms = self._clock()
+            queue = self._with_row(queue)
+            first = queue.next_offset(draft.count)
             start = self._commit_log.make_room(draft.total_bytes)
-            first = queue.max_offset
             block, units, offsets = draft.lay_out(physical_offset=start, queue_offset=first, now_ms=now_ms)
             self._commit_log.append_block(block)
             self._writer.last_store_ms = now_ms
@@ -120,14 +124,16 @@ class ExtraPut:
 
     # ---- queues --------------------------------------------------------------------------------------------------------
 
+    def _with_row(self, queue: ConsumeQueue) -> ConsumeQueue:
+        """The queue, made anew if its topic was removed after the put began."""
+        return queue if queue.row else self._queues.get_or_add(queue.topic, queue.queue_id)
+
     def _append(self, queue: ConsumeQueue, arrival: Arrival, properties: bytes) -> None:
         code, extension = arrival.tags_code, queue.extension
         if extension is not None and extension.is_written:
             bits = self.filter_bits(arrival.topic, properties, code)
             code = extension.add(code, arrival.store_timestamp_ms, bits)
-        queue.append(arrival.physical_offset, arrival.record_bytes, code)
-        queue.last_store_ms = arrival.store_timestamp_ms
-        self._writer.dirty.add(queue)
+        queue.append(arrival.physical_offset, arrival.record_bytes, code, arrival.store_timestamp_ms)
 
     def _append_further(self, queue: ConsumeQueue, further: list[ConsumeQueue], first: Arrival) -> list[Arrival]:
         arrivals: list[Arrival] = []
@@ -135,9 +141,7 @@ class ExtraPut:
             if other is queue:
                 continue  # its own queue, which it is in already
             arrivals.append(first._replace(topic=other.topic, queue_id=other.queue_id, queue_offset=other.max_offset))
-            other.append(first.physical_offset, first.record_bytes, first.tags_code)
-            other.last_store_ms = first.store_timestamp_ms
-            self._writer.dirty.add(other)
+            other.append(first.physical_offset, first.record_bytes, first.tags_code, first.store_timestamp_ms)
         return arrivals
 
     # ---- multi-dispatch ------------------------------------------------------------------------------------------------

@@ -37,7 +37,6 @@ _NOT_IN_QUEUE = int(TransactionType.PREPARED)
 
 _NOT_HOST = ~HOST_V6_MASK
 
-_pack_unit = UNIT.pack
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python: 0.15 µs less a put."""
 
@@ -82,7 +81,6 @@ class MessagePuts:
         """Size of a body up to which its message surely fits."""
         self._extra_put = ExtraPut(parts)
         self._puts_have_extras = parts.config.consume_queue_ext or parts.config.multi_dispatch
-        self._dirty = parts.writer.dirty
         self._log_syncs: LogSyncs | None = None
 
     def forget(self, key: QueueKey) -> None:
@@ -122,7 +120,9 @@ class MessagePuts:
             if self._gate.is_shut:
                 return _REFUSED
             now_ms = clock()
-            queue_offset = 0 if is_hidden else queue.max_offset
+            if not queue.row:
+                queue = self._queue_again(target)
+            queue_offset = 0 if is_hidden else queue.next_offset(1)
             try:
                 physical_offset, size = self._commit_log.append(message, target.topic, sys_flag, queue_offset, now_ms)
             except OSError as error:
@@ -131,10 +131,7 @@ class MessagePuts:
             if not is_hidden:
                 if target.is_schedule:
                     code = unit_tags_code(message.topic, properties, now_ms, self._delay_levels)
-                queue.tail += _pack_unit(physical_offset, size, code)
-                queue.max_offset = queue_offset + 1
-                queue.last_store_ms = now_ms
-                self._dirty.add(queue)
+                queue.append(physical_offset, size, code, now_ms)
         finally:
             lock.release()
         if self._gate.has_reasons:
@@ -144,7 +141,7 @@ class MessagePuts:
             arrival = _new_tuple(Arrival, place)
             for listener in target.listeners:
                 listener(arrival)
-            if queue_offset - queue.written_offset >= UNWRITTEN_UNITS_MAX:
+            if queue.unwritten_units > UNWRITTEN_UNITS_MAX:
                 self._parts.write_ahead()
         return _new_tuple(PutResult, (_PUT_OK, physical_offset, size, queue_offset, now_ms, 1, (physical_offset,)))
 
@@ -166,12 +163,12 @@ class MessagePuts:
             return _ILLEGAL
         if isinstance(draft, BatchDraft) and extras:
             return self._finish_extra(target.queue, partial(self._extra_put.put_batch, draft, target.queue))
-        queue = target.queue
         with self._lock:
             if self._gate.is_shut:
                 return _REFUSED
             now_ms = self._clock()
-            queue_offset = queue.max_offset
+            queue = target.queue if target.queue.row else self._queue_again(target)
+            queue_offset = queue.next_offset(draft.count)
             try:
                 start = self._commit_log.make_room(draft.total_bytes)
             except OSError as error:
@@ -179,14 +176,13 @@ class MessagePuts:
             block, units, offsets = draft.lay_out(physical_offset=start, queue_offset=queue_offset, now_ms=now_ms)
             self._commit_log.append_block(block)
             self._writer.last_store_ms = queue.last_store_ms = now_ms
-            unwritten = queue.extend(units)
-            self._dirty.add(queue)
+            queue.extend(units)
         if self._gate.has_reasons:
             self._gate.withdraw(WriteRefusal.LOG_SPACE)
         for listener in target.listeners:
             for number, (offset, size, code) in enumerate(UNIT.iter_unpack(units), queue_offset):
                 listener(Arrival(message.topic, message.queue_id, number, code, now_ms, offset, size))
-        if unwritten > UNWRITTEN_UNITS_MAX:
+        if queue.unwritten_units > UNWRITTEN_UNITS_MAX:
             self._parts.write_ahead()
         return PutResult(PutStatus.PUT_OK, start, len(block), queue_offset, now_ms, draft.count, offsets)
 
@@ -201,6 +197,13 @@ class MessagePuts:
             found.listeners = self._listeners_of(topic)
             self._put_queues[topic, message.queue_id] = found
             return found
+
+    def _queue_again(self, target: _Queue) -> ConsumeQueue:
+        """The queue of a put that began before its topic was removed, made anew; under the store's lock."""
+        key = target.queue.topic, target.queue.queue_id
+        target.queue = self._queues.get_or_add(*key)
+        self._put_queues[key] = target
+        return target.queue
 
     def _put_with_extras(self, message: MessageToStore, target: _Queue) -> PutResult:
         # Apart from `put`, as a closure there would make each use of its variables slower.
@@ -217,7 +220,7 @@ class MessagePuts:
         for arrival in arrivals:
             for listener in self._listeners_of(arrival.topic):
                 listener(arrival)
-        if queue.max_offset - queue.written_offset > UNWRITTEN_UNITS_MAX:
+        if queue.unwritten_units > UNWRITTEN_UNITS_MAX:
             self._parts.write_ahead()
         return result
 

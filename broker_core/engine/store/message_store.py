@@ -179,7 +179,6 @@ class MessageStore:
         self._is_open = True
         if self.read_only:
             return
-        self._parts.writer.dirty.update(queue for queue in self._parts.queues if queue.unwritten_bytes)
         for directory in (*self._parts.commit_log.directories, self._parts.paths.consume_queue, self._parts.paths.config):
             directory.mkdir(parents=True, exist_ok=True)
         self._parts.paths.abort.touch()
@@ -303,11 +302,9 @@ class MessageStore:
         with self._parts.writer.write_lock, self._parts.lock:
             keys = [key for key in self._parts.queues.by_key if key[0] == topic]
             for key in keys:
-                queue = self._parts.queues.by_key.pop(key)
                 self._puts.forget(key)
-                self._parts.writer.dirty.discard(queue)
                 try:
-                    queue.remove()
+                    self._parts.queues.remove(key)
                 except OSError as error:
                     raise StoreError(f"the files of queue {topic}/{key[1]} cannot be deleted: {error}", topic=topic) from error
         if keys:

@@ -15,6 +15,7 @@ from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.paths import StorePaths, offset_files, queue_directories
+from broker_core.native.queue_rows import QueueRows
 
 QueueKey = tuple[str, int]
 
@@ -64,7 +65,9 @@ class QueueTable:
         self._directories = queue_directories(paths.consume_queue)
         self.file_bytes = self._size_on_disk() or file_bytes
         self._has_extensions = paths.consume_queue_ext.is_dir()
+        self.rows = QueueRows()
         self.by_key: dict[QueueKey, ConsumeQueue] = {}
+        self._by_row: dict[int, ConsumeQueue] = {}
 
     def load(self) -> None:
         """Load the queues on the disk."""
@@ -84,10 +87,25 @@ class QueueTable:
                 self.file_bytes,
                 self._disk,
                 read_only=self._read_only,
+                rows=self.rows,
                 extension=self._extension(topic, queue_id),
             )
-            self.by_key[key] = queue
+            self.by_key[key] = self._by_row[queue.row] = queue
         return queue
+
+    def remove(self, key: QueueKey) -> None:
+        """Remove a queue and its files; under the store's lock.
+
+        Raises:
+            OSError: The files cannot be deleted. The queue is removed nevertheless.
+        """
+        queue = self.by_key.pop(key)
+        del self._by_row[queue.row]
+        queue.remove()
+
+    def take_touched(self) -> list[ConsumeQueue]:
+        """The queues that got units since the last call; under the store's lock."""
+        return [self._by_row[row] for row in self.rows.take_touched()]
 
     def _extension(self, topic: str, queue_id: int) -> ConsumeQueueExtension | None:
         file_bytes = self._extension_file_bytes

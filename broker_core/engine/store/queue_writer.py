@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from broker_core.engine.store.checkpoint import Checkpoint, write_checkpoint
 from broker_core.engine.store.commit_log import CommitLog
-from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue, PendingUnits
+from broker_core.engine.store.consume_queue import ConsumeQueue, PendingUnits
 from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.engine.store.index_service import IndexService
 from broker_core.engine.store.paths import StorePaths
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class QueueWriter:
-    """Writes dirty queues; one thread at a time.
+    """Writes the queues that got units; one thread at a time.
 
     On a full disk the units stay in memory, the gate is shut, and the next round tries again. ``checkpoint`` is that of the
     opened store. ``memory_lock`` guards the queues' units in memory and is held for moments.
@@ -52,8 +52,6 @@ class QueueWriter:
         self._memory_lock = memory_lock
         self.write_lock = threading.Lock()
         """Held while files of queues change; taken before the memory lock."""
-        self.dirty: set[ConsumeQueue] = set()
-        """Queues with new units; a put adds to it under the memory lock."""
         self.last_store_ms = 0
         """Store time of the last message; set by a put under the memory lock."""
 
@@ -64,7 +62,7 @@ class QueueWriter:
             OSError: The disk is broken.
         """
         with self.write_lock:
-            self._tolerate_full_disk(WriteRefusal.QUEUE_SPACE, self._write_dirty)
+            self._tolerate_full_disk(WriteRefusal.QUEUE_SPACE, self._write_touched)
 
     def write_index(self) -> None:
         """Add the keys of new messages to the index.
@@ -109,10 +107,9 @@ class QueueWriter:
             if self._gate.holds(kind):
                 self._gate.withdraw(kind)
 
-    def _write_dirty(self) -> None:
+    def _write_touched(self) -> None:
         with self._memory_lock:
-            work: list[tuple[ConsumeQueue, PendingUnits]] = [(queue, queue.pending()) for queue in self.dirty]
-            self.dirty.clear()
+            work: list[tuple[ConsumeQueue, PendingUnits]] = [(queue, queue.pending()) for queue in self._queues.take_touched()]
         done = 0
         try:
             for queue, pending in work:
@@ -123,19 +120,18 @@ class QueueWriter:
         finally:
             if done < len(work):
                 with self._memory_lock:
-                    self.dirty.update(queue for queue, _ in work[done:])
+                    for queue, _ in work[done:]:
+                        self._queues.rows.touch(queue.row)
 
     def _checkpoint_at(self, last_store_ms: int, log_end: int, index: IndexNote | None) -> None:
-        self._write_dirty()
+        self._write_touched()
         for queue in self._queues:
             if queue.needs_sync:
                 queue.sync()
         index_ms = self._index.full_end_ms or self._checkpoint.index_ms
         checkpoint = replace(self._checkpoint, physic_ms=last_store_ms, logics_ms=last_store_ms, index_ms=index_ms)
         with self._memory_lock:
-            ends = {
-                (queue.topic, queue.queue_id): queue.max_offset - queue.unwritten_bytes // UNIT_BYTES for queue in self._queues
-            }
+            ends = {(queue.topic, queue.queue_id): queue.written_offset for queue in self._queues}
         write_checkpoint(self._paths.checkpoint, checkpoint, self._disk)
         self._queues.write_manifest(checkpoint, QueueManifest(log_end, ends, index))
         self._checkpoint = checkpoint

@@ -217,7 +217,8 @@ class Recovery:
 
     def _append(self, queue: ConsumeQueue, record: ScannedRecord) -> None:
         code = unit_tags_code(record.topic, record.properties, record.store_timestamp_ms, self._levels)
-        queue.append(record.physical_offset, record.size, code)
+        queue.next_offset(1)
+        queue.append(record.physical_offset, record.size, code, record.store_timestamp_ms)
 
     def _build_anew(self, end: int) -> None:
         """Second pass, over the whole log, for the queues that are built from all of it."""

@@ -9,11 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from broker_core.engine.store.consume_queue import KEPT_UNITS, PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.disk import Disk
+from broker_core.native.queue_rows import QueueRows
 from broker_core.protocol.queue_unit import QueueUnit
 
 
 def queue_in(directory, *, file_bytes=200, read_only=False) -> ConsumeQueue:
-    return ConsumeQueue("T", 0, directory, file_bytes, Disk(), read_only=read_only)
+    return ConsumeQueue("T", 0, directory, file_bytes, Disk(), read_only=read_only, rows=QueueRows())
 
 
 def unit(number: int) -> QueueUnit:
@@ -22,7 +23,8 @@ def unit(number: int) -> QueueUnit:
 
 def append(queue: ConsumeQueue, first: int, count: int) -> None:
     for number in range(first, first + count):
-        queue.append(*unit(number))
+        assert queue.next_offset(1) == number
+        queue.append(*unit(number), store_ms=number)
 
 
 def write(queue: ConsumeQueue) -> None:
@@ -32,15 +34,16 @@ def write(queue: ConsumeQueue) -> None:
 
 
 def reloaded(queue: ConsumeQueue) -> ConsumeQueue:
-    again = ConsumeQueue("T", 0, queue._files.directory, queue.file_bytes, Disk(), read_only=True)
+    again = ConsumeQueue("T", 0, queue._files.directory, queue.file_bytes, Disk(), read_only=True, rows=QueueRows())
     again.load()
     return again
 
 
 def test_units_have_the_bytes_of_the_specification(tmp_path):
     queue = queue_in(tmp_path / "q")
-    queue.append(0, 196, 2598919)
-    queue.append(196, 192, -1685804066)
+    assert queue.next_offset(2) == 0
+    queue.append(0, 196, 2598919, 1)
+    queue.append(196, 192, -1685804066, 2)
     write(queue)
     expected = "0000000000000000000000c4000000000027a80700000000000000c4000000c0ffffffff9b84abde"
     data = (tmp_path / "q" / ("0" * 20)).read_bytes()
@@ -62,7 +65,8 @@ def test_the_end_is_found_again(tmp_path, count):
 def test_a_unit_with_many_zeros_does_not_end_a_queue(tmp_path):
     queue = queue_in(tmp_path / "q")
     for physical, size, code in ((0, 91, 0), (0, 256, 0), (0, 1 << 24, 0), (1, 91, 0), (0, 91, 1)):
-        queue.append(physical, size, code)
+        queue.next_offset(1)
+        queue.append(physical, size, code, 1)
     write(queue)
     assert reloaded(queue).max_offset == 5
 
@@ -75,7 +79,7 @@ def test_units_span_memory_and_disk_but_not_files(tmp_path):
     data = queue.units(0, 10_000)
     assert data == b"".join(struct.pack(">qiq", *unit(number)) for number in range(600))
     assert queue.units(0, 3) == data[:60]
-    assert len(queue.tail) == (KEPT_UNITS + 100) * 20
+    assert (queue.tail_start, queue.max_offset) == (500 - KEPT_UNITS, 600)
 
 
 def test_blanks_fill_the_file_before_a_late_start(tmp_path):

@@ -512,7 +512,7 @@ def test_a_queue_with_much_in_memory_is_written_by_the_put(bench, monkeypatch):
     store = bench.open()
     for number in range(200):
         store.put(message(b"%d" % number))
-        assert store._parts.queues.get_or_add("Orders", 0).unwritten_bytes <= 1_000
+        assert store._parts.queues.get_or_add("Orders", 0).unwritten_units <= 50
     assert bodies(store) == [b"%d" % number for number in range(200)]
 
 

@@ -109,7 +109,8 @@ def test_a_unit_that_leads_nowhere_is_passed_over(bench):
     fill(bench)
     with bench.open() as store:
         queue = store._parts.queues.by_key["Orders", 1]
-        queue.append(store.commit_log_max_offset - 200, 300, 0)
+        queue.next_offset(1)
+        queue.append(store.commit_log_max_offset - 200, 300, 0, 1)
         found = store.get_messages("Orders", 1, 133, 1)
         assert (found.status, found.records, found.next_offset) == (GetStatus.MESSAGE_WAS_REMOVING, [], 134)
 

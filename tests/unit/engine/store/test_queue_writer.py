@@ -38,8 +38,8 @@ class Bench:
             memory_lock=threading.Lock(),
         )
         self.queue = self.queues.get_or_add("T", 0)
-        self.queue.append(0, 100, 1)
-        self.writer.dirty.add(self.queue)
+        self.queue.next_offset(1)
+        self.queue.append(0, 100, 1, 99)
         self.writer.last_store_ms = 99
 
 
@@ -48,9 +48,9 @@ def bench(tmp_path):
     return Bench(tmp_path)
 
 
-def test_written_queues_are_no_longer_dirty(bench):
+def test_written_queues_are_not_written_again(bench):
     bench.writer.write_queues()
-    assert (bench.queue.unwritten_bytes, bench.writer.dirty) == (0, set())
+    assert (bench.queue.unwritten_units, bench.queues.take_touched()) == (0, [])
     assert bench.queue.needs_sync
 
 
@@ -68,11 +68,11 @@ def test_a_full_disk_shuts_the_gate_until_the_next_round_succeeds(bench, work):
     bench.disk.write_error = NO_SPACE
     getattr(bench.writer, work)()
     assert bench.gate.holds(WriteRefusal.QUEUE_SPACE)
-    assert bench.writer.dirty == {bench.queue}
+    assert bench.queue.unwritten_units == 1
     bench.disk.write_error = 0
     getattr(bench.writer, work)()
     assert not bench.gate.is_shut
-    assert bench.queue.unwritten_bytes == 0
+    assert bench.queue.unwritten_units == 0
 
 
 @pytest.mark.parametrize("work", ["write_queues", "write_checkpoint"])
@@ -80,5 +80,5 @@ def test_a_broken_disk_is_an_error_and_the_units_stay(bench, work):
     bench.disk.write_error = BROKEN
     with pytest.raises(OSError, match="Input/output error"):
         getattr(bench.writer, work)()
-    assert bench.writer.dirty == {bench.queue}
-    assert bench.queue.unwritten_bytes == 20
+    assert bench.queues.take_touched() == [bench.queue]
+    assert bench.queue.unwritten_units == 1

@@ -20,6 +20,7 @@ from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import decode_record
+from tests.support.queue_rows import check_rows_of
 from tests.support.store_bench import StoreBench, message
 from tests.support.store_check import check_closed_store
 
@@ -193,6 +194,7 @@ class StoreMachine(RuleBasedStateMachine):
     def serves_the_model(self):
         if not hasattr(self, "model"):
             return
+        check_rows_of(self.store)
         for (topic, queue_id), queue in self.model.items():
             offset = self.first_kept(queue)
             assert self.store.max_offset(topic, queue_id) == len(queue)
