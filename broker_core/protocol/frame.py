@@ -156,8 +156,11 @@ class RemotingCommand:
     __hash__ = None  # type: ignore[assignment]  # mutable value
 
 
-Take = Callable[[bytes, int, int], bool]
-"""Serves the frame at a position of some bytes, given the value of its length word; False: decode the frame instead."""
+Take = Callable[[bytes, int, int], int]
+"""Serves the frame at a position of some bytes, given the value of its length word, and perhaps frames behind it.
+
+Returns the bytes of what it served; 0: decode the frame instead.
+"""
 
 TAKEN: Final = RemotingCommand(0)
 """Yielded in place of a frame that was taken; see `FrameDecoder.interrupted`."""
@@ -213,7 +216,7 @@ class FrameDecoder:
 
     Attributes:
         wanted_bytes: Size of the incomplete frame at the end of the bytes so far, 0 while that is not known.
-        taken: Frames that ``take`` has taken since the caller of `feed` set this to 0.
+        taken: Bytes that ``take`` has taken since the caller of `feed` set this to 0.
         interrupted: Set by ``take`` to have `TAKEN` yielded after its frame, so that the caller of `feed` may stop there.
     """
 
@@ -254,8 +257,9 @@ class FrameDecoder:
     def feed(self, data: bytes, take: Take | None = None) -> Generator[RemotingCommand, None, None]:
         """Take the next bytes of the stream and yield each command they complete.
 
-        ``take`` gets each whole frame before it is decoded; in place of a taken frame nothing is yielded, or `TAKEN`. The
-        iterator must be exhausted or closed before the next call, which yields the commands that were not reached.
+        ``take`` gets each whole frame before it is decoded, and may take it and whole frames behind it; in place of these
+        nothing is yielded, or `TAKEN`. The iterator must be exhausted or closed before the next call, which yields the commands
+        that were not reached.
 
         Raises `FrameError` for a frame or header that is too large, a header longer than its frame, an unknown serialize type
         or an undecodable header, after all commands before it. The stream cannot continue, because the decoder has lost its
@@ -288,9 +292,9 @@ class FrameDecoder:
                 if available - position - 4 < total:
                     self.wanted_bytes = 4 + total
                     break
-                if take is not None and type(source) is bytes and take(source, position, total):
-                    self.taken += 1
-                    position += 4 + total
+                if take is not None and type(source) is bytes and (taken := take(source, position, total)):
+                    self.taken += taken
+                    position += taken
                     if self.interrupted:
                         self.interrupted = False
                         yield TAKEN

@@ -94,7 +94,8 @@ class Connection(asyncio.BufferedProtocol):
         bytes_out: Bytes passed to the system so far.
         connected_at: Loop time when the connection opened.
         credentials: Signs requests of ours; None signs none.
-        express: Gets each request as bytes before it is decoded for the handler, and may serve it; None for none.
+        express: Gets each request as bytes before it is decoded for the handler, and may serve it and those behind it; it
+            counts them in ``requests_in``. None for none.
         held_bytes: Returns the other memory of this connection: requests that are answered later.
     """
 
@@ -382,7 +383,6 @@ class Connection(asyncio.BufferedProtocol):
                     return
             if self._decoder.taken:
                 self.partial_since = now
-                self.requests_in += self._decoder.taken
                 self._decoder.taken = 0
             self._keep_partial()
         except FrameError as error:

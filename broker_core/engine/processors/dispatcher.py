@@ -18,6 +18,7 @@ from broker_core.engine.processors.offset_processor import OffsetProcessor
 from broker_core.engine.processors.plain_requests import PlainRequests
 from broker_core.engine.processors.pop.assignment import Route
 from broker_core.engine.processors.pop.pop_family import PopFamily
+from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.put_rewrites import PutRewrites
 from broker_core.engine.processors.query_processor import QueryProcessor
@@ -31,6 +32,7 @@ from broker_core.engine.processors.slave_requests import LoneMasterProcessor
 from broker_core.engine.processors.topic_processor import TopicProcessor
 from broker_core.engine.processors.unserved_requests import remark_of_unserved
 from broker_core.engine.processors.written_answers import FILES_OF, WrittenAnswers
+from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
@@ -60,6 +62,7 @@ class Dispatcher:
         settings: Changes live settings; needs `LiveSettings.load` once.
         maintenance: Deletes files on request; a service, to be stopped before the store.
         plain: Serves plain sends and pulls from their frames; not to be used where each request needs its account checked.
+            It needs its `PlainRequests.tick` once a second.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
     """
@@ -84,6 +87,9 @@ class Dispatcher:
         self.filters = ConsumerFilters(state.clock)
         self.pull = PullProcessor(state, self.filters)
         self.plain = PlainRequests(self.send, self.pull)
+        library = machine_code(state.config.store)
+        if library is not None:
+            self.plain.pull_kernel = PullKernel(state, self.pull, state.store.pull_reads(library))
         self.pop = PopFamily(state, memory_bytes=memory_bytes, route=route)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)

@@ -7,6 +7,7 @@ from typing import TypeVar
 from broker_core.engine.processors.plain.pull_codec import PullCodec
 from broker_core.engine.processors.plain.requests import PlainPull, PlainSend
 from broker_core.engine.processors.plain.send_codec import SendCodec
+from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.tables.peer import FramePeer
@@ -17,6 +18,7 @@ from broker_core.protocol.frame import RemotingCommand, encode_parts
 logger = logging.getLogger(__name__)
 
 _HEADER_AT = 8
+_LENGTH_BYTES = 4
 _PULLS = (int(RequestCode.PULL_MESSAGE), int(RequestCode.LITE_PULL_MESSAGE))
 _STARTS = (*(code.to_bytes(2, "big") for code in _PULLS), *(b'{"code":%d,' % code for code in _PULLS))
 """First bytes of headers of pulls; they only decide which codec reads."""
@@ -28,26 +30,46 @@ class PlainRequests:
     """Serves plain sends and pulls from their frames. For the loop's thread."""
 
     def __init__(self, sends: SendProcessor, pulls: PullProcessor) -> None:
+        self.pull_kernel: PullKernel | None = None
+        """Serves many pulls at once, by machine code."""
         self._read_send = SendCodec(sends.stored_fields).read
         self._read_pull = PullCodec(pulls.terms).read
         self._serve_send = sends.handle_plain
         self._serve_pull = pulls.handle_plain
 
-    def serve(self, peer: FramePeer, source: bytes, position: int, total: int) -> bool:
-        """Serve the request in a frame with its length ``total`` at ``position``; False, without effect, if it is not plain."""
+    def serve(self, peer: FramePeer, source: bytes, position: int, total: int) -> int:
+        """Serve the request in a frame with its length ``total`` at ``position``, and perhaps more requests behind it.
+
+        Returns:
+            The bytes of what was served; 0, without effect, if the request is not plain.
+        """
         if source.startswith(_STARTS, position + _HEADER_AT):
+            if self.pull_kernel is not None:
+                return self._take_pulls(peer, self.pull_kernel, source, position)
             pull = self._read_pull(source, position, total)
-            if pull is not None:
-                _serve(peer, pull, self._serve_pull)
-            return pull is not None
+            return 0 if pull is None else _serve(peer, pull, self._serve_pull, total)
         send = self._read_send(source, position, total)
-        if send is not None:
-            _serve(peer, send, self._serve_send)
-        return send is not None
+        return 0 if send is None else _serve(peer, send, self._serve_send, total)
+
+    def tick(self) -> None:
+        """To be called once a second."""
+        if self.pull_kernel is not None:
+            self.pull_kernel.tick()
+
+    def _take_pulls(self, peer: FramePeer, kernel: PullKernel, source: bytes, position: int) -> int:
+        taken = kernel.take(peer, source, position)
+        pull = kernel.known()
+        if pull is None:
+            return taken
+        total = int.from_bytes(source[position + taken : position + taken + _LENGTH_BYTES], "big")
+        return taken + _serve(peer, pull, self._serve_pull, total)
 
 
-def _serve(peer: FramePeer, request: _Request, handle: Callable[[FramePeer, _Request], RemotingCommand | None]) -> None:
-    """Serve a request, with the same answers to faults as the general way."""
+def _serve(
+    peer: FramePeer, request: _Request, handle: Callable[[FramePeer, _Request], RemotingCommand | None], total: int
+) -> int:
+    """Serve a request, with the same answers to faults as the general way; returns the bytes of its frame."""
+    peer.requests_in += 1
     peer.version, peer.serialize_type, peer.language = request.version, request.serialize_type, request.language
     try:
         answer = handle(peer, request)
@@ -62,3 +84,4 @@ def _serve(peer: FramePeer, request: _Request, handle: Callable[[FramePeer, _Req
         # Not `send`: a peer with much to receive in one turn of the loop is served further in the next one.
         parts = encode_parts(answer)
         peer.send_parts(parts, sum(map(len, parts)))
+    return _LENGTH_BYTES + total

@@ -47,7 +47,9 @@ class Peer(Protocol):
 
 
 class FramePeer(Peer, Protocol):
-    """A connection that takes answers as bytes."""
+    """A connection that takes answers as bytes, and counts the requests that are served from bytes."""
+
+    requests_in: int
 
     def send_frame(self, frame: bytes) -> bool:
         """Send the bytes of one whole frame; False when the connection has ended."""

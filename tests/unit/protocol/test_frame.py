@@ -220,15 +220,15 @@ def test_a_frame_that_somebody_takes_as_bytes_is_not_decoded():
     for cut in range(1, len(stream)):
         decoder, offered, commands = FrameDecoder(), [], []
 
-        def take(source: bytes, position: int, total: int) -> bool:
+        def take(source: bytes, position: int, total: int) -> int:
             offered.append(source[position : position + 4 + total])  # noqa: B023  used in its round only
-            return len(offered) != 2  # noqa: B023
+            return 4 + total if len(offered) != 2 else 0  # noqa: B023
 
         for part in (stream[:cut], stream[cut:]):
             commands += decoder.feed(part, take)
         assert offered == frames
         assert [command.opaque for command in commands] == [2]
-        assert decoder.taken == 2
+        assert decoder.taken == len(frames[0] + frames[2])
         assert decoder.pending_bytes == 0
 
 
@@ -236,17 +236,30 @@ def test_whoever_takes_frames_may_have_the_one_who_feeds_stop_behind_them():
     stream = b"".join(encode_command(RemotingCommand(1, opaque=opaque)) for opaque in range(6))
     decoder, offered = FrameDecoder(), []
 
-    def take(source: bytes, position: int, total: int) -> bool:
+    def take(source: bytes, position: int, total: int) -> int:
         offered.append(position)
         decoder.interrupted = len(offered) % 2 == 0
-        return True
+        return 4 + total
 
     commands = decoder.feed(stream, take)
     assert next(commands) is TAKEN
     commands.close()
-    assert (len(offered), decoder.taken, decoder.pending_bytes) == (2, 2, len(stream) // 6 * 4)
+    assert (len(offered), decoder.taken, decoder.pending_bytes) == (2, len(stream) // 6 * 2, len(stream) // 6 * 4)
     assert [command is TAKEN for command in decoder.feed(b"", take)] == [True, True]
-    assert (len(offered), decoder.taken, decoder.pending_bytes) == (6, 6, 0)
+    assert (len(offered), decoder.taken, decoder.pending_bytes) == (6, len(stream), 0)
+
+
+def test_whoever_takes_a_frame_may_take_those_behind_it():
+    frames = [encode_command(RemotingCommand(1, opaque=opaque)) for opaque in range(5)]
+    decoder, offered = FrameDecoder(), []
+
+    def take(_source: bytes, position: int, total: int) -> int:
+        offered.append(position)
+        return 2 * (4 + total) if position == 0 else 0
+
+    assert [command.opaque for command in decoder.feed(b"".join(frames), take)] == [2, 3, 4]
+    assert offered == [len(frames[0]) * number for number in (0, 2, 3, 4)]
+    assert decoder.taken == 2 * len(frames[0])
 
 
 class Kept:

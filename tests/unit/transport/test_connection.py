@@ -371,7 +371,9 @@ def test_nor_can_a_read_whose_requests_are_served_as_bytes():
                 head = encode_command(RemotingCommand(0, opaque=opaque, flag=1))
                 header_bytes = len(head) - 8
                 parts = [struct.pack(">I", 4 + header_bytes + 32 * 1024) + head[4:], *big]
-                return connection.send_parts(parts, sum(map(len, parts)))
+                connection.send_parts(parts, sum(map(len, parts)))
+                connection.requests_in += 1
+                return 4 + total
 
             connection.express = take
             writer.write(b"".join(encode_command(RemotingCommand(ECHO, opaque=opaque)) for opaque in range(800)))
@@ -434,8 +436,10 @@ def test_requests_are_offered_as_bytes_first_and_answered_in_order():
             def take(source, position, total):
                 command = next(FrameDecoder().feed(source[position : position + 4 + total]))
                 if command.opaque % 2:
-                    return False
-                return connection.send_frame(encode_command(command.reply(77)))
+                    return 0
+                connection.send_frame(encode_command(command.reply(77)))
+                connection.requests_in += 1
+                return 4 + total
 
             connection.express = take
             for opaque in range(6):
