@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from broker_core.native import lanes as k
@@ -50,6 +50,17 @@ class LaneTable:
             at = self._shared[data] = self._append(data)
         return at
 
+    def place_of(self, data: bytes) -> int | None:
+        """Place of a text that lanes share, if one has it."""
+        return self._shared.get(data)
+
+    def close(self, kinds: Collection[int], column: int, value: int) -> None:
+        """Close the lanes of some kinds that have a number in a column."""
+        lanes = self.lanes
+        for row in range(0, self._count * k.LANE_COLUMNS, k.LANE_COLUMNS):
+            if lanes[row + column] == value and lanes[row + k.L_KIND] in kinds:
+                lanes[row + k.L_IS_OPEN] = 0
+
     def part(self, row: int, number: int, data: bytes) -> None:
         """Set a part of a lane's answer."""
         self.lanes[row + k.L_PARTS + 2 * number] = self.text(data)
@@ -58,9 +69,7 @@ class LaneTable:
     def find(self, kind: int, first: bytes, second: bytes = b"") -> int:
         """Row of the lane with a key, times `LANE_COLUMNS`; -1 for none."""
         joined = memoryview(first + second)
-        return k.find_lane(
-            kind, joined, 0, len(first), len(first), len(second), self.state, self.lanes, self.slots, self.texts
-        )
+        return k.find_lane(kind, joined, 0, len(first), len(first), len(second), self.state, self.lanes, self.slots, self.texts)
 
     def has_room(self, text_bytes: int) -> bool:
         """Whether one more lane fits, with so many bytes of texts."""

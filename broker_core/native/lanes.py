@@ -104,10 +104,10 @@ def find_lane(
 
 def are_digits(data: Bytes, at: int, count: int) -> bool:
     """Whether bytes are decimal digits."""
-    for place in range(at, at + count):
-        if u8(data, place) < _ZERO or u8(data, place) > _NINE:
-            return False
-    return True
+    place = at
+    while place < at + count and _ZERO <= u8(data, place) <= _NINE:
+        place += 1
+    return place == at + count
 
 
 def number_at(data: Bytes, at: int, count: int) -> int:

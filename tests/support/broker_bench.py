@@ -44,6 +44,7 @@ class RecordingPeer:
         self.version = MQ_VERSION
         self.serialize_type = SerializeType.JSON
         self.slowed_down = 0
+        self.requests_in = 0
         self.is_held_up = False
         self.sent: list[RemotingCommand] = []
         self.pushed: list[RemotingCommand] = []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import subprocess
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
+from broker_core.native.addresses import address
 from broker_core.native.library import FOLDER, Library, library_path, reason_not_usable
 
 
@@ -20,3 +23,13 @@ def library() -> Library:
         subprocess.run([sys.executable, "-m", "broker_core.native.build", "--folder", str(folder)], check=True)
     assert not reason_not_usable(folder)
     return Library(library_path(folder))
+
+
+def before_forbidden(size: int) -> memoryview:
+    """Zeros that end where memory does: one byte more would end the process."""
+    page = mmap.PAGESIZE
+    pages = -(-size // page)
+    view = memoryview(mmap.mmap(-1, (pages + 1) * page))
+    protect = ctypes.CDLL(None).mprotect
+    assert protect(ctypes.c_void_p(address(view) + pages * page), ctypes.c_size_t(page), 0) == 0
+    return view[pages * page - size : pages * page]

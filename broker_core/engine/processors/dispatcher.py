@@ -27,6 +27,7 @@ from broker_core.engine.processors.reset_processor import ResetProcessor
 from broker_core.engine.processors.send_back_processor import SendBackProcessor
 from broker_core.engine.processors.send_flow import Defer
 from broker_core.engine.processors.send_processor import SendProcessor
+from broker_core.engine.processors.send_reads import SendReads
 from broker_core.engine.processors.settings_processor import SettingsProcessor
 from broker_core.engine.processors.slave_requests import LoneMasterProcessor
 from broker_core.engine.processors.topic_processor import TopicProcessor
@@ -89,6 +90,8 @@ class Dispatcher:
         self.plain = PlainRequests(self.send, self.pull)
         library = machine_code(state.config.store)
         if library is not None:
+            puts = state.store.plain_puts(library)
+            self.plain.reads = SendReads(state, self.send, self.plain.send_codec, puts, durable)
             self.plain.pull_kernel = PullKernel(state, self.pull, state.store.pull_reads(library))
         self.pop = PopFamily(state, memory_bytes=memory_bytes, route=route)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
@@ -110,6 +113,7 @@ class Dispatcher:
         self.info = BrokerInfoProcessor(state)
         self.settings = LiveSettings(state, changed=settings_changed)
         self.settings.add_listener(self.send.reconfigure)
+        self.settings.add_listener(self.plain.reconfigure)
         self.maintenance = MaintenanceProcessor(state)
         self._settings = SettingsProcessor(state, self.settings)
         self._resets = ResetProcessor(state)
@@ -119,7 +123,7 @@ class Dispatcher:
         self.filter_servers = FilterServers(state)
         self._serve: dict[int, Serve] = {}
         self.extend(self._table())
-        state.store.add_arrival_listener(self.pull.arrived)
+        state.store.add_arrival_listener(self.pull.arrived, waiting=(self.pull.holds,))
 
     def handle(self, peer: Peer, command: RemotingCommand) -> RemotingCommand | None:
         """Serve one request; None when its answer is sent later. A fault in a request becomes the answer's remark."""
@@ -170,6 +174,7 @@ class Dispatcher:
     def disconnected(self, peer: Peer) -> None:
         """Forget a closed connection."""
         self.send.forget(peer)
+        self.plain.forget(peer)
         self.pull.forget(peer)
         self.pop.forget(peer)
         self.clients.disconnected(peer)

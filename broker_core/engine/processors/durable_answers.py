@@ -36,6 +36,7 @@ class DurableAnswers:
         self._syncs = syncs
         self._when_durable = store.when_durable if syncs is None else syncs.when_durable
         self._turn: list[Answer] = []
+        self._turn_size = 0
         self._turn_end = 0
         self._asks = False
         self._ready: deque[tuple[list[Answer], bool]] = deque()
@@ -50,14 +51,18 @@ class DurableAnswers:
             self._loop.remove_reader(syncs.descriptor)
             syncs.close()
 
-    def wait(self, physical_end: int, answer: Answer) -> None:
-        """Call ``answer`` on the loop: True when all below ``physical_end`` is on disk, False when that failed. On the loop."""
+    def wait(self, physical_end: int, answer: Answer, size: int = 1) -> None:
+        """Call ``answer`` on the loop: True when all below ``physical_end`` is on disk, False when that failed. On the loop.
+
+        ``size`` is the number of requests that it answers.
+        """
         if not self._asks:
             self._asks = True
             self._loop.call_soon(self._end_turn)
         self._turn.append(answer)
+        self._turn_size += size
         self._turn_end = max(self._turn_end, physical_end)
-        if len(self._turn) >= _GROUP and self._syncs is not None:
+        if self._turn_size >= _GROUP and self._syncs is not None:
             self._ask()
             self._syncs.look()
 
@@ -73,7 +78,7 @@ class DurableAnswers:
             self._ask()
 
     def _ask(self) -> None:
-        answers, self._turn = self._turn, []
+        answers, self._turn, self._turn_size = self._turn, [], 0
         self._when_durable(self._turn_end, lambda durable: self._report(answers, durable=durable))
 
     def _look(self, syncs: LogSyncs) -> None:

@@ -4,13 +4,15 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from broker_core.config import BrokerConfig
 from broker_core.engine.processors.plain.pull_codec import PullCodec
 from broker_core.engine.processors.plain.requests import PlainPull, PlainSend
 from broker_core.engine.processors.plain.send_codec import SendCodec
 from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.send_processor import SendProcessor
-from broker_core.engine.tables.peer import FramePeer
+from broker_core.engine.processors.send_reads import SendReads
+from broker_core.engine.tables.peer import FramePeer, Peer
 from broker_core.errors import CodecError, RequestRefusedError, fault_remark
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand, encode_parts
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 _HEADER_AT = 8
 _LENGTH_BYTES = 4
+_SEND = int(RequestCode.SEND_MESSAGE_V2)
+_SEND_STARTS = (_SEND.to_bytes(2, "big"), b'{"code":%d,' % _SEND)
 _PULLS = (int(RequestCode.PULL_MESSAGE), int(RequestCode.LITE_PULL_MESSAGE))
 _STARTS = (*(code.to_bytes(2, "big") for code in _PULLS), *(b'{"code":%d,' % code for code in _PULLS))
 """First bytes of headers of pulls; they only decide which codec reads."""
@@ -30,9 +34,12 @@ class PlainRequests:
     """Serves plain sends and pulls from their frames. For the loop's thread."""
 
     def __init__(self, sends: SendProcessor, pulls: PullProcessor) -> None:
+        self.send_codec = SendCodec(sends.stored_fields)
+        self._read_send = self.send_codec.read
+        self.reads: SendReads | None = None
+        """Serves many sends at once, by machine code."""
         self.pull_kernel: PullKernel | None = None
-        """Serves many pulls at once, by machine code."""
-        self._read_send = SendCodec(sends.stored_fields).read
+        """Serves many pulls at once, likewise."""
         self._read_pull = PullCodec(pulls.terms).read
         self._serve_send = sends.handle_plain
         self._serve_pull = pulls.handle_plain
@@ -48,8 +55,22 @@ class PlainRequests:
                 return self._take_pulls(peer, self.pull_kernel, source, position)
             pull = self._read_pull(source, position, total)
             return 0 if pull is None else _serve(peer, pull, self._serve_pull, total)
+        if self.reads is not None and source.startswith(_SEND_STARTS, position + _HEADER_AT):
+            served = self.reads.serve(peer, source, position)
+            if served:
+                return served
         send = self._read_send(source, position, total)
         return 0 if send is None else _serve(peer, send, self._serve_send, total)
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed settings."""
+        if self.reads is not None:
+            self.reads.reconfigure(config)
+
+    def forget(self, peer: Peer) -> None:
+        """Forget a closed connection."""
+        if self.reads is not None:
+            self.reads.forget(peer)
 
     def tick(self) -> None:
         """To be called once a second."""

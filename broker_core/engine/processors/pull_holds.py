@@ -66,6 +66,10 @@ class PullHolds:
     def __len__(self) -> int:
         return self._count
 
+    def waits_for(self, topic: str, queue_id: int) -> bool:
+        """Whether a pull waits for messages of a queue."""
+        return (topic, queue_id) in self._queues
+
     def hold(self, pull: HeldPull) -> bool:
         """Keep a pull; False when too many are held already."""
         of_peer = self._peers.get(pull.peer, 0)

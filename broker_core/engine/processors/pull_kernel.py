@@ -7,6 +7,8 @@ subscription closes all lanes; each is admitted again with its next pull.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from time import perf_counter
 
 from broker_core.engine.processors.message_filter import MessageFilter
@@ -25,6 +27,8 @@ from broker_core.native import pull_columns as p
 from broker_core.native import queue_rows as q
 from broker_core.protocol.codes import SerializeType
 from broker_core.protocol.frame import Buffer
+
+logger = logging.getLogger(__name__)
 
 _LENGTH_BYTES = 4
 _SEEN_MAX = 1024
@@ -105,7 +109,7 @@ class PullKernel:
         state, helped, helped_at = self._state, 0, -1
         while (help_ := self._helps.get(reason := self._reads.serve())) is not None:
             helped, helped_at = (helped + 1 if state[k.AT] == helped_at else 0), state[k.AT]
-            if helped >= _HELPS_MAX or not help_():
+            if helped >= _HELPS_MAX or not _is_help(help_):
                 return p.NOT_PLAIN
         return reason
 
@@ -215,6 +219,15 @@ class PullKernel:
             if terms.flags & FLAG_COMMIT_OFFSET:
                 broker.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
             broker.counters.got(terms.topic, terms.group, messages, size, pulls)
+
+
+def _is_help(help_: Callable[[], bool]) -> bool:
+    """Whether help was given. After a fault of the disk the general way tells the client."""
+    try:
+        return help_()
+    except (OSError, MemoryError) as error:
+        logger.warning("a pull is not served by machine code: %s", error)
+        return False
 
 
 def _is_for_kernel(wanted: MessageFilter) -> bool:

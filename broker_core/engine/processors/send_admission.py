@@ -70,6 +70,23 @@ class SendAdmission:
         """Take over changed settings."""
         self._is_writable = bool(config.permission & PERM_WRITE)
 
+    @property
+    def own_properties(self) -> str:
+        """What the broker adds to the properties of each message."""
+        return self._own_properties
+
+    def lasting_flags(self, name: str, queue_id: int, sys_flag: int) -> int | None:
+        """The sysFlag that sends to a queue are stored with, as long as topics and settings stay as they are.
+
+        None where they are refused, or `admit` looks at more of each send than its properties.
+        """
+        topic = self._topics.get(name)
+        if topic is None or not self._is_writable or name in names.NOT_SENDABLE_TOPICS or name.startswith(names.RETRY_PREFIX):
+            return None
+        stored = sys_flag & ~_OWN_BITS
+        is_there = 0 <= queue_id < max(topic.read_queues, topic.write_queues)
+        return stored if is_there and not stored & TRANSACTION_MASK else None
+
     def admit(self, header: SendHeader) -> SendTarget:
         """Check a send; returns the place of its message. Raises `RequestRefusedError` with code and remark."""
         topic = self._topics.get(header.topic)

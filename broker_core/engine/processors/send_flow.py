@@ -63,6 +63,19 @@ class SendFlow:
         if self._stalled or not self._sends & 15:
             self._check_wait()
 
+    def allows(self, now_s: float) -> bool:
+        """Whether the sends of a read are let through; where not, `check` refuses the first of them with the reason."""
+        try:
+            self.check(now_s)
+        except RequestRefusedError:
+            return False
+        return True
+
+    def served(self, count: int) -> None:
+        """Note that so many sends were served after one check; the next one reads the clock."""
+        if count > 1:
+            self._sends = (self._sends + count - 1) | 15
+
     def _begin_turn(self, now_s: float) -> None:
         assert self._defer is not None
         self._in_turn = True

@@ -62,7 +62,7 @@ class SendProcessor:
         self._state = state
         self.store_host = state.store_host
         self.admission = SendAdmission(state, rewrites, choose=choose)
-        self._flow = SendFlow(state, defer)
+        self.flow = SendFlow(state, defer)
         self._store = state.store
         self._counters = state.counters
         self._durable = durable
@@ -76,7 +76,7 @@ class SendProcessor:
         """Serve one send; None when the answer is sent once the message is on disk."""
         started = perf_counter()
         try:
-            self._flow.check(started)
+            self.flow.check(started)
             header = parse_send_header(command)
             if command.version >= VERSION_TOPIC_MAPPING:
                 header = self._as_stored_by_5x(header)
@@ -95,9 +95,9 @@ class SendProcessor:
     def handle_plain(self, peer: FramePeer, send: PlainSend) -> RemotingCommand | None:
         """Serve a send of a codec: `handle` without fields. None when the answer is, or will be, sent as a frame."""
         started = perf_counter()
-        header = send.header
+        header = send.header if send.version < VERSION_TOPIC_MAPPING else self._as_stored_by_5x(send.header)
         try:
-            self._flow.check(started)
+            self.flow.check(started)
             target = self.admission.admit(header)
             result = self.put(header, target, send.body, self.born_host(peer))
         except (RequestRefusedError, CodecError) as error:
@@ -123,6 +123,12 @@ class SendProcessor:
         now = perf_counter()
         self._counters.put_took(now - started, now)
 
+    @property
+    def own_properties(self) -> tuple[bytes, bytes]:
+        """What the broker adds to the properties of a message: of a client before 5.0, and of others."""
+        own = self.admission.own_properties
+        return own.encode(), f"{self._traced_properties}\x02{own}".encode()
+
     def _as_stored_by_5x(self, header: SendHeader) -> SendHeader:
         """Keep region and trace switch with a 5.x client's message, because consumers of 5.x trace only messages with a region.
 
@@ -141,7 +147,7 @@ class SendProcessor:
         """Take over changed settings."""
         self._body_bytes_max = config.store.max_message_bytes
         self.admission.reconfigure(config)
-        self._flow.reconfigure(config)
+        self.flow.reconfigure(config)
 
     def forget(self, peer: Peer) -> None:
         """Forget a closed connection."""
@@ -150,7 +156,7 @@ class SendProcessor:
     def _answer(self, peer: Peer, command: RemotingCommand, answer: RemotingCommand, started: float, durable: bool) -> None:
         self._took(started)
         if not durable:
-            answer.code, answer.remark = self._not_durable()
+            answer.code, answer.remark = self.not_durable()
         if not command.is_oneway:
             peer.send(answer)
 
@@ -159,9 +165,9 @@ class SendProcessor:
         if durable:
             peer.send_frame(frame)
         else:
-            peer.send(send.reply(*self._not_durable(), decode_frame(frame, 0, len(frame) - 4).ext_fields))
+            peer.send(send.reply(*self.not_durable(), decode_frame(frame, 0, len(frame) - 4).ext_fields))
 
-    def _not_durable(self) -> tuple[ResponseCode, str]:
+    def not_durable(self) -> tuple[ResponseCode, str]:
         """Code and remark of an answer whose message the disk has not confirmed.
 
         A late sync leaves it stored. After a failed one it may be lost: the producer must send it to another broker.

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from broker_core.engine.store.disk import Disk
@@ -61,6 +61,22 @@ _LAYOUTS_MAX = 1024
 _LAYOUTS_MISSED_MAX = 16 * _LAYOUTS_MAX
 """After so many records of other lengths, the kept layouts are dropped."""
 assert SIZE.size == MAGIC_POSITION == 4
+
+
+class LogRoom(NamedTuple):
+    """Room for records that is reserved on the disk.
+
+    Attributes:
+        buffer: The file, mapped.
+        base: Physical offset of its first byte.
+        position: Where the next record goes.
+        end: Where records end at most.
+    """
+
+    buffer: mmap.mmap
+    base: int
+    position: int
+    end: int
 
 
 class CommitLog:
@@ -172,6 +188,17 @@ class CommitLog:
         buffer[position : position + SIZE.size] = block[: SIZE.size]
         self._position = end
         self.end = self._base + end
+
+    def room(self) -> LogRoom | None:
+        """Where the next records go; None before the first one since the start."""
+        if self._buffer is None:
+            return None
+        return LogRoom(self._buffer, self._base, self._position, self._reserved)
+
+    def wrote(self, position: int) -> None:
+        """Note that the room up to a position of the file was filled with whole records."""
+        self._position = position
+        self.end = self._base + position
 
     def fits(self, size: int) -> bool:
         """Whether a record, or a batch, of this size can be stored at all."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import NamedTuple, Protocol
 
 from broker_core.engine.store.batch_put import BatchDraft, draft_batch
 from broker_core.engine.store.consume_queue import UNIT, UNWRITTEN_UNITS_MAX, ConsumeQueue
@@ -16,10 +17,13 @@ from broker_core.engine.store.dispatch import TagsOfPuts, unit_tags_code
 from broker_core.engine.store.extra_put import ExtraPut, FilterBits, record_bytes_max
 from broker_core.engine.store.log_syncs import LogSyncs
 from broker_core.engine.store.paths import is_topic_name
+from broker_core.engine.store.plain_puts import PlainPuts, PlainQueue
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.write_gate import WriteRefusal
+from broker_core.native.library import Library
+from broker_core.native.queue_rows import OPEN_AS
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import TopicField, host_flags, topic_field
@@ -40,7 +44,28 @@ _NOT_HOST = ~HOST_V6_MASK
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python: 0.15 µs less a put."""
 
+_TOLD_UNITS = 512
+"""Read at a time, to tell of what machine code stored."""
+
 ArrivalListener = Callable[[Arrival], None]
+
+
+class Waiting(Protocol):
+    """Those who wait for messages."""
+
+    def __len__(self) -> int: ...
+
+    def waits_for(self, topic: str, queue_id: int) -> bool:
+        """Whether one of them waits for messages of a queue."""
+
+
+class _Listener(NamedTuple):
+    """A listener, the topics that it listens to (None: all), and those whom it tells (None: it wants every message)."""
+
+    tell: ArrivalListener
+    topics: frozenset[str] | None
+    waiting: tuple[Waiting, ...] | None
+
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +101,9 @@ class MessagePuts:
         self._clock = parts.clock
         self._delay_levels = parts.delay_levels
         self._put_queues: dict[QueueKey, _Queue] = {}
-        self._listeners: tuple[tuple[ArrivalListener, frozenset[str] | None], ...] = ()
+        self._listeners: tuple[_Listener, ...] = ()
+        self._waiting: tuple[Waiting, ...] = ()
+        self._plain: PlainPuts | None = None
         self._body_bytes_unchecked = parts.commit_log.file_bytes - RECORD_OVERHEAD_MAX
         """Size of a body up to which its message surely fits."""
         self._extra_put = ExtraPut(parts)
@@ -84,7 +111,9 @@ class MessagePuts:
         self._log_syncs: LogSyncs | None = None
 
     def forget(self, key: QueueKey) -> None:
-        """Drop the cached state of a removed queue; under the store's lock."""
+        """Drop the cached state of a queue that is removed; under the store's lock."""
+        if self._plain is not None:
+            self._plain.keep_counts()
         self._put_queues.pop(key, None)
 
     def close(self) -> None:
@@ -244,18 +273,67 @@ class MessagePuts:
 
     # ---- arrivals and durability ---------------------------------------------------------------------------------------
 
-    def add_arrival_listener(self, listener: ArrivalListener, topics: Collection[str] | None = None) -> None:
+    def add_arrival_listener(
+        self,
+        listener: ArrivalListener,
+        topics: Collection[str] | None = None,
+        *,
+        waiting: tuple[Waiting, ...] | None = None,
+    ) -> None:
         """Call ``listener`` for each message that enters a queue, in the thread of the put and before it returns.
 
-        With ``topics`` only for messages of these, so that puts to others do not pay for the call.
+        With ``topics`` only for messages of these, so that puts to others do not pay for the call. ``waiting`` are those whom
+        the listener tells: of many messages at a time it hears as long as one of them waits.
         """
         with self._lock:
-            self._listeners = (*self._listeners, (listener, None if topics is None else frozenset(topics)))
+            entry = _Listener(listener, None if topics is None else frozenset(topics), waiting)
+            self._listeners = (*self._listeners, entry)
+            self._waiting += waiting or ()
             for (topic, _), queue in self._put_queues.items():
                 queue.listeners = self._listeners_of(topic)
 
     def _listeners_of(self, topic: str) -> tuple[ArrivalListener, ...]:
-        return tuple(listener for listener, topics in self._listeners if topics is None or topic in topics)
+        return tuple(entry.tell for entry in self._listeners if entry.topics is None or topic in entry.topics)
+
+    # ---- machine code --------------------------------------------------------------------------------------------------
+
+    def plain_puts(self, library: Library | None) -> PlainPuts:
+        """Puts of plain sends by machine code; None runs their kernel in Python, which is for tests."""
+        if self._plain is None:
+            self._plain = PlainPuts(self._parts, self._body_bytes_unchecked, library)
+        return self._plain
+
+    def plain_queue(self, topic: str, queue_id: int) -> PlainQueue | None:
+        """The queue of a topic that machine code may put to; None where a put has more to do, or there was none yet."""
+        found = self._put_queues.get((topic, queue_id))
+        if found is None or self._puts_have_extras:
+            return None
+        if any(entry.waiting is None and (entry.topics is None or topic in entry.topics) for entry in self._listeners):
+            return None
+        row = found.queue.row
+        serial = self._queues.rows.table[row + OPEN_AS]
+        return PlainQueue(row, serial, found.topic) if serial else None
+
+    def tell_arrivals(self, plain: PlainPuts) -> None:
+        """Tell of the messages that machine code stored, where somebody waits."""
+        if any(map(len, self._waiting)):
+            for queue, first in plain.touched():
+                for entry in self._listeners:
+                    if entry.waiting is not None:
+                        self._tell(entry.tell, entry.waiting, queue, first)
+
+    def _tell(self, tell: ArrivalListener, waiting: tuple[Waiting, ...], queue: ConsumeQueue, first: int) -> None:
+        topic, queue_id = queue.topic, queue.queue_id
+        while first < queue.max_offset:
+            with self._lock:
+                units, store_ms = queue.units(first, _TOLD_UNITS), queue.last_store_ms
+            if not units:
+                return
+            for offset, size, code in UNIT.iter_unpack(units):
+                if not any(one.waits_for(topic, queue_id) for one in waiting):
+                    return
+                tell(Arrival(topic, queue_id, first, code, store_ms, offset, size))
+                first += 1
 
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
         """Have the log synced up to an offset, together with other waiters.

@@ -54,6 +54,7 @@ class MessageStore:
 
     Attributes:
         put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
+        plain_puts, plain_queue, tell_arrivals: See `MessagePuts`.
         get_messages, get_stored_messages, read_run, pull_reads, queue_units, unit_bytes, query: See `MessageReads`.
         is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead: See `broker_core.engine.store.cold_read`.
         record_at, bytes_at: `CommitLog.record`, `CommitLog.slice`.
@@ -98,6 +99,9 @@ class MessageStore:
         self.add_arrival_listener = puts.add_arrival_listener
         self.when_durable = puts.when_durable
         self.log_syncs = puts.log_syncs
+        self.plain_puts = puts.plain_puts
+        self.plain_queue = puts.plain_queue
+        self.tell_arrivals = puts.tell_arrivals
 
     def _bind_reads(self, reads: MessageReads) -> None:
         self._reads = reads

@@ -103,6 +103,10 @@ class QueueTable:
         del self._by_row[queue.row]
         queue.remove()
 
+    def at(self, row: int) -> ConsumeQueue | None:
+        """The queue of a row; None when it was removed."""
+        return self._by_row.get(row)
+
     def take_touched(self) -> list[ConsumeQueue]:
         """The queues that got units since the last call; under the store's lock."""
         return [self._by_row[row] for row in self.rows.take_touched()]

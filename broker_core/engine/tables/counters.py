@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker_core.engine.tables.latency import LatencyWindow
 from broker_core.engine.tables.stats_windows import Reading, StatsKey, StatsWindows
@@ -31,6 +32,14 @@ class TopicCounter:
     put_bytes: int = 0
     got_messages: int = 0
     got_bytes: int = 0
+
+
+class PutCount(NamedTuple):
+    """Puts of one message each to one topic, and the bytes of their records."""
+
+    topic: str
+    puts: int
+    size: int
 
 
 @dataclass(slots=True)
@@ -72,25 +81,27 @@ class Counters:
     """Counters of one broker since its start.
 
     Attributes:
-        topics: Topic → its counter.
         groups: Consumer group → its counter.
         pulls: ``(topic, group)`` → its counter.
         sent_back: ``(topic, group)`` → messages that the group could not consume.
         stats: Windows over these counters, by the names of RocketMQ.
         put_distribution: Puts of the last whole minute by `PUT_TIME_LIMITS_S`; empty before the first.
         put_latency: Time from a put's request to its answer.
+        counted_elsewhere: Machine code has counted puts; see `count_by`.
     """
 
     def __init__(self, *, now_ms: int) -> None:
         self.started_ms = now_ms
-        self.topics: dict[str, TopicCounter] = defaultdict(TopicCounter)
+        self._topics: dict[str, TopicCounter] = defaultdict(TopicCounter)
         self.groups: dict[str, GroupCounter] = defaultdict(GroupCounter)
         self.pulls: dict[tuple[str, str], PullCounter] = defaultdict(PullCounter)
         self.sent_back: dict[tuple[str, str], int] = defaultdict(int)
-        self.puts = 0
+        self._puts = 0
         self.put_latency = LatencyWindow()
-        self.put_messages = 0
-        self.put_bytes = 0
+        self._put_messages = 0
+        self._put_bytes = 0
+        self.counted_elsewhere = False
+        self._counts: Callable[[], Iterable[PutCount]] = tuple
         self.put_failed = 0
         self.put_max_s = 0.0
         self.got_messages = 0
@@ -108,20 +119,57 @@ class Counters:
 
     def put(self, topic: str, messages: int, size: int) -> None:
         """Count the stored messages of one put."""
-        counter = self.topics[topic]
-        counter.puts += 1
+        self._add_puts(topic, 1, messages, size)
+
+    def _add_puts(self, topic: str, puts: int, messages: int, size: int) -> None:
+        counter = self._topics[topic]
+        counter.puts += puts
         counter.put_messages += messages
         counter.put_bytes += size
-        self.puts += 1
-        self.put_messages += messages
-        self.put_bytes += size
+        self._puts += puts
+        self._put_messages += messages
+        self._put_bytes += size
 
-    def put_took(self, seconds: float, now_s: float) -> None:
-        """Count the time of one put, from request to answer."""
+    def put_took(self, seconds: float, now_s: float, puts: int = 1) -> None:
+        """Count the time of one put, from request to answer, or of several that took as long."""
         self.put_max_s = max(self.put_max_s, seconds)
         if seconds >= PUT_TIME_LIMITS_S[0]:
-            self._slow_puts[bisect_right(PUT_TIME_LIMITS_S, seconds) - 1] += 1
-        self.put_latency.add(seconds, now_s)
+            self._slow_puts[bisect_right(PUT_TIME_LIMITS_S, seconds) - 1] += puts
+        self.put_latency.add(seconds, now_s, puts)
+
+    def count_by(self, counts: Callable[[], Iterable[PutCount]]) -> None:
+        """Take puts that somebody else counts, when a counter of puts is read after `counted_elsewhere` was set."""
+        self._counts = counts
+
+    def _settle(self) -> None:
+        if self.counted_elsewhere:
+            self.counted_elsewhere = False
+            for topic, puts, size in self._counts():
+                self._add_puts(topic, puts, puts, size)
+
+    @property
+    def topics(self) -> dict[str, TopicCounter]:
+        """Topic → its counter."""
+        self._settle()
+        return self._topics
+
+    @property
+    def puts(self) -> int:
+        """Puts of producers, a batch is one."""
+        self._settle()
+        return self._puts
+
+    @property
+    def put_messages(self) -> int:
+        """Messages that producers put."""
+        self._settle()
+        return self._put_messages
+
+    @property
+    def put_bytes(self) -> int:
+        """Bytes of their records."""
+        self._settle()
+        return self._put_bytes
 
     def got(self, topic: str, group: str, messages: int, size: int, pulls: int = 1) -> None:
         """Count the messages that some pulls returned to a consumer."""

@@ -31,8 +31,8 @@ class LatencyWindow:
         self._maxima = [0.0] * WINDOW_SECONDS
         self._seconds = [-WINDOW_SECONDS] * WINDOW_SECONDS
 
-    def add(self, seconds: float, now_s: float) -> None:
-        """Count one latency; ``now_s`` is monotonic time in seconds."""
+    def add(self, seconds: float, now_s: float, count: int = 1) -> None:
+        """Count a latency, once or several times; ``now_s`` is monotonic time in seconds."""
         second = int(now_s)
         slot = second % WINDOW_SECONDS
         if self._seconds[slot] != second:
@@ -40,7 +40,7 @@ class LatencyWindow:
             self._counts[slot] = [0] * _BUCKETS
             self._maxima[slot] = 0.0
         self._maxima[slot] = max(self._maxima[slot], seconds)
-        self._counts[slot][_bucket(int(seconds * 1e6))] += 1
+        self._counts[slot][_bucket(int(seconds * 1e6))] += count
 
     def figures(self, now_s: float) -> LatencyFigures:
         """Median, 99th percentile and maximum of the last ten seconds."""

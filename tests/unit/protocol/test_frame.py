@@ -222,13 +222,13 @@ def test_a_frame_that_somebody_takes_as_bytes_is_not_decoded():
 
         def take(source: bytes, position: int, total: int) -> int:
             offered.append(source[position : position + 4 + total])  # noqa: B023  used in its round only
-            return 4 + total if len(offered) != 2 else 0  # noqa: B023
+            return 0 if len(offered) == 2 else 4 + total  # noqa: B023
 
         for part in (stream[:cut], stream[cut:]):
             commands += decoder.feed(part, take)
         assert offered == frames
         assert [command.opaque for command in commands] == [2]
-        assert decoder.taken == len(frames[0] + frames[2])
+        assert decoder.taken == len(frames[0]) + len(frames[2])
         assert decoder.pending_bytes == 0
 
 
@@ -244,22 +244,23 @@ def test_whoever_takes_frames_may_have_the_one_who_feeds_stop_behind_them():
     commands = decoder.feed(stream, take)
     assert next(commands) is TAKEN
     commands.close()
-    assert (len(offered), decoder.taken, decoder.pending_bytes) == (2, len(stream) // 6 * 2, len(stream) // 6 * 4)
+    size = len(stream) // 6
+    assert (len(offered), decoder.taken, decoder.pending_bytes) == (2, 2 * size, 4 * size)
     assert [command is TAKEN for command in decoder.feed(b"", take)] == [True, True]
-    assert (len(offered), decoder.taken, decoder.pending_bytes) == (6, len(stream), 0)
+    assert (len(offered), decoder.taken, decoder.pending_bytes) == (6, 6 * size, 0)
 
 
 def test_whoever_takes_a_frame_may_take_those_behind_it():
-    frames = [encode_command(RemotingCommand(1, opaque=opaque)) for opaque in range(5)]
-    decoder, offered = FrameDecoder(), []
+    frames = [encode_command(RemotingCommand(1, opaque=opaque)) for opaque in range(6)]
+    stream, offered, decoder = b"".join(frames), [], FrameDecoder()
 
-    def take(_source: bytes, position: int, total: int) -> int:
+    def take(source: bytes, position: int, total: int) -> int:
         offered.append(position)
-        return 2 * (4 + total) if position == 0 else 0
+        return 2 * (4 + total) if len(offered) == 1 else 0
 
-    assert [command.opaque for command in decoder.feed(b"".join(frames), take)] == [2, 3, 4]
-    assert offered == [len(frames[0]) * number for number in (0, 2, 3, 4)]
-    assert decoder.taken == 2 * len(frames[0])
+    size = len(frames[0])
+    assert [command.opaque for command in decoder.feed(stream[:-1], take)] == [2, 3, 4]
+    assert (offered, decoder.taken, decoder.pending_bytes) == ([0, 2 * size, 3 * size, 4 * size], 2 * size, size - 1)
 
 
 class Kept:

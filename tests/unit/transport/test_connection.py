@@ -371,8 +371,8 @@ def test_nor_can_a_read_whose_requests_are_served_as_bytes():
                 head = encode_command(RemotingCommand(0, opaque=opaque, flag=1))
                 header_bytes = len(head) - 8
                 parts = [struct.pack(">I", 4 + header_bytes + 32 * 1024) + head[4:], *big]
-                connection.send_parts(parts, sum(map(len, parts)))
                 connection.requests_in += 1
+                assert connection.send_parts(parts, sum(map(len, parts)))
                 return 4 + total
 
             connection.express = take
@@ -437,8 +437,8 @@ def test_requests_are_offered_as_bytes_first_and_answered_in_order():
                 command = next(FrameDecoder().feed(source[position : position + 4 + total]))
                 if command.opaque % 2:
                     return 0
-                connection.send_frame(encode_command(command.reply(77)))
                 connection.requests_in += 1
+                assert connection.send_frame(encode_command(command.reply(77)))
                 return 4 + total
 
             connection.express = take

@@ -38,7 +38,7 @@ class SendAnswers(Protocol):
 
 
 class PlainSend(NamedTuple):
-    """A send of one message by a client before 5.0. A named tuple, because one is made for each send.
+    """A send of one message. A named tuple, because one is made for each send.
 
     ``opaque`` is as in the frame: four bytes, or decimal digits in JSON.
     """

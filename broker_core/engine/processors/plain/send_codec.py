@@ -1,6 +1,6 @@
 """Codec of plain sends: from the bytes of a request to a typed send, without header fields in between.
 
-A plain send has code 310, a client before 5.0, and a binary or a JSON header whose fields have Java's order;
+A plain send has code 310 and a binary or a JSON header whose fields have Java's order;
 `broker_core.engine.processors.plain.send_lanes` draws both.
 
 The fields before the time and after the properties are equal in all sends of a producer to a queue. They are read once and then
@@ -30,7 +30,7 @@ from broker_core.engine.processors.plain.send_lanes import (
     plain_start_of_json,
 )
 from broker_core.engine.processors.send_header import SendHeader
-from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, LanguageCode, RequestCode, SerializeType
+from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.frame import LANGUAGES_BY_NUMBER
 
@@ -52,6 +52,8 @@ _JSON_REST = re.compile(
 and properties with another backslash are decoded the general way. No part is tried twice, so one pass decides.
 """
 
+_ANY_CLIENT = JsonEnd(0, LanguageCode.OTHER)
+
 _new_tuple = tuple.__new__
 """Makes a named tuple without a call into Python."""
 _new_header = SendHeader.__new__
@@ -71,6 +73,18 @@ class SendCodec:
         self._json_ends = LearntParts[tuple[bytes, bytes], JsonEnd](lambda parts: plain_end_of_json(*parts), _size_of_parts)
         """By the text before and after the opaque."""
 
+    def known_lane(self, kind: int, start: bytes) -> BinaryLane | JsonLane | None:
+        """The lane of sends whose header begins with some bytes, if one was read before; ``kind`` is the header's."""
+        if kind == _BINARY:
+            return self._lanes.get(start)
+        return self._json_lanes.get(start)
+
+    def known_end(self, kind: int, end: bytes, last: bytes) -> JsonEnd | None:
+        """The client that the end of such a header names, if it is plain; binary headers name it at their start."""
+        if kind == _BINARY:
+            return _ANY_CLIENT if self._ends[end] else None
+        return self._json_ends[end, last]
+
     def read(self, source: bytes, position: int, total: int) -> PlainSend | None:
         """The send in a frame with its length ``total`` at ``position``; None if it is not plain."""
         if total < HEAD.size:
@@ -82,7 +96,7 @@ class SendCodec:
 
     def _read_binary(self, source: bytes, position: int, total: int) -> PlainSend | None:
         _, word, code, language, version, _, flag, remark, size = HEAD.unpack_from(source, position)
-        if code != _SEND or flag or remark or version >= VERSION_TOPIC_MAPPING:
+        if code != _SEND or flag or remark:
             return None
         first = position + HEAD.size
         end = position + 8 + (word & 0xFFFFFF)

@@ -17,17 +17,19 @@ from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, NamedTuple
 
-from broker_core.engine.processors.plain.requests import OPAQUE_BYTES, OPAQUE_POSITION
+from broker_core.engine.processors.plain.requests import HEAD, OPAQUE_BYTES, OPAQUE_POSITION
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import FrameError
-from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, LanguageCode, RequestCode, SerializeType
+from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.frame import RemotingCommand, binary_fields, decode_frame, encode_command
 
 _LENGTH = Struct(">I")
 _PREFIX = Struct(">II")
 _SEND = int(RequestCode.SEND_MESSAGE_V2)
+_MEANT = frozenset("abcdefghijklm")
+"""Names of fields of a send. Others mean nothing to a broker; clients of 5.0 and later send some."""
 _BEFORE_TIME = frozenset("abcdef")
 _BEHIND = frozenset("jkm")
 _SAMPLE = 0x7EDCBA9876543210
@@ -39,6 +41,20 @@ _TYPE_NAME = "serializeTypeCurrentRPC"
 
 AnswerFields = Callable[[PutResult, int], dict[str, str]]
 """Header fields of the answer to a stored send, from the put's result and the queue."""
+
+
+class AnswerParts(NamedTuple):
+    """An answer in parts. Between them stand opaque, physical offset and queue offset; in JSON the opaque comes last.
+
+    Attributes:
+        texts: The parts, with a queue offset of one digit; in JSON without the eight bytes of lengths.
+        fields_at: Where the length of the fields stands in a binary answer.
+        fields_bytes: That length without the digit.
+    """
+
+    texts: tuple[bytes, bytes, bytes, bytes]
+    fields_at: int = 0
+    fields_bytes: int = 0
 
 
 class SendLane:
@@ -83,18 +99,26 @@ class BinaryLane(SendLane):
             self._make_template(queue_offset)
         return self._template % (opaque, physical_offset, queue_offset)
 
-    def _make_template(self, offset: int) -> None:
-        digits = len(str(offset))
-        self._template_from, self._template_to = 10 ** (digits - 1) if digits > 1 else 0, 10**digits
-        frame = self._sample_answer(self._template_from)
+    def parts(self) -> AnswerParts:
+        """Its answers in parts."""
+        frame = self._sample_answer(0)
+        fields_at = HEAD.size - _LENGTH.size
+        return AnswerParts(self._cut(frame, 1), fields_at, _LENGTH.unpack_from(frame, fields_at)[0] - 1)
+
+    def _cut(self, frame: bytes, digits: int) -> tuple[bytes, bytes, bytes, bytes]:
         place_at = frame.index(b"%016X" % _SAMPLE)
         offset_at = frame.index(b"queueOffset", place_at) + len(b"queueOffset") + _LENGTH.size
-        parts = (
+        return (
             frame[:OPAQUE_POSITION],
             frame[OPAQUE_POSITION + OPAQUE_BYTES : place_at],
             frame[place_at + 16 : offset_at],
             frame[offset_at + digits :],
         )
+
+    def _make_template(self, offset: int) -> None:
+        digits = len(str(offset))
+        self._template_from, self._template_to = 10 ** (digits - 1) if digits > 1 else 0, 10**digits
+        parts = self._cut(self._sample_answer(self._template_from), digits)
         first, second, third, last = (part.replace(b"%", b"%%") for part in parts)
         self._template = b"".join((first, b"%b", second, b"%016X", third, b"%d", last))
 
@@ -108,16 +132,18 @@ class JsonLane(SendLane):
 
     def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
         super().__init__(start, answer_fields)
-        header = self._sample_answer(0)[_PREFIX.size :].replace(b"%", b"%%")
-        for sample, place in (
-            (b"%016X" % _SAMPLE, b"%016X"),
-            (b'"queueOffset":"0"', b'"queueOffset":"%d"'),
-            (b'"opaque":%d' % _SAMPLE_OPAQUE, b'"opaque":%b'),
-        ):
-            before, found, behind = header.partition(sample)
+        first, second, third, last = (part.replace(b"%", b"%%") for part in self.parts().texts)
+        self._template = b"".join((first, b"%016X", second, b"%d", third, b"%b", last))
+
+    def parts(self) -> AnswerParts:
+        """Its answers in parts."""
+        rest, parts = self._sample_answer(0)[_PREFIX.size :], []
+        for name, sample in ((b"", b"%016X" % _SAMPLE), (b'"queueOffset":"', b"0"), (b'"opaque":', b"%d" % _SAMPLE_OPAQUE)):
+            before, found, rest = rest.partition(name + sample)
             assert found
-            header = before + place + behind
-        self._template = header
+            parts.append(before + name)
+        first, second, third = parts
+        return AnswerParts((first, second, third, rest))
 
     def answer(self, opaque: bytes, physical_offset: int, queue_offset: int) -> bytes:
         """The frame that answers a send; ``opaque`` in decimal digits."""
@@ -157,7 +183,7 @@ def plain_start_of_json(alike: bytes) -> SendHeader | None:
 
 
 def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
-    """The client that a JSON header names after its properties, if that is a plain send's before 5.0.
+    """The client that a JSON header names after its properties, if that is a plain send's.
 
     ``middle`` reaches from the quote after the properties to the colon of the opaque, ``last`` begins with the comma after it.
     """
@@ -174,11 +200,11 @@ def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
         command = decode_frame(_PREFIX.pack(len(text) + 4, len(text)) + text, 0, len(text) + 4)
     except FrameError:
         return None
-    return None if command.version >= VERSION_TOPIC_MAPPING else JsonEnd(command.version, command.language)
+    return JsonEnd(command.version, command.language)
 
 
 def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
-    if fields.keys() != _BEFORE_TIME:
+    if fields.keys() & _MEANT != _BEFORE_TIME:
         return None
     try:
         queues, queue_id, sys_flag = int(fields["d"]), int(fields["e"]), int(fields["f"])
@@ -189,7 +215,7 @@ def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
 
 
 def _is_plain_end(fields: Mapping[str, str]) -> bool:
-    return fields.keys() <= _BEHIND and fields.get("j", "0") == "0" and fields.get("m", "false") == "false"
+    return fields.keys() & _MEANT <= _BEHIND and fields.get("j", "0") == "0" and fields.get("m", "false") == "false"
 
 
 def _binary_fields(part: bytes) -> dict[str, str] | None:

@@ -72,7 +72,7 @@ class PopFamily:
         self._reviver = Reviver(state, self.outstanding)
         self.modes_changed: Callable[[], None] = lambda: None
         self._next_progress_ms = 0
-        state.store.add_arrival_listener(self.processor.arrived)
+        state.store.add_arrival_listener(self.processor.arrived, waiting=(self.processor.notices, self.processor.holds))
 
     def table(self) -> dict[RequestCode, Serve]:
         """Request code → processor."""

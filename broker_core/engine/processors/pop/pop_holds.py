@@ -88,6 +88,10 @@ class PopHolds:
         """Requests for one queue; for -1, those for any queue."""
         return self._queues.get((topic, group, queue_id), 0)
 
+    def waits_for(self, topic: str, queue_id: int) -> bool:  # noqa: ARG002  whichever queue of the topic
+        """Whether a request waits for messages of a topic, of any of its queues."""
+        return topic in self._topics
+
     def wakened(self, topic: str, queue_id: int, tags_code: int) -> list[HeldPop]:
         """The requests that a new message wakes, one of each group; they stay held until `release`."""
         groups = self._topics.get(topic)

@@ -241,3 +241,17 @@ def test_a_file_of_the_log_that_nobody_reads_is_let_go(served):
     served.kernel.tick()
     assert len(served.reads.table._log) == 0
     assert served.take(frame_of())
+
+
+def test_a_fault_of_the_disk_is_left_to_the_general_way(served, monkeypatch):
+    served.put(300)
+    served.store.flush()
+    served.learn()
+
+    def fail(*_: object) -> bytes:
+        raise OSError(5, "broken")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(type(served.store._parts.queues.by_key["T", 0]), "units", fail)
+        assert not served.take(frame_of(queueOffset=100))
+    assert served.take(frame_of(queueOffset=100))
