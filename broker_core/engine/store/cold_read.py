@@ -1,8 +1,8 @@
 """Checks whether old records of the log are in memory, and reads them into memory.
 
 A thread that touches a page of a mapping that is not in memory waits for the disk and holds the interpreter, so all threads
-wait. Old records are therefore first read without waiting; a thread that may wait reads those that are missing, and some after
-them. Where the system has no such read, records count as in memory.
+wait. The system is therefore asked about old records first (mincore); a thread that may wait reads those that are missing, and
+some after them. Where the system does not tell, records count as in memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.results import LogPlace
+from broker_core.native.addresses import address, is_resident
 from broker_core.native.pull_columns import PIECE_BYTES, SEEN_PIECES
 
 AHEAD_BYTES = 4 * 1024 * 1024
@@ -28,7 +29,6 @@ KNOWN_PIECES_MAX = SEEN_PIECES
 
 _PIECE_BYTES = 256 * 1024
 _GAP_BYTES = 64 * 1024
-_NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
 def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
@@ -67,17 +67,12 @@ def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
 
 def are_in_memory(log: CommitLog, first: int, *further: int) -> bool:
     """Whether the bytes at these physical offsets of one file can be read without waiting; true also if unknown."""
-    if _NO_WAIT is None:
-        return True
     base = first - first % log.file_bytes
-    byte = [bytearray(1)]
-    try:
-        with _opened(log, base) as descriptor:
-            return all(os.preadv(descriptor, byte, offset - base, _NO_WAIT) == 1 for offset in (first, *further))
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without such reads, or a file that was deleted meanwhile
+    mapped = log.map_at(base)
+    if mapped is None:
+        return True  # a file that was deleted meanwhile
+    start = address(mapped) - base
+    return all(is_resident(start + offset) for offset in (first, *further))
 
 
 def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
@@ -160,7 +155,7 @@ class ResidentPieces:
         return not is_ahead_in_memory(self._log, [LogPlace(end - 1, 1)])
 
     def _look(self, piece: int, start: int) -> bool:
-        """Read a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
+        """Ask about a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
         log = self._log
         base = start - start % log.file_bytes
         first = max(piece * PIECE_BYTES, base)

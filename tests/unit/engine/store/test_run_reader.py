@@ -9,6 +9,7 @@ import pytest
 from broker_core.engine.store import cold_read, run_reader
 from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.results import GetStatus
+from broker_core.native import addresses
 from tests.support.store_bench import LOG_FILE_BYTES, message
 
 
@@ -159,14 +160,12 @@ def asked(store, monkeypatch):
 
     asked = Asked()
 
-    def preadv(_descriptor, _buffers, position, _flags):
+    def is_resident(position):
         asked.append(position)
-        if position in asked.missing:
-            raise BlockingIOError
-        return 1
+        return position not in asked.missing
 
-    monkeypatch.setattr(cold_read, "_NO_WAIT", 8)
-    monkeypatch.setattr(cold_read.os, "preadv", preadv)
+    monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
+    monkeypatch.setattr(cold_read, "is_resident", is_resident)
     return asked
 
 
@@ -215,10 +214,12 @@ def test_reading_ahead_is_asked_for_once_a_piece_where_something_is_missing(stor
 
 
 def test_where_nothing_can_be_asked_all_counts_as_in_memory(store, monkeypatch):
-    pieces = ResidentPieces(store._parts.commit_log, Seconds())
-    store._parts.commit_log.path(0).unlink()
-    assert pieces.has(0, 100)
-    monkeypatch.setattr(cold_read, "_NO_WAIT", None)
+    log = store._parts.commit_log
+    pieces = ResidentPieces(log, Seconds())
+    with monkeypatch.context() as deleted:
+        deleted.setattr(log, "map_at", lambda _base: None)
+        assert pieces.has(0, 100)
+    monkeypatch.setattr(addresses, "_mincore", None)
     assert ResidentPieces(store._parts.commit_log, Seconds()).has(0, 100)
 
 
