@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from broker_core.engine.store import machine_code
 from tests.support import foreign_tools, workers
+from tests.support.machine_code import uses_machine_code
 
 # No test fails by the clock: a slow machine is no fault of the code.
 settings.register_profile("orbit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +20,10 @@ settings.load_profile("orbit")
 
 # Secrets of tests do not go into the key store of whoever runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
+
+
+if not uses_machine_code():
+    machine_code._loaded = lambda: None  # type: ignore[assignment]  # as where it was never made
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.machine_code import uses_machine_code
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 _READY = re.compile(r"ready name-server=(\S+) broker=(\S+) store=(.*)")
 _START_SECONDS = 60.0
@@ -39,6 +41,7 @@ class BrokerProcess:
 def running_broker(store: Path, *options: str, name_server_port: int = 0, port: int = 0) -> Iterator[BrokerProcess]:
     """Start a broker on ``store`` and stop it at the end; fails when it does not become ready or does not stop cleanly."""
     command = [sys.executable, "main.py", "broker", "--ns-port", str(name_server_port), "--port", str(port)]
+    command += ["--set", f"orbitNative={'on' if uses_machine_code() else 'off'}"]
     process = subprocess.Popen(
         [*command, "--store", str(store), *options],
         cwd=CHECKOUT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,11 @@ from pathlib import Path
 
 from broker_core.native.addresses import address
 from broker_core.native.library import FOLDER, Library, library_path, reason_not_usable
+
+
+def uses_machine_code() -> bool:
+    """Whether the brokers of this run of tests may use machine code."""
+    return os.environ.get("ORBIT_TEST_NATIVE", "on") != "off"
 
 
 @cache
