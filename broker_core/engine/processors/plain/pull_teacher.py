@@ -17,6 +17,7 @@ from broker_core.errors import FrameError, RequestRefusedError
 from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.frame import RemotingCommand, decode_frame
 
+OFFSET, COMMIT = "queueOffset", "commitOffset"
 LITE = int(RequestCode.LITE_PULL_MESSAGE)
 _PULLS = (int(RequestCode.PULL_MESSAGE), LITE)
 _LENGTH_BYTES = 4
@@ -43,19 +44,22 @@ class Places(NamedTuple):
 
 def lane_of(frame: bytes, places: Places, reader: TermsReader) -> PullLane | None:
     """The lane of a pull; None if it is no plain one. A binary header's opaque is no digits, and in no other place."""
-    kind, found = SerializeType(frame[_LENGTH_BYTES]), None
+    kind, command = SerializeType(frame[_LENGTH_BYTES]), None
     for first, second in ((b"1", b"2"), (b"3", b"4")):
         offset, commit = first * places.offset[1], second * places.commit[1]
-        opaque = b"1" * (places.opaque[1] - 1) + second[:1] if kind is SerializeType.JSON else None
-        command = _decoded(frame, [(places.offset[0], offset), (places.commit[0], commit), (places.opaque[0], opaque or b"")])
-        if command is None or (command.ext_fields.get("queueOffset"), command.ext_fields.get("commitOffset")) != (
-            offset.decode(), commit.decode(),
-        ):  # fmt: skip
+        opaque = b"1" * (places.opaque[1] - 1) + second if kind is SerializeType.JSON else b""
+        texts = [(places.offset[0], offset), (places.commit[0], commit), (places.opaque[0], opaque)]
+        command = _decoded(frame, texts)
+        if command is None or not _is_read(command, offset, commit, opaque):
             return None
-        if opaque is not None and command.opaque != int(opaque):
-            return None
-        found = command
-    return None if found is None else _lane(found, kind, reader)
+    return None if command is None else _lane(command, kind, reader)
+
+
+def _is_read(command: RemotingCommand, offset: bytes, commit: bytes, opaque: bytes) -> bool:
+    """Whether the decoding read these numbers."""
+    fields = command.ext_fields
+    are_offsets = fields.get(OFFSET) == offset.decode() and fields.get(COMMIT) == commit.decode()
+    return are_offsets and (not opaque or command.opaque == int(opaque))
 
 
 def _decoded(frame: bytes, texts: list[tuple[int, bytes]]) -> RemotingCommand | None:
