@@ -81,20 +81,24 @@ class PullKernel:
             self._forget()
         self._close_outdated()
         self._reads.begin()
-        self._reason = self._serve()
+        reason = self._reads.serve()
+        self._reason = reason = reason if reason not in self._helps else self._helped(reason)
         if state[k.TAKEN]:
             self._note(peer, (perf_counter() - started) / state[k.TAKEN])
             parts: list[Buffer] = [bytes(table.out[: state[k.OUT_AT]])]
-            parts += table.pieces() if self._reason == p.LARGE else ()
+            if reason == p.LARGE:
+                parts += table.pieces()
             peer.send_parts(parts, sum(map(len, parts)))
         return state[k.AT]
 
     def known(self) -> PlainPull | None:
         """The pull in front of which the last `take` stopped, if its lane is known: it finds nothing, or has to wait."""
-        state, lane = self._state, self._lanes.get(self._state[k.LANE])
-        if self._reason != p.NOT_PLAIN or lane is None:
+        if self._reason != p.NOT_PLAIN:
             return None
-        at = state[p.OPAQUE_AT]
+        state = self._state
+        lane, at = self._lanes.get(state[k.LANE]), state[p.OPAQUE_AT]
+        if lane is None:
+            return None
         opaque = bytes(self._table.data[at : at + state[p.OPAQUE_BYTES]])
         found_head = json_found if lane.kind is SerializeType.JSON else binary_found
         numbers = state[p.OFFSET], state[p.COMMIT], opaque
@@ -104,13 +108,14 @@ class PullKernel:
         """Let go of a file of the log that no pull reads, because it may be deleted; to be called once a second."""
         self._reads.rest()
 
-    def _serve(self) -> int:
-        """Call the kernel until it needs no help that can be given."""
+    def _helped(self, reason: int) -> int:
+        """Help the kernel, and call it again, until it needs no help that can be given; returns why it stopped."""
         state, helped, helped_at = self._state, 0, -1
-        while (help_ := self._helps.get(reason := self._reads.serve())) is not None:
+        while (help_ := self._helps.get(reason)) is not None:
             helped, helped_at = (helped + 1 if state[k.AT] == helped_at else 0), state[k.AT]
             if helped >= _HELPS_MAX or not _is_help(help_):
                 return p.NOT_PLAIN
+            reason = self._reads.serve()
         return reason
 
     # ---- lanes ----

@@ -53,13 +53,12 @@ class PullReads:
 
     def begin(self) -> None:
         """Tell the kernel where the log ends now."""
-        state, log = self._state, self._log
+        state, end = self._state, self._log.end
         self._is_used = True
-        end, base = log.end, state[p.BASE]
-        state[p.LOG_END] = min(end, base + log.file_bytes) if base >= 0 else 0
-        state[p.REACH_FROM] = end - self._limits().memory_reach_bytes
-        state[p.NEAR_FROM] = end - NEAR_BYTES
         state[k.NOW_MS] = self._resident.now_ms()
+        base, reach_from = state[p.BASE], end - self._limits().memory_reach_bytes
+        state[p.LOG_END] = min(end, base + self._log.file_bytes) if base >= 0 else 0
+        state[p.REACH_FROM], state[p.NEAR_FROM] = reach_from, end - NEAR_BYTES
 
     def rest(self) -> None:
         """Let go of the file of the log, unless `begin` was called since the last call."""
