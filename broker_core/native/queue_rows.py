@@ -150,7 +150,7 @@ class QueueRows:
     # ---- tails ----
 
     def make_room(self, row: int, units: int) -> None:
-        """Make room for more units in the tail. Written ones are dropped where they are half of what it has room for.
+        """Make room for more units in the tail. Written ones are dropped where that frees a quarter of it.
 
         Raises:
             MemoryError: There is none.
@@ -160,7 +160,7 @@ class QueueRows:
         if end - start + units <= room:
             return
         unwritten_from = max(start, table[row + WRITTEN_OFFSET])
-        first = unwritten_from if 2 * (end - unwritten_from + units) <= room else start
+        first = unwritten_from if 4 * (end - unwritten_from + units) <= 3 * room else start
         self._move_tail(row, first, end - first + units)
 
     def shorten_tail(self, row: int, first: int) -> None:

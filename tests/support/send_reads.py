@@ -18,6 +18,7 @@ from broker_core.native.addresses import address
 from broker_core.native.lane_table import LaneTable, anonymous
 from broker_core.native.library import Library
 from broker_core.native.queue_rows import QueueRows
+from broker_core.native.records import UNIT_BYTES
 from broker_core.protocol.message.record import topic_field
 
 LOG_BYTES: Final = 1 << 20
@@ -122,7 +123,7 @@ class SendMemory:
         units = []
         for row in self.names.values():
             count = self.queues[row + q.MAX_OFFSET] - self.queues[row + q.TAIL_START]
-            units.append(self.rows.tails[self.queues[row + q.TAIL_AT] :][: q.UNIT_BYTES * count])
+            units.append(self.rows.tails[self.queues[row + q.TAIL_AT] :][: UNIT_BYTES * count])
         parts = (self.state, self.log, self.queues[:end], self.rows.touched[: len(self.names)], self.touched, *units)
         return tuple(bytes(part) for part in parts)
 

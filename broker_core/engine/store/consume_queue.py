@@ -111,7 +111,7 @@ class ConsumeQueue:
         """`load` found files that do not follow each other; the queue must be built again."""
         self._files = FileRow(directory, file_bytes, disk, read_only=read_only)
         self._read_only = read_only
-        self._mended: dict[int, bytes] = {}
+        self._mended: dict[int, bytes] | None = None
         """If read-only: units that replace those in the files."""
 
     @property
@@ -291,14 +291,7 @@ class ConsumeQueue:
     def _read(self, offset: int, count: int) -> bytes:
         data = self._files.read(offset * UNIT_BYTES, count * UNIT_BYTES)
         data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
-        return self._with_mended(offset, data) if self._mended else data
-
-    def _with_mended(self, offset: int, data: bytes) -> bytes:
-        units = bytearray(data)
-        for number in range(len(data) // UNIT_BYTES):
-            if offset + number in self._mended:
-                units[number * UNIT_BYTES : (number + 1) * UNIT_BYTES] = self._mended[offset + number]
-        return bytes(units)
+        return data if self._mended is None else _with_mended(self._mended, offset, data)
 
     # ---- recovery ------------------------------------------------------------------------------------------------------
 
@@ -381,6 +374,8 @@ class ConsumeQueue:
             place = self._table[self.row + r.TAIL_AT] + (offset - self.tail_start) * UNIT_BYTES
             self._rows.tails[place : place + UNIT_BYTES] = unit
         if self._read_only:
+            if self._mended is None:
+                self._mended = {}
             self._mended[offset] = unit
             self._table[self.row + r.OPEN_AS] = 0
         elif offset < self.written_offset:
@@ -407,3 +402,11 @@ class ConsumeQueue:
         if self.extension is not None:
             self.extension.remove()
         self._files.remove_directory()
+
+
+def _with_mended(mended: dict[int, bytes], offset: int, data: bytes) -> bytes:
+    units = bytearray(data)
+    for number in range(len(data) // UNIT_BYTES):
+        if offset + number in mended:
+            units[number * UNIT_BYTES : (number + 1) * UNIT_BYTES] = mended[offset + number]
+    return bytes(units)

@@ -11,22 +11,31 @@ from broker_core.engine.store.paths import offset_files, offset_name
 class FileRow:
     """The row in one directory, which is created by the first write. Not thread-safe, except `read`."""
 
-    __slots__ = ("_disk", "_is_new", "_read_only", "_unsynced", "directory", "file_bytes")
+    __slots__ = ("_directory", "_disk", "_is_new", "_read_only", "_unsynced", "file_bytes")
 
     def __init__(self, directory: Path, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
-        self.directory = directory
+        self._directory = str(directory)
+        """As text, because a store can have thousands of rows: a path takes four times as much."""
         self.file_bytes = file_bytes
         self._disk = disk
         self._read_only = read_only
         self._is_new = False
-        self._unsynced: set[Path] = set()
+        self._unsynced: tuple[int, ...] = ()
+        """Positions at which written files begin."""
+
+    @property
+    def directory(self) -> Path:
+        return Path(self._directory)
+
+    def _file(self, base: int) -> Path:
+        return Path(self._directory, offset_name(base))
 
     def read(self, position: int, size: int) -> bytes:
         """Up to ``size`` bytes of one file from ``position`` of the row on; empty without the file."""
         base = position - position % self.file_bytes
         try:
             # Not by a path object, whose making takes half as long as the read.
-            return self._disk.read_at(f"{self.directory}/{offset_name(base)}", size, position - base)
+            return self._disk.read_at(f"{self._directory}/{offset_name(base)}", size, position - base)
         except FileNotFoundError:
             return b""
 
@@ -43,14 +52,20 @@ class FileRow:
         while rest:
             base = position - position % self.file_bytes
             part = rest[: base + self.file_bytes - position]
-            path = self.directory / offset_name(base)
-            descriptor = self._disk.open_sized(path, self.file_bytes)
+            descriptor = self._disk.open_sized(self._file(base), self.file_bytes)
             try:
                 self._disk.write_at(descriptor, part, position - base)
             finally:
                 self._disk.close(descriptor)
-            self._unsynced.add(path)
+            self._note_written(base)
             position, rest = position + len(part), rest[len(part) :]
+
+    def _note_written(self, base: int) -> None:
+        if base not in self._unsynced:
+            self._unsynced += (base,)
+
+    def _note_removed(self, base: int) -> None:
+        self._unsynced = tuple(other for other in self._unsynced if other != base)
 
     @property
     def needs_sync(self) -> bool:
@@ -63,14 +78,15 @@ class FileRow:
         Raises:
             OSError: The sync failed.
         """
-        for path in sorted(self._unsynced):
-            self._disk.sync_sized(path, self.file_bytes)
+        for base in sorted(self._unsynced):
+            self._disk.sync_sized(self._file(base), self.file_bytes)
         was_new = self._is_new
         if was_new:
-            for directory in (self.directory, *self.directory.parents[:2]):
-                self._disk.sync_directory(directory)
+            directory = self.directory
+            for changed in (directory, *directory.parents[:2]):
+                self._disk.sync_directory(changed)
         self._is_new = False
-        self._unsynced.clear()
+        self._unsynced = ()
         return was_new
 
     def clear_from(self, end: int) -> None:
@@ -80,10 +96,10 @@ class FileRow:
         for path, base in offset_files(self.directory):
             if base >= end:
                 path.unlink()
-                self._unsynced.discard(path)  # or syncing it would make it again, as a row that starts there
+                self._note_removed(base)  # or syncing it would make it again, as a row that starts there
             elif end < base + self.file_bytes:
                 self._disk.clear_behind(path, end - base)
-                self._unsynced.add(path)
+                self._note_written(base)
 
     def remove_before(self, end: int) -> int:
         """Delete the files that lie wholly before a position, never the last; returns the number.
@@ -96,13 +112,14 @@ class FileRow:
             if base + self.file_bytes > end:
                 break
             path.unlink()
-            self._unsynced.discard(path)
+            self._note_removed(base)
             removed += 1
         return removed
 
     def remove_directory(self) -> None:
         """Delete the empty directory, and the one above if it is empty then; unless read-only."""
-        if self.directory.is_dir() and not self._read_only:
-            self.directory.rmdir()
-            if not any(self.directory.parent.iterdir()):
-                self.directory.parent.rmdir()
+        directory = self.directory
+        if directory.is_dir() and not self._read_only:
+            directory.rmdir()
+            if not any(directory.parent.iterdir()):
+                directory.parent.rmdir()

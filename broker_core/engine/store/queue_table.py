@@ -70,9 +70,10 @@ class QueueTable:
         self._by_row: dict[int, ConsumeQueue] = {}
 
     def load(self) -> None:
-        """Load the queues on the disk."""
+        """Load the queues that were on the disk at the start; once."""
         for topic, queue_id, _ in self._directories:
             self.get_or_add(topic, queue_id).load()
+        self._directories = []
 
     def get_or_add(self, topic: str, queue_id: int) -> ConsumeQueue:
         """A queue; a new one has no files until it is written."""

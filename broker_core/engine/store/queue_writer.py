@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from broker_core.engine.store.checkpoint import Checkpoint, write_checkpoint
 from broker_core.engine.store.commit_log import CommitLog
-from broker_core.engine.store.consume_queue import ConsumeQueue, PendingUnits
 from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.engine.store.index_service import IndexService
 from broker_core.engine.store.paths import StorePaths
@@ -109,18 +108,21 @@ class QueueWriter:
 
     def _write_touched(self) -> None:
         with self._memory_lock:
-            work: list[tuple[ConsumeQueue, PendingUnits]] = [(queue, queue.pending()) for queue in self._queues.take_touched()]
+            queues = self._queues.take_touched()
         done = 0
         try:
-            for queue, pending in work:
+            for queue in queues:
+                # Copied one by one: copies of thousands of queues at a time would be megabytes.
+                with self._memory_lock:
+                    pending = queue.pending()
                 queue.write(pending)
                 with self._memory_lock:
                     queue.written(pending)
                 done += 1
         finally:
-            if done < len(work):
+            if done < len(queues):
                 with self._memory_lock:
-                    for queue, _ in work[done:]:
+                    for queue in queues[done:]:
                         self._queues.rows.touch(queue.row)
 
     def _checkpoint_at(self, last_store_ms: int, log_end: int, index: IndexNote | None) -> None:

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-import ctypes
-import mmap
+import os
 import random
 
 import pytest
 
+from broker_core.native import access, lanes, pull_frames, pulls
 from broker_core.native import lanes as k
 from broker_core.native import pull_columns as p
 from broker_core.native import queue_rows as q
 from broker_core.protocol.codes import SerializeType
 from broker_core.protocol.frame import decode_frame
-from tests.support.machine_code import library
+from tests.support.machine_code import before_forbidden, library
 from tests.support.pull_worlds import BASE, NOW_MS, UNITS_IN_FILE, World, fields_of, pull_frame
+from tests.unit.native.test_sends import checked
 
+READS = int(os.environ.get("ORBIT_FUZZED_READS", "150"))
 JSON, BINARY = SerializeType.JSON, SerializeType.ROCKETMQ
 both = pytest.mark.parametrize("kind", [BINARY, JSON], ids=["binary", "json"])
 
@@ -186,7 +188,7 @@ def test_a_large_body_is_listed_in_pieces(request):
 def test_no_byte_behind_a_buffer_is_touched(kind):
     """What is received, the log and the answers end where memory does: one byte more would end the process."""
     whole = World(3, None, count=60)
-    buffers = [ending_at_a_forbidden_page(size) for size in (p.DATA_BYTES, len(whole.log), 8_000)]
+    buffers = [before_forbidden(size) for size in (p.DATA_BYTES, len(whole.log), 8_000)]
     world = World(3, library(), count=60, data=buffers[0], out=buffers[2])
     buffers[1][:] = world.log
     world.table.use_log(buffers[1].toreadonly())
@@ -203,15 +205,6 @@ def test_no_byte_behind_a_buffer_is_touched(kind):
             world.state[k.OUT_AT] = 0
         assert reason == p.ALL
         assert world.state[k.AT] == len(buffers[0]) - size
-
-
-def ending_at_a_forbidden_page(size: int) -> memoryview:
-    page = mmap.PAGESIZE
-    pages = -(-size // page)
-    memory = mmap.mmap(-1, (pages + 1) * page)
-    forbidden = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + pages * page
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(forbidden), ctypes.c_size_t(page), 0) == 0
-    return memoryview(memory)[pages * page - size : pages * page]
 
 
 # ---- machine code and Python ----
@@ -259,7 +252,7 @@ def test_machine_code_does_what_the_python_of_the_kernel_does(seed):
                 world.add_lane(kind, queue, 8)
     end = worlds[0].rows.table[worlds[0].queues[1] + q.MAX_OFFSET]
     reasons = set()
-    for _ in range(150):
+    for _ in range(READS):
         data = some_read(randomness, end)
         compiled, in_python = (world.receive(data) for world in worlds)
         assert compiled == in_python
@@ -281,3 +274,25 @@ def test_machine_code_does_what_the_python_of_the_kernel_does(seed):
                 break
     assert {p.ALL, p.NOT_PLAIN, p.NO_LANE} <= reasons
     assert worlds[0].state[k.TAKEN] > 100
+
+
+def test_each_place_that_the_kernel_reads_and_writes_is_within_its_bytes(monkeypatch):
+    for module in (pulls, pull_frames, lanes):
+        for name in vars(access).keys() & vars(module).keys():
+            if callable(getattr(module, name)) and name.islower():
+                monkeypatch.setattr(module, name, checked(name))
+    randomness = random.Random(9)
+    world = World(9, None)
+    see_everything(world)
+    for kind in (BINARY, JSON):
+        for queue in range(3):
+            world.add_lane(kind, queue, 32, frozenset({5, 11}) if queue == 2 else frozenset())
+            world.add_lane(kind, queue, 8)
+    for _ in range(2 * READS):
+        data = some_read(randomness, world.rows.table[world.queues[1] + q.MAX_OFFSET])
+        world.receive(data)
+        while world.state[k.AT] < len(data) - 3 and (total := int.from_bytes(data[world.state[k.AT] :][:4], "big")) < len(data):
+            world.state[k.AT], world.state[k.OUT_AT] = world.state[k.AT] + 4 + total, 0
+            world.state[k.AT] = min(world.state[k.AT], len(data))
+            world.table.serve()
+    assert world.state[k.TAKEN] > READS

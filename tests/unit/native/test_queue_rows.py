@@ -75,17 +75,19 @@ def test_other_queues_stay_touched_when_one_is_removed():
     assert rows.take_touched() == []
 
 
-def test_a_tail_that_is_half_written_is_not_made_larger():
+def test_a_tail_is_made_larger_unless_a_quarter_of_it_is_written():
     rows = QueueRows()
     row = rows.add(0, is_open=True)
     add_units(rows, row, units(0, 64))
-    rows.table[row + r.WRITTEN_OFFSET] = 33
+    rows.table[row + r.WRITTEN_OFFSET] = 17
     add_units(rows, row, units(64, 1))
-    assert (rows.table[row + r.TAIL_ROOM], rows.table[row + r.TAIL_START]) == (64, 33)
-    assert tail(rows, row) == units(33, 32)
-    rows.table[row + r.WRITTEN_OFFSET] = 34
-    add_units(rows, row, units(65, 100))
-    assert (rows.table[row + r.TAIL_ROOM], tail(rows, row)) == (256, units(33, 132))
+    assert (rows.table[row + r.TAIL_ROOM], tail(rows, row)) == (64, units(17, 48))
+    add_units(rows, row, units(65, 16))
+    rows.table[row + r.WRITTEN_OFFSET] = 33
+    add_units(rows, row, units(81, 1))
+    assert (rows.table[row + r.TAIL_ROOM], tail(rows, row)) == (128, units(17, 65))
+    add_units(rows, row, units(82, 100))
+    assert (rows.table[row + r.TAIL_ROOM], tail(rows, row)) == (256, units(17, 165))
 
 
 def test_a_tail_gives_back_a_block_that_is_too_large():

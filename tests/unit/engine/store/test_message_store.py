@@ -7,11 +7,13 @@ import pytest
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, GetStatus, PutStatus
 from broker_core.errors import StoreError, StoreReadOnlyError, UsageError
+from broker_core.native.blocks import Blocks
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.tags import tags_code
 from tests.support.golden import contents
+from tests.support.queue_rows import check_rows_of
 from tests.support.store_bench import BROKEN, LOG_FILE_BYTES, NO_SPACE, message
 from tests.support.store_check import check_closed_store
 
@@ -514,6 +516,58 @@ def test_a_queue_with_much_in_memory_is_written_by_the_put(bench, monkeypatch):
         store.put(message(b"%d" % number))
         assert store._parts.queues.get_or_add("Orders", 0).unwritten_units <= 50
     assert bodies(store) == [b"%d" % number for number in range(200)]
+
+
+class RemovedMeanwhile:
+    """A message whose topic is removed once a put has found its queue, and before it takes the lock."""
+
+    def __init__(self, store: MessageStore, inner) -> None:
+        self._store, self._inner = store, inner
+
+    def __getattr__(self, name):
+        if name == "body" and self._store is not None:
+            store, self._store = self._store, None
+            store.remove_topic(self._inner.topic)
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize("extension", [False, True])
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_put_makes_a_queue_again_that_was_removed_meanwhile(bench, batch, extension):
+    store = bench.open(consume_queue_ext=extension)
+    for number in range(3):
+        store.put(message(b"%d" % number))
+    framed = encode_batch([BatchMember(0, b"late", b"")])
+    put = store.put_batch if batch else store.put
+    result = put(RemovedMeanwhile(store, message(framed if batch else b"late")))
+    assert (result.status, result.queue_offset) == (PutStatus.PUT_OK, 0)
+    assert store.put(message(b"next")).queue_offset == 1
+    store.put(message(b"other", topic="Other"))
+    store.flush()
+    check_rows_of(store)
+    assert (bodies(store), bodies(store, "Other")) == ([b"late", b"next"], [b"other"])
+
+
+def test_a_put_without_memory_for_its_unit_leaves_the_log_as_it_was(bench, monkeypatch):
+    store = bench.open()
+    store.put(message(b"first"))
+    end = store.commit_log_max_offset
+
+    def no_memory(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patched, store._parts.writer.write_lock:  # the units stay in memory
+        patched.setattr(Blocks, "take", no_memory)
+        for number in range(63):
+            store.put(message(b"%d" % number))
+        full = store.commit_log_max_offset
+        framed = encode_batch([BatchMember(0, b"batch", b"")])
+        for put in (lambda: store.put(message(b"late")), lambda: store.put_batch(message(framed))):
+            with pytest.raises(MemoryError):
+                put()
+        assert store.commit_log_max_offset == full > end
+    assert store.put(message(b"again")).queue_offset == 64
+    check_rows_of(store)
 
 
 def test_puts_from_several_threads_keep_every_queue_in_order(bench):
