@@ -34,10 +34,11 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
     "gather_units": (_T, _T, _T, _B, _T, _B),
     "scan_keys": (_B, _T, _T),
+    "serve_pulls": (_T, _B, _B, _B, _T, _T, _T, _B, _B, _T, _T, _T, _T, _B, _B),
     "serve_sends": (_T, _B, _B, _B, _T, _B, _T, _T, _T, _B, _T),
 }
 """Kernel that is called from Python → its arguments."""
-GATHERED: Final = frozenset({"serve_sends"})
+GATHERED: Final = frozenset({"serve_pulls", "serve_sends"})
 """Those of them that take one address, of a table with their arguments, because they are called for each read of a socket:
 twelve arguments take a microsecond of `ctypes`, one 0.2.
 """

@@ -617,6 +617,7 @@ class EmbeddedBroker:
             self._accounts.look()
         if self._loaded is not None:
             self._loaded.dispatcher.pull.tick()
+            self._loaded.dispatcher.plain.tick()
         if self._ticks % max(self.config.flush_consumer_offset_interval_ms // 1000, 1) == 0:
             self._mark_offsets()
         if self._ticks % CLIENT_SCAN_SECONDS == 0:

@@ -18,6 +18,7 @@ from broker_core.engine.processors.offset_processor import OffsetProcessor
 from broker_core.engine.processors.plain_requests import PlainRequests
 from broker_core.engine.processors.pop.assignment import Route
 from broker_core.engine.processors.pop.pop_family import PopFamily
+from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.put_rewrites import PutRewrites
 from broker_core.engine.processors.query_processor import QueryProcessor
@@ -62,6 +63,7 @@ class Dispatcher:
         settings: Changes live settings; needs `LiveSettings.load` once.
         maintenance: Deletes files on request; a service, to be stopped before the store.
         plain: Serves plain sends and pulls from their frames; not to be used where each request needs its account checked.
+            It needs its `PlainRequests.tick` once a second.
         pull: Holds pulls; needs its `PullProcessor.tick` once a second.
         pop: Serves pops; run by its service.
     """
@@ -90,6 +92,7 @@ class Dispatcher:
         if library is not None:
             puts = state.store.plain_puts(library)
             self.plain.reads = SendReads(state, self.send, self.plain.send_codec, puts, durable)
+            self.plain.pull_kernel = PullKernel(state, self.pull, state.store.pull_reads(library))
         self.pop = PopFamily(state, memory_bytes=memory_bytes, route=route)
         self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
         self.topics = TopicProcessor(state)

@@ -24,10 +24,12 @@ class MessageFilter:
     Attributes:
         accepts: Test of a consume queue's tags code; None where every code passes.
         matches: Test of a record that passed ``accepts``; None where every record does.
+        codes: All tags codes that ``accepts`` lets pass.
     """
 
     accepts: Callable[[int], bool] | None = None
     matches: Callable[[memoryview], bool] | None = None
+    codes: frozenset[int] = frozenset()
 
     @property
     def takes_all(self) -> bool:
@@ -40,7 +42,8 @@ EVERYTHING = MessageFilter()
 
 def tag_filter(topic: str, subscription: Subscription) -> MessageFilter:
     """The filter of a tag expression. The codes of delayed messages are times, so all of these pass."""
-    return EVERYTHING if topic == names.SCHEDULE_TOPIC else MessageFilter(accepts=subscription.accepts())
+    accepts = None if topic == names.SCHEDULE_TOPIC else subscription.accepts()
+    return EVERYTHING if accepts is None else MessageFilter(accepts, codes=subscription.codes)
 
 
 def sql_filter(compiled: Filter) -> MessageFilter:

@@ -8,6 +8,7 @@ from broker_core.config import BrokerConfig
 from broker_core.engine.processors.plain.pull_codec import PullCodec
 from broker_core.engine.processors.plain.requests import PlainPull, PlainSend
 from broker_core.engine.processors.plain.send_codec import SendCodec
+from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.engine.processors.pull_processor import PullProcessor
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.processors.send_reads import SendReads
@@ -37,6 +38,8 @@ class PlainRequests:
         self._read_send = self.send_codec.read
         self.reads: SendReads | None = None
         """Serves many sends at once, by machine code."""
+        self.pull_kernel: PullKernel | None = None
+        """Serves many pulls at once, likewise."""
         self._read_pull = PullCodec(pulls.terms).read
         self._serve_send = sends.handle_plain
         self._serve_pull = pulls.handle_plain
@@ -48,6 +51,8 @@ class PlainRequests:
             The bytes of what was served; 0, without effect, if the request is not plain.
         """
         if source.startswith(_STARTS, position + _HEADER_AT):
+            if self.pull_kernel is not None:
+                return self._take_pulls(peer, self.pull_kernel, source, position)
             pull = self._read_pull(source, position, total)
             return 0 if pull is None else _serve(peer, pull, self._serve_pull, total)
         if self.reads is not None and source.startswith(_SEND_STARTS, position + _HEADER_AT):
@@ -66,6 +71,19 @@ class PlainRequests:
         """Forget a closed connection."""
         if self.reads is not None:
             self.reads.forget(peer)
+
+    def tick(self) -> None:
+        """To be called once a second."""
+        if self.pull_kernel is not None:
+            self.pull_kernel.tick()
+
+    def _take_pulls(self, peer: FramePeer, kernel: PullKernel, source: bytes, position: int) -> int:
+        taken = kernel.take(peer, source, position)
+        pull = kernel.known()
+        if pull is None:
+            return taken
+        total = int.from_bytes(source[position + taken : position + taken + _LENGTH_BYTES], "big")
+        return taken + _serve(peer, pull, self._serve_pull, total)
 
 
 def _serve(

@@ -141,6 +141,11 @@ class PullProcessor:
         result = self._read(pull)
         peer.send(self._answer(pull, result, _code(result.status, pull.offset)))
 
+    def read_ahead(self, place: LogPlace) -> None:
+        """Have a thread read the bytes after a place of the log, unless it does enough."""
+        if self._cold_reads < COLD_READS_MAX:
+            self._read_in_thread(self._store.read_ahead, [place], lambda: None)
+
     def _read_in_thread(
         self, read: Callable[[Sequence[LogPlace]], None], places: Sequence[LogPlace], then: Callable[[], object]
     ) -> None:
@@ -163,8 +168,8 @@ class PullProcessor:
         run = self._store.read_run(terms.topic, terms.queue_id, offset, terms.count_max)
         if run is not None:
             self._counters.get_took(perf_counter() - started)
-            if run.read_ahead is not None and self._cold_reads < COLD_READS_MAX:
-                self._read_in_thread(self._store.read_ahead, [run.read_ahead], lambda: None)
+            if run.read_ahead is not None:
+                self.read_ahead(run.read_ahead)
         return run
 
     def _read(self, pull: _Pull) -> GetResult:

@@ -1,33 +1,34 @@
 """Checks whether old records of the log are in memory, and reads them into memory.
 
 A thread that touches a page of a mapping that is not in memory waits for the disk and holds the interpreter, so all threads
-wait. Old records are therefore first read without waiting; a thread that may wait reads those that are missing, and some after
-them. Where the system has no such read, records count as in memory.
+wait. The system is therefore asked about old records first (mincore); a thread that may wait reads those that are missing, and
+some after them. Where the system does not tell, records count as in memory.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.results import LogPlace
+from broker_core.native.addresses import address, is_resident
+from broker_core.native.pull_columns import PIECE_BYTES, SEEN_PIECES
 
 AHEAD_BYTES = 4 * 1024 * 1024
 """Bytes read ahead for a consumer that catches up."""
 
-KNOWN_SECONDS = 1.0
+KNOWN_MS = 1000
 """Time for which a piece found in memory counts as still there."""
 
-KNOWN_PIECES_MAX = 4096
-"""Bound on the pieces of 256 KiB kept in `ResidentPieces`."""
+KNOWN_PIECES_MAX = SEEN_PIECES
+"""Bound on the pieces kept in `ResidentPieces`."""
 
-_KNOWN_PIECE_BYTES = 256 * 1024
 _PIECE_BYTES = 256 * 1024
 _GAP_BYTES = 64 * 1024
-_NO_WAIT: int | None = getattr(os, "RWF_NOWAIT", None)
 
 
 def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
@@ -66,17 +67,12 @@ def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
 
 def are_in_memory(log: CommitLog, first: int, *further: int) -> bool:
     """Whether the bytes at these physical offsets of one file can be read without waiting; true also if unknown."""
-    if _NO_WAIT is None:
-        return True
     base = first - first % log.file_bytes
-    byte = [bytearray(1)]
-    try:
-        with _opened(log, base) as descriptor:
-            return all(os.preadv(descriptor, byte, offset - base, _NO_WAIT) == 1 for offset in (first, *further))
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without such reads, or a file that was deleted meanwhile
+    mapped = log.map_at(base)
+    if mapped is None:
+        return True  # a file that was deleted meanwhile
+    start = address(mapped) - base
+    return all(is_resident(start + offset) for offset in (first, *further))
 
 
 def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
@@ -120,43 +116,48 @@ class ResidentPieces:
     """Keeps for a moment which pieces of the log were found in memory. For any thread.
 
     A read for each pull took a third of its time. If the system drops a piece within that moment, one pull waits for the disk.
+
+    Attributes:
+        seen: Rows of a piece and the time in milliseconds until which it counts as in memory, by piece modulo their number.
+            Machine code reads them.
     """
 
     def __init__(self, log: CommitLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._log = log
         self._clock = clock
-        self._known_until: dict[int, float] = {}
-        self._ahead_until: dict[int, float] = {}
+        self.seen = memoryview(array("q", bytes(2 * 8 * KNOWN_PIECES_MAX)))
+        self._ahead_until: dict[int, int] = {}
+
+    def now_ms(self) -> int:
+        """The time that `seen` counts in."""
+        return int(self._clock() * 1000)
 
     def has(self, start: int, end: int) -> bool:
         """Whether these bytes of one file can be read without waiting."""
-        now = self._clock()
-        for piece in range(start // _KNOWN_PIECE_BYTES, (end - 1) // _KNOWN_PIECE_BYTES + 1):
-            if self._known_until.get(piece, now) <= now:
+        now, seen = self.now_ms(), self.seen
+        for piece in range(start // PIECE_BYTES, (end - 1) // PIECE_BYTES + 1):
+            row = 2 * (piece % KNOWN_PIECES_MAX)
+            if seen[row] != piece or seen[row + 1] <= now:
                 if not self._look(piece, start):
                     return False
-                _remember(self._known_until, piece, now)
+                seen[row], seen[row + 1] = piece, now + KNOWN_MS
         return True
 
     def lacks_ahead(self, end: int) -> bool:
         """Whether the bytes after ``end`` must be read ahead; checked once a piece."""
-        now = self._clock()
-        piece = end // _KNOWN_PIECE_BYTES
+        now = self.now_ms()
+        piece = end // PIECE_BYTES
         if self._ahead_until.get(piece, now) > now:
             return False
-        _remember(self._ahead_until, piece, now)
+        if len(self._ahead_until) >= KNOWN_PIECES_MAX:
+            self._ahead_until.clear()
+        self._ahead_until[piece] = now + KNOWN_MS
         return not is_ahead_in_memory(self._log, [LogPlace(end - 1, 1)])
 
     def _look(self, piece: int, start: int) -> bool:
-        """Read a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
+        """Ask about a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
         log = self._log
         base = start - start % log.file_bytes
-        first = max(piece * _KNOWN_PIECE_BYTES, base)
-        end = min((piece + 1) * _KNOWN_PIECE_BYTES, base + log.file_bytes, log.end)
+        first = max(piece * PIECE_BYTES, base)
+        end = min((piece + 1) * PIECE_BYTES, base + log.file_bytes, log.end)
         return are_in_memory(log, *range(first, end, _GAP_BYTES), end - 1)
-
-
-def _remember(until: dict[int, float], piece: int, now: float) -> None:
-    if len(until) >= KNOWN_PIECES_MAX:
-        until.clear()
-    until[piece] = now + KNOWN_SECONDS

@@ -71,7 +71,7 @@ class Disk:
         """Write all of ``data``."""
         write_all(descriptor, data, position)
 
-    def read_at(self, path: Path, size: int, position: int) -> bytes:
+    def read_at(self, path: Path | str, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of a file."""
         # Not by a file object, whose creation takes four times as long as the read.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

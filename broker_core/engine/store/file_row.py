@@ -34,7 +34,8 @@ class FileRow:
         """Up to ``size`` bytes of one file from ``position`` of the row on; empty without the file."""
         base = position - position % self.file_bytes
         try:
-            return self._disk.read_at(self._file(base), size, position - base)
+            # Not by a path object, whose making takes half as long as the read.
+            return self._disk.read_at(f"{self._directory}/{offset_name(base)}", size, position - base)
         except FileNotFoundError:
             return b""
 

@@ -13,6 +13,7 @@ from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.index_service import IndexQuery
+from broker_core.engine.store.pull_reads import PullReads
 from broker_core.engine.store.queue_mending import QueueMender
 from broker_core.engine.store.reading import (
     BatchLimits,
@@ -28,6 +29,8 @@ from broker_core.engine.store.run_reader import RunReader
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import visible
 from broker_core.errors import StoreError
+from broker_core.native.library import Library
+from broker_core.native.pull_table import PullTable
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.queue_unit import QueueUnit
 
@@ -45,7 +48,8 @@ class MessageReads:
         self._queues = parts.queues
         self._lock = parts.lock
         self._limits = BatchLimits(parts.config, machine_memory_bytes())
-        self._runs = RunReader(parts.commit_log, ResidentPieces(parts.commit_log))
+        self._resident = ResidentPieces(parts.commit_log)
+        self._runs = RunReader(parts.commit_log, self._resident)
         self._mender = QueueMender(parts)
 
     def take_settings(self, config: StoreConfig) -> None:
@@ -135,6 +139,11 @@ class MessageReads:
             return None
         bytes_max = self._parts.config.max_transfer_bytes_in_memory
         return self._runs.read(queue, units, offset, self._limits.of_get(max_count, bytes_max))
+
+    def pull_reads(self, library: Library | None) -> PullReads:
+        """What the kernel of pulls reads of this store, with a table of its own; without machine code it runs in Python."""
+        table = PullTable(library, self._queues.rows, self._resident.seen)
+        return PullReads(self._parts, self._resident, lambda: self._limits, table)
 
     def _mend(self, queue: ConsumeQueue, offsets: list[int]) -> bool:
         try:

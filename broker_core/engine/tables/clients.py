@@ -6,7 +6,7 @@ Pure state: a connection is any hashable token, the time is an argument. It send
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from broker_core.engine.tables.heartbeat import ConsumerData
@@ -55,7 +55,7 @@ class Consumers(Generic[C]):
     """Consumer groups with at least one member.
 
     Attributes:
-        changes: Incremented when a group, a member or a subscription is added, removed or changed.
+        changes: Incremented when a group, a member or a subscription is added, removed or changed; not by a version alone.
     """
 
     def __init__(self, *, silence_max_ms: int = CLIENT_SILENCE_MAX_MS) -> None:
@@ -85,13 +85,14 @@ class Consumers(Generic[C]):
         if group is None:
             group = ConsumerGroup(data.group, data.consume_type, data.message_model, data.consume_from_where)
             self._groups[data.group] = group
+        remodelled = group.message_model != data.message_model
         group.consume_type = data.consume_type
         group.message_model = data.message_model
         group.consume_from_where = data.consume_from_where
         joined = connection not in group.members
         group.members[connection] = client
         subscribed, reworded = _update_subscriptions(group, data.subscriptions)
-        if joined or subscribed or reworded:
+        if joined or subscribed or reworded or remodelled:
             self.changes += 1
         return joined or subscribed
 
@@ -140,7 +141,7 @@ def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription
     Source: docs/spec/broker.md §10.2.
 
     Returns:
-        Whether a topic was added or removed, and whether the expression of one changed.
+        Whether a topic was added or removed, and whether the filter of one changed.
     """
     changed = reworded = False
     topics = set()
@@ -151,7 +152,7 @@ def _update_subscriptions(group: ConsumerGroup[C], wanted: Iterable[Subscription
             changed = True
         elif subscription.version <= known.version:
             continue
-        elif subscription.expression != known.expression:
+        elif replace(subscription, version=known.version) != known:
             reworded = True
         group.subscriptions[subscription.topic] = subscription
     for topic in [topic for topic in group.subscriptions if topic not in topics]:

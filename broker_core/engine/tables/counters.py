@@ -171,18 +171,18 @@ class Counters:
         self._settle()
         return self._put_bytes
 
-    def got(self, topic: str, group: str, messages: int, size: int) -> None:
-        """Count the messages that one pull returned to a consumer."""
+    def got(self, topic: str, group: str, messages: int, size: int, pulls: int = 1) -> None:
+        """Count the messages that some pulls returned to a consumer."""
         for counter in (self.topics[topic], self.groups[group]):
             counter.got_messages += messages
             counter.got_bytes += size
         pulled = self.pulls[topic, group]
-        pulled.pulls += 1
+        pulled.pulls += pulls
         pulled.messages += messages
         pulled.size += size
         self.got_messages += messages
         self.got_bytes += size
-        self.get_found += 1
+        self.get_found += pulls
 
     def get_took(self, seconds: float) -> None:
         """Count the time of one read for a pull."""

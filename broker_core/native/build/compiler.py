@@ -17,11 +17,11 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import keys, lanes, records, sends
+from broker_core.native import keys, lanes, pull_frames, pulls, records, sends
 from broker_core.native.build import instructions
 from broker_core.native.library import ENTRIES, GATHERED, PREFIX, Kind
 
-_KERNELS: tuple[ModuleType, ...] = (records, keys, lanes, sends)
+_KERNELS: tuple[ModuleType, ...] = (records, keys, lanes, sends, pull_frames, pulls)
 """A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {

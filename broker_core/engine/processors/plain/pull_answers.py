@@ -7,7 +7,9 @@ Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
+from typing import NamedTuple
 
 from broker_core.engine.store.results import GetStatus
 from broker_core.protocol.codes import ResponseCode, SerializeType
@@ -79,3 +81,41 @@ def json_found(  # noqa: PLR0917  as above
     header = _JSON % (broker_id, next_offset, min_offset, max_offset, opaque)
     size = len(header)
     return _PREFIX.pack(4 + size + body_bytes, size) + header
+
+
+class AnswerParts(NamedTuple):
+    """An answer to a pull, up to its body and without its numbers.
+
+    Attributes:
+        parts: Binary: before the opaque, and before each offset. JSON: before each offset, before the opaque and behind it.
+        fields_at: Where in a binary frame the length of the fields stands.
+    """
+
+    parts: list[bytes]
+    fields_at: int
+
+
+_SAMPLES = 123_456_789_012_345, 234_567_890_123_456, 345_678_901_234_567
+_LENGTH_BYTES = 4
+
+
+@lru_cache
+def answer_parts(kind: SerializeType, broker_id: int) -> AnswerParts:
+    """The parts of the answer to a pull that found messages; ``broker_id`` is where to pull next."""
+    fields = answer_fields(broker_id, *_SAMPLES)
+    frame = encode_command(reply_to(_OPAQUE, kind, ResponseCode.SUCCESS, GetStatus.FOUND.value, fields))
+    offsets = [b"%d" % sample for sample in _SAMPLES]
+    if kind is SerializeType.JSON:
+        return AnswerParts(_split(frame[_PREFIX.size :], [*offsets, b"%d" % _OPAQUE]), 0)
+    *parts, last = _split(frame[_PREFIX.size :], [_OPAQUE.to_bytes(4, "big"), *offsets])
+    assert not last
+    return AnswerParts(parts, frame.index(b"\0\x14suggestWhichBrokerId") - _LENGTH_BYTES)
+
+
+def _split(text: bytes, numbers: list[bytes]) -> list[bytes]:
+    parts = []
+    for number in numbers:
+        part, found, text = text.partition(number)
+        assert found
+        parts.append(part)
+    return [*parts, text]

@@ -1,7 +1,7 @@
 """Codec of plain pulls: from the bytes of a request to a typed pull, without header fields in between.
 
 A plain pull has code 11 or 361 and names both offsets. The rest is equal in all pulls of a consumer from a queue: it is read
-once, at its second arrival, and then found by its bytes (`broker_core.engine.processors.plain.pull_lanes`). The general
+once, at its second arrival, and then found by its bytes (`broker_core.engine.processors.plain.pull_teacher`). The general
 decoding reads all other pulls.
 
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
@@ -9,12 +9,13 @@ Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from struct import Struct
 from typing import Any
 
 from broker_core.engine.processors.plain import learnt
 from broker_core.engine.processors.plain.pull_answers import binary_found, json_found
-from broker_core.engine.processors.plain.pull_lanes import COMMIT, OFFSET, PullLane, lane_of_binary, lane_of_json
+from broker_core.engine.processors.plain.pull_teacher import COMMIT, OFFSET, Places, PullLane, lane_of
 from broker_core.engine.processors.plain.requests import HEAD, OPAQUE_BYTES, OPAQUE_POSITION, PlainPull
 from broker_core.engine.processors.pull_request import TermsReader
 from broker_core.protocol.codes import LanguageCode, SerializeType
@@ -82,7 +83,9 @@ class PullCodec:
         if lane is None:
             if not self._is_to_be_learnt(self._lanes, key, size):
                 return None
-            lane = self._lanes[key] = lane_of_binary(code, key[:3], self._terms)
+            frame, opaque_place = source[position : position + 4 + total], (OPAQUE_POSITION, OPAQUE_BYTES)
+            places = Places((offset_at + 1 - position, len(offset)), (commit_at + 1 - position, len(commit)), opaque_place)
+            lane = self._lanes[key] = lane_of(frame, places, self._terms)
             if lane is None:
                 return None
         opaque = source[position + OPAQUE_POSITION : position + OPAQUE_POSITION + OPAQUE_BYTES]
@@ -115,7 +118,8 @@ class PullCodec:
         if lane is None:
             if not self._is_to_be_learnt(self._json_lanes, key, len(header)):
                 return None
-            lane = self._json_lanes[key] = lane_of_json(key, [number for _, _, number in cuts], self._terms)
+            numbers_at = [(_PREFIX.size + start, stop - start) for start, stop, _ in sorted(cuts, key=itemgetter(2))]
+            lane = self._json_lanes[key] = lane_of(source[position : position + 4 + total], Places(*numbers_at), self._terms)
             if lane is None:
                 return None
         numbers = int(offset), int(commit), opaque

