@@ -40,6 +40,10 @@ def i64(data: Bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 8], "big", signed=True)
 
 
+def fetch(data: Bytes, at: int) -> None:
+    """Bring the place that a write will come to near the processor; nothing changes."""
+
+
 def put32(data: Bytes, at: int, value: int) -> None:
     """Write the low four bytes of a number, big-endian."""
     data[at : at + 4] = (value & 0xFFFFFFFF).to_bytes(4, "big")
@@ -73,6 +77,13 @@ def mix(seed: int, data: Bytes, at: int, count: int) -> int:
         found = ((found ^ word) * _FACTOR) & _WORD
         found ^= found >> _SHIFT
     return found & (_WORD >> 1)
+
+
+def find1(data: Bytes, at: int, end: int, limit: int, byte: int) -> int:
+    """First place from ``at`` on with a byte before ``end``; ``end`` for none. ``limit`` as in `find3`."""
+    del limit
+    found = bytes(data[at:end]).find(byte)
+    return end if found < 0 else at + found
 
 
 def find3(data: Bytes, at: int, end: int, limit: int, word: int) -> int:

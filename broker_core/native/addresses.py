@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from array import array
 
 
@@ -26,7 +27,7 @@ class _View(ctypes.Structure):
 
 _SIMPLE = 0
 
-Buffer = bytes | bytearray | memoryview | array  # type: ignore[type-arg]  # of any items
+Buffer = bytes | bytearray | memoryview | mmap.mmap | array  # type: ignore[type-arg]  # of any items
 
 
 def address(buffer: Buffer) -> int:

@@ -34,6 +34,8 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
     "gather_units": (_T, _T, _T, _B, _T, _B),
     "scan_keys": (_B, _T, _T),
+    "add_items": (_T, _T, _B, _B),
+    "fill_slots": (_T, _B),
 }
 """Kernel that is called from Python → its arguments."""
 FOLDER: Final = Path(__file__).parent / "machine"

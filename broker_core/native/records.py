@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, body_crc, copy, find3, i32, i64, mix, put32, put64, same, u8, u16
+from broker_core.native.access import Bytes, Table, body_crc, copy, find1, i32, i64, mix, put32, put64, same, u8, u16
 from broker_core.protocol.message.record import (
     BODY_CRC_POSITION,
     BODY_LENGTH_POSITION_V4,
@@ -79,33 +79,58 @@ PAGE_BYTES: Final = 4096
 _PREPARED: Final = int(TransactionType.PREPARED)
 _ROLLBACK: Final = int(TransactionType.ROLLBACK)
 _LENGTH_MAX: Final = 0x7FFF
-_ITEM_END: Final = 2
-_TAG: Final = int.from_bytes(b"TAG", "big")
-_S_AND_NAME_END: Final = int.from_bytes(b"S\x01", "big")
-_INN: Final = int.from_bytes(b"INN", "big")
+NAME_END: Final = 1
+ITEM_END: Final = 2
+NOT_ASCII: Final = -1
+_HIGH: Final = 0x80
+_FOUR_HIGH: Final = 0x80808080
+_31_2: Final = 31**2
+_31_3: Final = 31**3
+_31_4: Final = 31**4
+_TAGS: Final = int.from_bytes(b"TAGS", "big")
+_INNER: Final = int.from_bytes(b"INNE", "big")
+"""Begin of the names of multi-dispatch."""
+_SHORTEST_ITEM: Final = 5
 _SCHEDULE_BYTES: Final = len("SCHEDULE_TOPIC_XXXX")
 _SCHED: Final = int.from_bytes(b"SCHE", "big")
 _NONE: Final = (0, 0, 0, 0, 0, 0, 0)
-_ODD_TAGS: Final = 1 << 40
-"""Stands for tags whose hash the kernel does not make."""
+_ODD: Final = 1 << 40
+"""Stands for a hash that the kernel does not make."""
+
+
+def text_hash(data: Bytes, at: int, end: int, before: int) -> int:
+    """Java's hash of a text that goes on, as a number from 0 to 2³² − 1; `NOT_ASCII` where a byte is none of ASCII."""
+    found = before
+    while at + 4 <= end:  # one multiplication in four waits for the one before it
+        word = i32(data, at)
+        if word & _FOUR_HIGH:
+            return NOT_ASCII
+        found = found * _31_4 + (word >> 24) * _31_3 + (word >> 16 & 0xFF) * _31_2 + (word >> 8 & 0xFF) * 31 + (word & 0xFF)
+        found &= 0xFFFFFFFF
+        at += 4
+    while at < end:
+        if u8(data, at) >= _HIGH:
+            return NOT_ASCII
+        found = (found * 31 + u8(data, at)) & 0xFFFFFFFF
+        at += 1
+    return found
 
 
 def tags_hash(data: Bytes, at: int, end: int, limit: int) -> int:
-    """Hash of the TAGS of some properties, 0 where they have none; `_ODD_TAGS` for tags that Python has to look at."""
+    """Hash of the TAGS of some properties, 0 where they have none; `_ODD` where Python has to look at the properties."""
     found, seen = 0, 0
-    place = find3(data, at, end, limit, _TAG)
-    while place >= 0:
-        if place + 5 <= end and u16(data, place + 3) == _S_AND_NAME_END and (place == at or u8(data, place - 1) == _ITEM_END):
-            if seen:
-                return _ODD_TAGS
-            seen = 1
-            letter = place + 5
-            while letter < end and u8(data, letter) != _ITEM_END:
-                if u8(data, letter) >= 0x80:
-                    return _ODD_TAGS
-                found = (found * 31 + u8(data, letter)) & 0xFFFFFFFF
-                letter += 1
-        place = find3(data, place + 1, end, limit, _TAG)
+    while at < end:
+        stop = find1(data, at, end, limit, ITEM_END)
+        if stop - at >= _SHORTEST_ITEM:
+            name = i32(data, at)
+            if name == _INNER:
+                return _ODD
+            if name == _TAGS and u8(data, at + 4) == NAME_END:
+                found = text_hash(data, at + 5, stop, 0)
+                if seen or found == NOT_ASCII:
+                    return _ODD
+                seen = 1
+        at = stop + 1
     return found - ((found & 0x80000000) << 1)
 
 
@@ -203,14 +228,14 @@ def take_unit(
 ) -> int:  # fmt: skip
     """Make the unit of a record that is in its queue alone; returns why not, or `END`."""
     end, limit = at + size, state[LIMIT]
-    if find3(data, properties_at, end, limit, _INN) >= 0 or (topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED):
+    if topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED:
+        return ODD
+    code = tags_hash(data, properties_at, end, limit)
+    if code == _ODD:
         return ODD
     kind = i32(data, at + SYS_FLAG_POSITION) & TRANSACTION_MASK
     if kind in (_PREPARED, _ROLLBACK):
         return END
-    code = tags_hash(data, properties_at, end, limit)
-    if code == _ODD_TAGS:
-        return ODD
     queue_id = i32(data, at + QUEUE_ID_POSITION)
     hashed = mix(state[SEED] ^ queue_id, data, topic_at, topic_bytes)
     queue = find_queue(data, topic_at, topic_bytes, queue_id, hashed, queues, slots, texts, state[SLOT_MASK])

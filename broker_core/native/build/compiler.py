@@ -17,11 +17,11 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import keys, records
+from broker_core.native import items, keys, records
 from broker_core.native.build import instructions
 from broker_core.native.library import ENTRIES, PREFIX, Kind
 
-_KERNELS: tuple[ModuleType, ...] = (records, keys)
+_KERNELS: tuple[ModuleType, ...] = (records, keys, items)
 """A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {

@@ -30,6 +30,7 @@ _FOLDED_BYTES = 64
 _Typed = Callable[..., Any]
 _njit: Any = numba.njit
 _memcpy: Any = cgutils.raw_memcpy
+_named: Any = cgutils.get_or_insert_function
 _pair: Any = types.UniTuple
 
 
@@ -90,6 +91,18 @@ def store(bits: int) -> Any:
     return _intrinsic(typed)
 
 
+def _fetch_typed(_context: Any, data: Any, _at: Any) -> Any:
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
+        kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
+        prefetch = _named(builder.module, kind, "llvm.prefetch.p0i8")
+        for_writing, near, of_data = (ir.Constant(_I32, value) for value in (1, 3, 1))
+        builder.call(prefetch, [place, for_writing, near, of_data])
+        return context.get_dummy_value()
+
+    return types.void(data, types.int64), written
+
+
 def _copy_typed(_context: Any, target: Any, _to: Any, source: Any, _at: Any, _count: Any) -> Any:
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target_place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
@@ -135,6 +148,7 @@ def _low_bit_typed(_context: Any, _value: Any) -> Any:
 
 
 copy = _intrinsic(_copy_typed)
+fetch = _intrinsic(_fetch_typed)
 as_array = _intrinsic(_array_typed)
 _equal_mask = _intrinsic(_equal_typed)
 _low_bit = _intrinsic(_low_bit_typed)
@@ -174,6 +188,19 @@ def mix(seed, data, at, count):  # type: ignore[no-untyped-def]
         found = (found ^ word) * factor
         found ^= found >> shift
     return types.int64(found & types.uint64(_TOP))
+
+
+@inlined
+def find1(data, at, end, limit, byte):  # type: ignore[no-untyped-def]
+    """As in `access`."""
+    while at < end and at + _WIDE_BYTES <= limit:
+        found = _equal_mask(data, at, byte)
+        if found:
+            return min(at + _low_bit(found), end)
+        at += _WIDE_BYTES
+    while at < end and _u8(data, at) != byte:
+        at += 1
+    return min(at, end)
 
 
 @inlined
@@ -371,9 +398,11 @@ def functions(*, multiplies: bool) -> dict[str, Any]:
         "i64": load(64),
         "put32": store(32),
         "put64": store(64),
+        "fetch": fetch,
         "copy": copy,
         "same": same,
         "mix": mix,
+        "find1": find1,
         "find3": find3,
         "body_crc": cast("Any", crc_by_multiplication if multiplies else crc_by_tables),
     }

@@ -20,13 +20,14 @@ import numpy.typing as npt
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.file_map import map_file
-from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
-from broker_core.engine.store.index_keys import KeyReader
-from broker_core.engine.store.index_layout import index_files, items_of, key_hash, record_keys, slot_count, slots_of
+from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader, index_files
+from broker_core.engine.store.index_keys import KeyReader, key_hash, record_keys
+from broker_core.engine.store.index_layout import items_of, slot_count, slots_of
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.paths import StorePaths
+from broker_core.native.keys import HASH, KEY_COLUMNS, OFFSET, STORE_MS
 
 ITEMS_AT_A_TIME = 262_144
 ENTRIES_AT_A_TIME = 1_024
@@ -234,10 +235,11 @@ class IndexCheck:
         if keys.end != int(heads.physical_offset[-1] + heads.size[-1]) or entry.physical_offset < heads.physical_offset[0]:
             return False
         items = items_of(entry.file.data, entry.file.slots)[entry.first_item : last_item]
-        if (items["key_hash"] != keys.key_hash).any() or (items["physical_offset"] != keys.physical_offset).any():
+        found = np.frombuffer(keys.table, dtype=np.int64).reshape(-1, KEY_COLUMNS)
+        if (items["key_hash"] != found[:, HASH]).any() or (items["physical_offset"] != found[:, OFFSET]).any():
             return False
         begin_ms = entry.file.header.begin_ms
-        expected = np.clip((keys.store_ms - begin_ms) // 1000, 0, _SECONDS_MAX)
+        expected = np.clip((found[:, STORE_MS] - begin_ms) // 1000, 0, _SECONDS_MAX)
         wrong = items["seconds"] != expected
         wrong[0] &= entry.first_item > 1  # the first item of a file counts from the file before
         if begin_ms <= 0 or wrong.any():
