@@ -40,8 +40,8 @@ def i64(data: Bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 8], "big", signed=True)
 
 
-def fetch(data: Bytes, at: int) -> None:
-    """Bring the place that a write will come to near the processor; nothing changes."""
+def fetch(data: Bytes, at: int, count: int) -> None:
+    """Bring bytes that are used soon near the processor; they may lie behind the end."""
 
 
 def put32(data: Bytes, at: int, value: int) -> None:

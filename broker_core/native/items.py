@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, fetch, i32, put32, put64, u8
+from broker_core.native.access import Bytes, Table, fetch, i32, i64, put32, put64, u8
 from broker_core.native.keys import HASH, KEY_COLUMNS, OFFSET, STORE_MS
 from broker_core.native.records import END, FULL
 
@@ -28,7 +28,11 @@ KEYS: Final = 6
 """Where the keys end."""
 WANTED: Final = 7
 """Position of the slot without room."""
-STATE_COLUMNS: Final = 8
+LAST_OFFSET: Final = 8
+"""Physical offset of the item before the next one that is checked."""
+EXPECTED: Final = 9
+"""The item before the faulty one in its slot."""
+STATE_COLUMNS: Final = 12
 
 HEADER_BYTES: Final = 40
 SLOT_BYTES: Final = 4
@@ -57,7 +61,7 @@ def has_room(keys: Table, state: Table, roomy: Bytes, file: Bytes) -> bool:
         if u8(roomy, slot_at // ROOM_BYTES) == 0:
             state[WANTED] = slot_at
             return False
-        fetch(file, slot_at)  # all at once, because each is far away
+        fetch(file, slot_at, 1)  # all at once, because each is far away
     return True
 
 
@@ -105,3 +109,29 @@ def fill_slots(state: Table, file: Bytes) -> int:
         used += i32(file, slot_at) == 0
         put32(file, slot_at, number)
     return used
+
+
+def check_items(state: Table, file: Bytes, newest: Table) -> int:
+    """Check the items from ``state[KEY]`` to the next one; returns the number of the first with a fault, 0 for none.
+
+    A hash is not negative, an item names the one before it in its slot, and no physical offset lies before that of the item
+    before it. The check goes on behind the faulty item.
+
+    Args:
+        state: The columns above.
+        file: The index file.
+        newest: The newest item of each slot so far.
+    """
+    items_at = HEADER_BYTES + state[SLOTS] * SLOT_BYTES
+    for number in range(state[KEY], state[NEXT]):
+        item_at = items_at + number * ITEM_BYTES
+        hashed, physical, slot = i32(file, item_at), i64(file, item_at + 4), i32(file, item_at) % state[SLOTS]
+        is_good = hashed >= 0 and i32(file, item_at + 16) == newest[slot] and physical >= state[LAST_OFFSET]
+        state[EXPECTED] = newest[slot]
+        newest[slot] = number
+        if not is_good:
+            state[KEY] = number + 1
+            return int(number)
+        state[LAST_OFFSET] = physical
+    state[KEY] = state[NEXT]
+    return 0

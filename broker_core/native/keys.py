@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, find1, i32, i64, u8
-from broker_core.native.records import END, FULL, ITEM_END, NAME_END, NOT_ASCII, ODD, record_at, text_hash
+from broker_core.native.access import Bytes, Table, fetch, find1, i32, i64, u8
+from broker_core.native.records import END, FETCHED_AHEAD, FULL, ITEM_END, NAME_END, NOT_ASCII, ODD, record_at, text_hash
 from broker_core.protocol.message.record import SYS_FLAG_POSITION
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 
@@ -115,6 +115,7 @@ def scan_keys(data: Bytes, state: Table, found: Table) -> int:
             )
             if reason != END:
                 break
+        fetch(data, at + FETCHED_AHEAD, min(size, FETCHED_AHEAD))
         at += size
     state[AT] = at
     return reason

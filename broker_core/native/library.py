@@ -14,6 +14,7 @@ import platform
 import stat
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -34,10 +35,18 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
     "gather_units": (_T, _T, _T, _B, _T, _B),
     "scan_keys": (_B, _T, _T),
+    "scan_heads": (_B, _T, _T, _T),
+    "find_bytes": (_B, Kind.NUMBER, _T, _T, Kind.NUMBER, _B, Kind.NUMBER, _T),
+    "number_texts": (_B, _T, _T, _T, _T, _T, _T, _T),
+    "tags_codes": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
+    "find_faults": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
     "add_items": (_T, _T, _B, _B),
     "fill_slots": (_T, _B),
+    "check_items": (_T, _B, _T),
 }
 """Kernel that is called from Python → its arguments."""
+SWITCH: Final = "ORBIT_NATIVE"
+"""Variable of the environment, for programs without settings of their own."""
 FOLDER: Final = Path(__file__).parent / "machine"
 _HERE: Final = Path(__file__).parent
 _FORMATS: Final = _HERE.parent / "protocol" / "message"
@@ -82,6 +91,28 @@ def sources_checksum() -> str:
     for path in sources():
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def installed() -> Library | None:
+    """That of this installation; None where it may not be used, cannot be loaded, or ``ORBIT_NATIVE=off`` leaves it out."""
+    return None if os.environ.get(SWITCH) == "off" else _loaded()
+
+
+@cache
+def _loaded() -> Library | None:
+    if reason_not_usable():
+        return None
+    try:
+        return Library(library_path())
+    except OSError:
+        return None
+
+
+def reason_without() -> str:
+    """Why there is no `installed` one, as a sentence without an end."""
+    if os.environ.get(SWITCH) == "off":
+        return f"{SWITCH}=off switches machine code off"
+    return reason_not_usable() or "machine code could not be loaded"
 
 
 def library_path(folder: Path = FOLDER) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, body_crc, copy, find1, i32, i64, mix, put32, put64, same, u8, u16
+from broker_core.native.access import Bytes, Table, body_crc, copy, fetch, find1, i32, i64, mix, put32, put64, same, u8, u16
 from broker_core.protocol.message.record import (
     BODY_CRC_POSITION,
     BODY_LENGTH_POSITION_V4,
@@ -79,6 +79,8 @@ PAGE_BYTES: Final = 4096
 _PREPARED: Final = int(TransactionType.PREPARED)
 _ROLLBACK: Final = int(TransactionType.ROLLBACK)
 _LENGTH_MAX: Final = 0x7FFF
+FETCHED_AHEAD: Final = 2048
+"""Bytes from a record to those that are brought near meanwhile: one step after the other would wait for the memory."""
 NAME_END: Final = 1
 ITEM_END: Final = 2
 NOT_ASCII: Final = -1
@@ -94,7 +96,7 @@ _SHORTEST_ITEM: Final = 5
 _SCHEDULE_BYTES: Final = len("SCHEDULE_TOPIC_XXXX")
 _SCHED: Final = int.from_bytes(b"SCHE", "big")
 _NONE: Final = (0, 0, 0, 0, 0, 0, 0)
-_ODD: Final = 1 << 40
+ODD_CODE: Final = 1 << 40
 """Stands for a hash that the kernel does not make."""
 
 
@@ -117,27 +119,32 @@ def text_hash(data: Bytes, at: int, end: int, before: int) -> int:
 
 
 def tags_hash(data: Bytes, at: int, end: int, limit: int) -> int:
-    """Hash of the TAGS of some properties, 0 where they have none; `_ODD` where Python has to look at the properties."""
+    """Hash of the TAGS of some properties, 0 where they have none; `ODD_CODE` where Python has to look at the properties."""
     found, seen = 0, 0
     while at < end:
         stop = find1(data, at, end, limit, ITEM_END)
         if stop - at >= _SHORTEST_ITEM:
             name = i32(data, at)
             if name == _INNER:
-                return _ODD
+                return ODD_CODE
             if name == _TAGS and u8(data, at + 4) == NAME_END:
                 found = text_hash(data, at + 5, stop, 0)
                 if seen or found == NOT_ASCII:
-                    return _ODD
+                    return ODD_CODE
                 seen = 1
         at = stop + 1
     return found - ((found & 0x80000000) << 1)
 
 
+def is_scheduled(data: Bytes, topic_at: int, topic_bytes: int) -> bool:
+    """Whether a topic may be that of delayed messages, whose code is a time."""
+    return topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED
+
+
 def is_torn(data: Bytes, topic_at: int, properties_at: int, end: int) -> bool:
     """Whether topic or properties may reach into a page of zeros, which Python has to find out.
 
-    As `broker_core.engine.store.record_columns.torn_tails`, which looks at the whole page.
+    As `broker_core.engine.store.record_columns.faults_of`, which looks at the whole page.
     """
     border = (topic_at + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
     if properties_at - 2 <= border < properties_at:
@@ -172,9 +179,9 @@ def find_queue(
 def record_at(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int, int, int, int, int]:
     """The parts of a record: its bytes, its body's place and bytes, its topic's, and the places of properties and store time.
 
-    No bytes where there is no record: by magic code, own offset, and lengths that add up.
+    No bytes where there is no record: by magic code, own offset (unless ``base`` is negative), and lengths that add up.
     """
-    if at + FIXED_BYTES > limit:
+    if at < 0 or at + FIXED_BYTES > limit:
         return _NONE
     size, magic, flags = i32(data, at), i32(data, at + MAGIC_POSITION), i32(data, at + SYS_FLAG_POSITION)
     end = at + size
@@ -186,7 +193,7 @@ def record_at(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, in
         body_at += V6_EXTRA_BYTES
     if flags & STORE_HOST_V6:
         body_at += V6_EXTRA_BYTES
-    if i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at or body_at + 4 > end:
+    if (base >= 0 and i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at) or body_at + 4 > end:
         return _NONE
     body_bytes = i32(data, body_at)
     body_at += 4
@@ -228,10 +235,10 @@ def take_unit(
 ) -> int:  # fmt: skip
     """Make the unit of a record that is in its queue alone; returns why not, or `END`."""
     end, limit = at + size, state[LIMIT]
-    if topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED:
+    if is_scheduled(data, topic_at, topic_bytes):
         return ODD
     code = tags_hash(data, properties_at, end, limit)
-    if code == _ODD:
+    if code == ODD_CODE:
         return ODD
     kind = i32(data, at + SYS_FLAG_POSITION) & TRANSACTION_MASK
     if kind in (_PREPARED, _ROLLBACK):
@@ -287,6 +294,7 @@ def scan_units(
             )
             if reason != END:
                 break
+        fetch(data, at + FETCHED_AHEAD, min(size, FETCHED_AHEAD))
         state[LAST_STORE_MS] = i64(data, time_at)
         state[RECORDS] += 1
         at += size

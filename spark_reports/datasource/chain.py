@@ -89,7 +89,7 @@ def border_behind(buffer: mmap.mmap, base_offset: int, position: int) -> int | N
 
 
 def _record_near(buffer: mmap.mmap, base_offset: int, position: int) -> int | None:
-    return next_record(np.frombuffer(buffer, dtype=np.uint8)[: position + RESYNC_BYTES], base_offset, position)
+    return next_record(memoryview(buffer)[: position + RESYNC_BYTES], base_offset, position)
 
 
 def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:

@@ -103,7 +103,7 @@ def _add_range(part: FileRange, sums: TaskSums, skipped: SkippedRows, is_wanted:
     while position < part.end and is_wanted() and not is_filler(buffer, position):
         reached = sums.add_log(data, part.base_offset, position, min(part.end, position + SCAN_BYTES), part.store)
         if reached == position:
-            following = next_record(data, part.base_offset, position + 1)
+            following = next_record(data.data, part.base_offset, position + 1)
             reached = part.end if following is None else following
             skipped.add_damage(part, position, damage_reason(buffer, position), reached - position)
         position = reached

@@ -16,13 +16,11 @@ import numpy as np
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
 from broker_core.engine.store.record_columns import (
+    faults_of,
     in_queue,
     queue_groups,
     queue_units,
-    record_checksums,
-    torn_tails,
     unit_codes,
-    wrong_checksums,
 )
 from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
@@ -82,7 +80,7 @@ class LogWindow:
             return None
         queued = in_queue(heads.sys_flag)
         groups = list(queue_groups(data, heads))
-        codes = unit_codes(data, heads, groups, levels)
+        codes = unit_codes(data, heads, levels).codes
         runs: list[QueueUnits] = []
         for group in groups:
             rows = group.rows if queued.all() else group.rows[queued[group.rows]]
@@ -154,19 +152,12 @@ def good_records(
     good = len(heads)
     if heads.damage:  # a gap, most likely behind the last record
         expected = np.concatenate(([start], heads.position + heads.size))[:-1]
-        faults = np.flatnonzero(heads.position != expected)
-        good = int(faults[0]) if len(faults) else good
+        breaks = np.flatnonzero(heads.position != expected)
+        good = int(breaks[0]) if len(breaks) else good
     heads = heads.part(0, good)
     data = np.frombuffer(mapped, dtype=np.uint8)
-    torn = torn_tails(data, heads)
-    if len(torn):
-        heads = heads.part(0, int(torn[0]))
-    if force_record_crc:
-        wrong = np.sort(np.concatenate(record_checksums(data, heads)))
-    elif check_crc:
-        wrong = wrong_checksums(mapped, heads)
-    else:
-        wrong = np.empty(0, dtype=np.int64)
-    if len(wrong):
-        heads = heads.part(0, int(wrong[0]))
+    faults = faults_of(data, heads)
+    wrong = [faults.without_crc, faults.wrong_crc] if force_record_crc else [faults.wrong_body] if check_crc else []
+    firsts = [int(rows[0]) for rows in (faults.torn, *wrong) if len(rows)]
+    heads = heads.part(0, min(firsts, default=len(heads)))
     return LogWindow(data, heads) if len(heads) else None

@@ -17,11 +17,11 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import items, keys, records
+from broker_core.native import checks, heads, items, keys, records
 from broker_core.native.build import instructions
 from broker_core.native.library import ENTRIES, PREFIX, Kind
 
-_KERNELS: tuple[ModuleType, ...] = (records, keys, items)
+_KERNELS: tuple[ModuleType, ...] = (records, heads, checks, keys, items)
 """A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {

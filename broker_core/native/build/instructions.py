@@ -26,6 +26,7 @@ _REFLECTED = 0xEDB88320
 _FACTOR, _SHIFT, _TOP = 0x9E3779B97F4A7C15, 29, 0x7FFFFFFFFFFFFFFF
 _ALL_ONES = 0xFFFFFFFF
 _FOLDED_BYTES = 64
+_LINE_BYTES = 64
 
 _Typed = Callable[..., Any]
 _njit: Any = numba.njit
@@ -96,8 +97,8 @@ def _fetch_typed(_context: Any, data: Any, _at: Any) -> Any:
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
         kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
         prefetch = _named(builder.module, kind, "llvm.prefetch.p0i8")
-        for_writing, near, of_data = (ir.Constant(_I32, value) for value in (1, 3, 1))
-        builder.call(prefetch, [place, for_writing, near, of_data])
+        for_reading, near, of_data = (ir.Constant(_I32, value) for value in (0, 3, 1))
+        builder.call(prefetch, [place, for_reading, near, of_data])
         return context.get_dummy_value()
 
     return types.void(data, types.int64), written
@@ -148,7 +149,7 @@ def _low_bit_typed(_context: Any, _value: Any) -> Any:
 
 
 copy = _intrinsic(_copy_typed)
-fetch = _intrinsic(_fetch_typed)
+_fetch_line = _intrinsic(_fetch_typed)
 as_array = _intrinsic(_array_typed)
 _equal_mask = _intrinsic(_equal_typed)
 _low_bit = _intrinsic(_low_bit_typed)
@@ -157,6 +158,13 @@ _u16 = load(16, is_signed=False)
 _u32_little = load(32, is_signed=False, is_swapped=False)
 _i64_little = load(64, is_swapped=False)
 _u64_little = load(64, is_signed=False, is_swapped=False)
+
+
+@inlined
+def fetch(data, at, count):  # type: ignore[no-untyped-def]
+    """As in `access`."""
+    for line in range(at, at + count, _LINE_BYTES):
+        _fetch_line(data, line)
 
 
 @inlined
