@@ -40,6 +40,8 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "number_texts": (_B, _T, _T, _T, _T, _T, _T, _T),
     "tags_codes": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
     "find_faults": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
+    "follow": (_B, _T, _T),
+    "add_up": (_B, _T, _T, _B, _T, _T, _T, _B, _T),
     "add_items": (_T, _T, _B, _B),
     "fill_slots": (_T, _B),
     "check_items": (_T, _B, _T),

@@ -176,24 +176,32 @@ def find_queue(
     return -1
 
 
+def link_at(data: Bytes, base: int, at: int, limit: int) -> int:
+    """Bytes of the record at a place; 0 where there is none: by magic code, end, and own offset unless ``base`` < 0."""
+    if at < 0 or at + FIXED_BYTES > limit:
+        return 0
+    size, magic = i32(data, at), i32(data, at + MAGIC_POSITION)
+    if size < FIXED_BYTES or at + size > limit or magic not in (MAGIC_V1, MAGIC_V2):
+        return 0
+    return 0 if base >= 0 and i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at else size
+
+
 def record_at(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int, int, int, int, int]:
     """The parts of a record: its bytes, its body's place and bytes, its topic's, and the places of properties and store time.
 
-    No bytes where there is no record: by magic code, own offset (unless ``base`` is negative), and lengths that add up.
+    No bytes where there is no record, see `link_at`, and where the lengths do not add up.
     """
-    if at < 0 or at + FIXED_BYTES > limit:
+    size = link_at(data, base, at, limit)
+    if size == 0:
         return _NONE
-    size, magic, flags = i32(data, at), i32(data, at + MAGIC_POSITION), i32(data, at + SYS_FLAG_POSITION)
-    end = at + size
-    if size < FIXED_BYTES or end > limit or magic not in (MAGIC_V1, MAGIC_V2):
-        return _NONE
+    end, magic, flags = at + size, i32(data, at + MAGIC_POSITION), i32(data, at + SYS_FLAG_POSITION)
     store_time_at, body_at = at + STORE_TIMESTAMP_POSITION_V4, at + BODY_LENGTH_POSITION_V4
     if flags & BORN_HOST_V6:
         store_time_at += V6_EXTRA_BYTES
         body_at += V6_EXTRA_BYTES
     if flags & STORE_HOST_V6:
         body_at += V6_EXTRA_BYTES
-    if (base >= 0 and i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at) or body_at + 4 > end:
+    if body_at + 4 > end:
         return _NONE
     body_bytes = i32(data, body_at)
     body_at += 4

@@ -93,13 +93,13 @@ def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
     return False
 
 
-def answer_records(answer: bytes) -> RecordHeads:
+def answer_records(answer: bytes, library: Library | None = None) -> RecordHeads:
     """Heads of the records in a broker's answer, which follow each other whatever their offsets.
 
-    They end at the first that is no record; ``end`` is less than the answer's length then.
+    They end at the first that is no record; ``end`` is less than the answer's length then. ``library`` as of `scan_records`.
     """
     data: Bytes = np.frombuffer(answer, dtype=np.uint8)
-    return HeadScan(installed()).chain(data, None, 0, len(data))
+    return HeadScan(library or installed()).chain(data, None, 0, len(data))
 
 
 def records_at(buffer: Any, base_offset: int, positions: Int64s) -> RecordHeads:  # noqa: ANN401  mmap has no type
