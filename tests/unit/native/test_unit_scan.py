@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 import random
 
 import pytest
@@ -16,6 +15,7 @@ from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import encode_record
 from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, enters_queue
+from tests.support.guarded_memory import guarded
 from tests.support.machine_code import library
 from tests.support.store_bench import message
 
@@ -134,25 +134,12 @@ def test_damaged_logs_are_read_alike(*, seed, count, place, xor, cut, check_crc,
 
 
 def test_no_byte_behind_the_file_is_read():
-    """The file ends where memory does: one byte more would end the process."""
-    page = mmap.PAGESIZE
     for seed in range(20):
         data = log_of(seed, 30)
-        pages = -(-len(data) // page)
-        memory = mmap.mmap(-1, (pages + 1) * page)
-        start = ctypes.c_char.from_buffer(memory)
-        forbidden = ctypes.addressof(start) + pages * page
-        protect = ctypes.CDLL(None).mprotect
-        assert protect(ctypes.c_void_p(forbidden), ctypes.c_size_t(page), 0) == 0
-        view = memoryview(memory)[pages * page - len(data) : pages * page]
-        view[:] = data
-        found = UnitScan(library()).window(view, 0, 0, len(data), first_taken=0, check_crc=True)
+        with guarded(data) as view:
+            found = UnitScan(library()).window(view, 0, 0, len(data), first_taken=0, check_crc=True)
         assert found is not None
         assert found.end == len(data)
-        assert protect(ctypes.c_void_p(forbidden), ctypes.c_size_t(page), 3) == 0
-        view.release()
-        del start
-        memory.close()
 
 
 def test_an_address_is_where_the_bytes_are():
