@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
 from broker_core.engine.store.record_columns import (
     faults_of,
@@ -27,7 +26,6 @@ from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
-_WINDOW_BYTES = 8 * 1024 * 1024
 
 
 class ScannedRecord(NamedTuple):
@@ -93,12 +91,6 @@ class LogWindow:
             runs.append(QueueUnits(*group.key, int(offsets[0]), units))
         return runs
 
-    def of_queue(self, queue_id: int | None) -> LogWindow:
-        """The records with a queue id; all for None."""
-        if queue_id is None:
-            return self
-        return LogWindow(self.data, self.heads.without(np.flatnonzero(self.heads.queue_id != queue_id)))
-
     def records(self) -> Iterator[ScannedRecord]:
         """All records, one by one."""
         heads, data = self.heads, self.data
@@ -111,28 +103,6 @@ class LogWindow:
             topic = data[topic_at : topic_at + topic_bytes].tobytes().decode("utf-8", "replace")
             properties = data[properties_at : properties_at + properties_bytes].tobytes()
             yield ScannedRecord(physical, size, topic, queue_id, offset, flag, store_ms, properties)
-
-
-def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]:
-    """All records between two physical offsets, without damaged places and missing files."""
-    position = start
-    while position < min(end, log.end):
-        base = position - position % log.file_bytes
-        mapped = log.map_at(base)
-        stop = min(end, log.end, base + log.file_bytes) - base
-        reach = _WINDOW_BYTES
-        at = position - base
-        while mapped is not None and at < stop:
-            part = min(at + reach, stop)
-            heads = scan_records(mapped, base, at, part)
-            if len(heads):
-                yield LogWindow(np.frombuffer(mapped, dtype=np.uint8), heads)
-                at, reach = heads.end, _WINDOW_BYTES
-            elif part < stop:
-                reach *= 4  # a large record, or a damaged place of that size
-            else:
-                break
-        position = base + log.file_bytes
 
 
 def good_records(

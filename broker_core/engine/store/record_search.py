@@ -1,7 +1,10 @@
-"""Finds the next record behind a damaged place, by its magic code and its own offset (Source: docs/spec/store.md §2.1)."""
+"""Finds records one by one, also behind damaged places, by magic code and own offset (Source: docs/spec/store.md §2.1)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from broker_core.engine.store.commit_log import CommitLog
 from broker_core.errors import RecordError
 from broker_core.native.records import record_at
 from broker_core.protocol.message.record import FIXED_BYTES, MAGIC_POSITION, MAGIC_V1, SIZE, RecordParts, check_record
@@ -38,3 +41,25 @@ def record_here(data: memoryview, base: int, at: int) -> RecordParts | None:
     except RecordError:
         return None
     return parts if parts.head.physical_offset == base + at else None
+
+
+def records_between(log: CommitLog, start: int, end: int) -> Iterator[RecordParts]:
+    """All records between two physical offsets, without damaged places and missing files."""
+    position = start
+    while position < min(end, log.end):
+        base = position - position % log.file_bytes
+        mapped = log.map_at(base)
+        if mapped is not None:
+            yield from _records_of(mapped[: min(end, log.end, base + log.file_bytes) - base], base, position - base)
+        position = base + log.file_bytes
+
+
+def _records_of(data: memoryview, base: int, start: int) -> Iterator[RecordParts]:
+    at: int | None = start
+    while at is not None:
+        parts = record_here(data, base, at)
+        if parts is None:
+            at = next_record(data, base, at + 1)
+        else:
+            yield parts
+            at += parts.head.size
