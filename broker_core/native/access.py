@@ -9,6 +9,7 @@ function checks its place: the kernel compares each place with the end of the by
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 from zlib import crc32
 
@@ -18,26 +19,27 @@ Table = memoryview
 _WORD: Final = (1 << 64) - 1
 _FACTOR: Final = 0x9E3779B97F4A7C15
 _SHIFT: Final = 29
+_U16, _I32, _U32, _I64, _U64 = (struct.Struct(f">{one}") for one in "HiIqQ")
 
 
 def u8(data: Bytes, at: int) -> int:
     """One byte."""
-    return int(data[at])
+    return data[at]
 
 
 def u16(data: Bytes, at: int) -> int:
     """Two bytes, big-endian, not negative."""
-    return int.from_bytes(data[at : at + 2], "big")
+    return int(_U16.unpack_from(data, at)[0])
 
 
 def i32(data: Bytes, at: int) -> int:
     """Four bytes, big-endian."""
-    return int.from_bytes(data[at : at + 4], "big", signed=True)
+    return int(_I32.unpack_from(data, at)[0])
 
 
 def i64(data: Bytes, at: int) -> int:
     """Eight bytes, big-endian."""
-    return int.from_bytes(data[at : at + 8], "big", signed=True)
+    return int(_I64.unpack_from(data, at)[0])
 
 
 def fetch(data: Bytes, at: int, count: int) -> None:
@@ -46,12 +48,12 @@ def fetch(data: Bytes, at: int, count: int) -> None:
 
 def put32(data: Bytes, at: int, value: int) -> None:
     """Write the low four bytes of a number, big-endian."""
-    data[at : at + 4] = (value & 0xFFFFFFFF).to_bytes(4, "big")
+    _U32.pack_into(data, at, value & 0xFFFFFFFF)
 
 
 def put64(data: Bytes, at: int, value: int) -> None:
     """Write a number, big-endian."""
-    data[at : at + 8] = (value & _WORD).to_bytes(8, "big")
+    _U64.pack_into(data, at, value & _WORD)
 
 
 def copy(target: Bytes, to: int, source: Bytes, at: int, count: int) -> None:

@@ -53,7 +53,7 @@ def check_range(data: Any, at: int, count: int) -> None:
 def _fixed(name: str, count: int) -> Any:
     def checked(data: Any, at: int, *value: int) -> Any:
         check_range(data, at, count)
-        return getattr(access, name)(data, at, *value)
+        return getattr(access, name)(getattr(data, "view", data), at, *value)
 
     return checked
 

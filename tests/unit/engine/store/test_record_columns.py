@@ -27,6 +27,8 @@ from tests.support.machine_code import library
 from tests.support.store_bench import message
 from tests.support.store_writer import StoreWriter
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 LEVELS = DelayLevels("1s 5s 10s")
 TOPICS = ["O", "Orders", "Order5", "%RETRY%" + "g" * 200, "主题", "SCHEDULE_TOPIC_XXXX"]
 PROPERTIES = [
