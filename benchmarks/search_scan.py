@@ -40,7 +40,7 @@ def windows_of(root: Path, expression: Expression | None) -> int:
     log, topics, found = LogReader(root), TopicVerdicts(), 0
     for window in log.windows(check_bodies=False):
         if expression is not None:
-            verdicts = WindowFilter(window.buffer, window.data, window.heads, topics).verdicts(expression)
+            verdicts = WindowFilter(window.data, window.heads, topics).verdicts(expression)
             found += int(np.count_nonzero(verdicts.possible))
     log.close()
     return found

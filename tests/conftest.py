@@ -71,3 +71,14 @@ def _log_of_a_command_ends_with_its_test() -> Iterator[None]:
             handler.close()
     root.setLevel(level)
     logging.captureWarnings(capture=False)
+
+
+@pytest.fixture(params=["machine code", "python"])
+def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test runs with machine code, and without."""
+    from tests.support.machine_code import library  # what tests of the window do not load
+
+    if request.param == "machine code":
+        monkeypatch.setattr("broker_core.native.library._loaded", library)
+    else:
+        monkeypatch.setenv("ORBIT_NATIVE", "off")

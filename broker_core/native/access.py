@@ -9,6 +9,7 @@ function checks its place: the kernel compares each place with the end of the by
 
 from __future__ import annotations
 
+import struct
 from typing import Final
 from zlib import crc32
 
@@ -22,26 +23,31 @@ _MARKS_BELOW: Final = 3
 _SPACE: Final = 32
 _NOT_ASCII_FROM: Final = 128
 _JSON_MARKS: Final = b'"\\'
+_U16, _I32, _U32, _I64, _U64 = (struct.Struct(f">{one}") for one in "HiIqQ")
 
 
 def u8(data: Bytes, at: int) -> int:
     """One byte."""
-    return int(data[at])
+    return data[at]
 
 
 def u16(data: Bytes, at: int) -> int:
     """Two bytes, big-endian, not negative."""
-    return int.from_bytes(data[at : at + 2], "big")
+    return int(_U16.unpack_from(data, at)[0])
 
 
 def i32(data: Bytes, at: int) -> int:
     """Four bytes, big-endian."""
-    return int.from_bytes(data[at : at + 4], "big", signed=True)
+    return int(_I32.unpack_from(data, at)[0])
 
 
 def i64(data: Bytes, at: int) -> int:
     """Eight bytes, big-endian."""
-    return int.from_bytes(data[at : at + 8], "big", signed=True)
+    return int(_I64.unpack_from(data, at)[0])
+
+
+def fetch(data: Bytes, at: int, count: int) -> None:
+    """Bring bytes that are used soon near the processor; they may lie behind the end."""
 
 
 def put8(data: Bytes, at: int, value: int) -> None:
@@ -56,12 +62,12 @@ def put16(data: Bytes, at: int, value: int) -> None:
 
 def put32(data: Bytes, at: int, value: int) -> None:
     """Write the low four bytes of a number, big-endian."""
-    data[at : at + 4] = (value & 0xFFFFFFFF).to_bytes(4, "big")
+    _U32.pack_into(data, at, value & 0xFFFFFFFF)
 
 
 def put64(data: Bytes, at: int, value: int) -> None:
     """Write a number, big-endian."""
-    data[at : at + 8] = (value & _WORD).to_bytes(8, "big")
+    _U64.pack_into(data, at, value & _WORD)
 
 
 def publish32(data: Bytes, at: int, value: int) -> None:
@@ -97,6 +103,13 @@ def mix(seed: int, data: Bytes, at: int, count: int) -> int:
         found = ((found ^ word) * _FACTOR) & _WORD
         found ^= found >> _SHIFT
     return found & (_WORD >> 1)
+
+
+def find1(data: Bytes, at: int, end: int, limit: int, byte: int) -> int:
+    """First place from ``at`` on with a byte before ``end``; ``end`` for none. ``limit`` as in `find3`."""
+    del limit
+    found = bytes(data[at:end]).find(byte)
+    return end if found < 0 else at + found
 
 
 def find3(data: Bytes, at: int, end: int, limit: int, word: int) -> int:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from broker_core.native import keys as k
 from broker_core.native.addresses import address
 from broker_core.native.library import Function, Library
-from broker_core.native.records import ODD
+from broker_core.native.records import FULL, ODD
 
 KEYS_MAX: Final = 1 << 15
 """Found at a time: 768 KiB. A record has at most half of them, because its properties have 32 KiB."""
@@ -18,14 +18,16 @@ class ScannedKeys(NamedTuple):
     """Keys of a stretch of records.
 
     Attributes:
-        table: Rows of hash, physical offset and store time (`KEY_COLUMNS`), 64 bits each.
+        table: Rows of hash, physical offset and store time (`KEY_COLUMNS`).
         end: Position behind the last record.
         is_odd: Python has to look at the record there.
+        is_full: More keys may follow.
     """
 
-    table: bytes
+    table: array[int]
     end: int
     is_odd: bool
+    is_full: bool
 
 
 class KeyScan:
@@ -55,5 +57,4 @@ class KeyScan:
             reason = self._scan(address(data), address(state), address(self._found))
         else:
             reason = self._scan(data, memoryview(state), memoryview(self._found))
-        table = memoryview(self._found)[: k.KEY_COLUMNS * state[k.KEYS]].tobytes()
-        return ScannedKeys(table, state[k.AT], reason == ODD)
+        return ScannedKeys(self._found[: k.KEY_COLUMNS * state[k.KEYS]], state[k.AT], reason == ODD, reason == FULL)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, find3, i32, i64, u8, u16
-from broker_core.native.records import END, FULL, ODD, record_at
+from broker_core.native.access import Bytes, Table, fetch, find1, i32, i64, u8
+from broker_core.native.records import END, FETCHED_AHEAD, FULL, ITEM_END, NAME_END, NOT_ASCII, ODD, record_at, text_hash
 from broker_core.protocol.message.record import SYS_FLAG_POSITION
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 
@@ -30,56 +30,28 @@ STORE_MS: Final = 2
 KEY_COLUMNS: Final = 3
 
 _ROLLBACK: Final = int(TransactionType.ROLLBACK)
-_NAME_END: Final = 1
-_ITEM_END: Final = 2
 _SPACE: Final = 32
 _HASH: Final = 35
 """Between topic and key in the text that is hashed."""
-_KEY: Final = int.from_bytes(b"KEY", "big")
-_UNI: Final = int.from_bytes(b"UNI", "big")
-_Q_: Final = int.from_bytes(b"Q_", "big")
-_S: Final = ord("S")
-_UNIQUE_PREFIX: Final = len("UNIQ_")
-_HIGH: Final = 0x80
-_NOT_ASCII: Final = -1
+_KEYS: Final = int.from_bytes(b"KEYS", "big")
+_UNIQ: Final = int.from_bytes(b"UNIQ", "big")
+_KEY: Final = int.from_bytes(b"_KEY", "big")
+_KEYS_BYTES: Final = len(b"KEYS\x01")
+_UNIQUE_BYTES: Final = len(b"UNIQ_KEY\x01")
 
 
-def item_end(data: Bytes, at: int, end: int) -> int:
-    """Where the value that begins at a place ends."""
-    while at < end and u8(data, at) != _ITEM_END:
-        at += 1
-    return at
-
-
-def text_hash(data: Bytes, at: int, end: int, before: int) -> int:
-    """Java's hash of a text that goes on, as a number from 0 to 2³² − 1; `_NOT_ASCII` where a byte is none of ASCII."""
-    found = before
-    while at < end:
-        if u8(data, at) >= _HIGH:
-            return _NOT_ASCII
-        found = (found * 31 + u8(data, at)) & 0xFFFFFFFF
-        at += 1
-    return found
-
-
-def values_of(data: Bytes, start: int, end: int, limit: int) -> tuple[int, int, int, int]:
+def values_of(data: Bytes, at: int, end: int, limit: int) -> tuple[int, int, int, int]:
     """Where the unique key and the keys begin and end: of several values the last one that is not empty; zeros for none."""
     unique_at, unique_end, keys_at, keys_end = 0, 0, 0, 0
-    place = find3(data, start, end, limit, _KEY)
-    while place >= 0:
-        if place + 5 <= end and u8(data, place + 3) == _S and u8(data, place + 4) == _NAME_END:
-            if place == start or u8(data, place - 1) == _ITEM_END:
-                stop = item_end(data, place + 5, end)
-                if stop > place + 5:
-                    keys_at, keys_end = place + 5, stop
-        elif place + 4 <= end and u8(data, place + 3) == _NAME_END and place - _UNIQUE_PREFIX >= start:
-            name = place - _UNIQUE_PREFIX
-            is_unique = u8(data, name) == _UNI >> 16 and u16(data, name + 1) == _UNI & 0xFFFF and u16(data, name + 3) == _Q_
-            if is_unique and (name == start or u8(data, name - 1) == _ITEM_END):
-                stop = item_end(data, place + 4, end)
-                if stop > place + 4:
-                    unique_at, unique_end = place + 4, stop
-        place = find3(data, place + 1, end, limit, _KEY)
+    while at < end:
+        stop = find1(data, at, end, limit, ITEM_END)
+        if stop - at > _KEYS_BYTES:
+            name = i32(data, at)
+            if name == _KEYS and u8(data, at + 4) == NAME_END:
+                keys_at, keys_end = at + _KEYS_BYTES, stop
+            elif name == _UNIQ and stop - at > _UNIQUE_BYTES and i32(data, at + 4) == _KEY and u8(data, at + 8) == NAME_END:
+                unique_at, unique_end = at + _UNIQUE_BYTES, stop
+        at = stop + 1
     return unique_at, unique_end, keys_at, keys_end
 
 
@@ -105,18 +77,16 @@ def add_keys_of(
     if state[KEYS] + 2 + (keys_end - keys_at) // 2 > state[KEYS_MAX]:
         return FULL
     prefix = text_hash(data, topic_at, topic_at + topic_bytes, 0)
-    if prefix == _NOT_ASCII or text_hash(data, keys_at, keys_end, 0) == _NOT_ASCII:
+    if prefix == NOT_ASCII or text_hash(data, keys_at, keys_end, 0) == NOT_ASCII:
         return ODD
     prefix = (prefix * 31 + _HASH) & 0xFFFFFFFF
     if unique_end > unique_at:
         hashed = text_hash(data, unique_at, unique_end, prefix)
-        if hashed == _NOT_ASCII:
+        if hashed == NOT_ASCII:
             return ODD
         add_key(state, found, hashed, physical, store_ms)
     while keys_at < keys_end:
-        stop = keys_at
-        while stop < keys_end and u8(data, stop) != _SPACE:
-            stop += 1
+        stop = find1(data, keys_at, keys_end, state[LIMIT], _SPACE)
         if stop > keys_at:
             add_key(state, found, text_hash(data, keys_at, stop, prefix), physical, store_ms)
         keys_at = stop + 1
@@ -145,6 +115,7 @@ def scan_keys(data: Bytes, state: Table, found: Table) -> int:
             )
             if reason != END:
                 break
+        fetch(data, at + FETCHED_AHEAD, min(size, FETCHED_AHEAD))
         at += size
     state[AT] = at
     return reason

@@ -14,6 +14,7 @@ import platform
 import stat
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -36,12 +37,24 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "scan_keys": (_B, _T, _T),
     "serve_pulls": (_T, _B, _B, _B, _T, _T, _T, _B, _B, _T, _T, _T, _T, _B, _B),
     "serve_sends": (_T, _B, _B, _B, _T, _B, _T, _T, _T, _B, _T),
+    "scan_heads": (_B, _T, _T, _T),
+    "find_bytes": (_B, Kind.NUMBER, _T, _T, Kind.NUMBER, _B, Kind.NUMBER, _T),
+    "number_texts": (_B, _T, _T, _T, _T, _T, _T, _T),
+    "tags_codes": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
+    "find_faults": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
+    "follow": (_B, _T, _T),
+    "add_up": (_B, _T, _T, _B, _T, _T, _T, _B, _T),
+    "add_items": (_T, _T, _B, _B),
+    "fill_slots": (_T, _B),
+    "check_items": (_T, _B, _T),
 }
 """Kernel that is called from Python → its arguments."""
 GATHERED: Final = frozenset({"serve_pulls", "serve_sends"})
 """Those of them that take one address, of a table with their arguments, because they are called for each read of a socket:
 twelve arguments take a microsecond of `ctypes`, one 0.2.
 """
+SWITCH: Final = "ORBIT_NATIVE"
+"""Variable of the environment, for programs without settings of their own."""
 FOLDER: Final = Path(__file__).parent / "machine"
 _HERE: Final = Path(__file__).parent
 _FORMATS: Final = _HERE.parent / "protocol" / "message"
@@ -91,6 +104,28 @@ def sources_checksum() -> str:
     for path in sources():
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def installed() -> Library | None:
+    """That of this installation; None where it may not be used, cannot be loaded, or ``ORBIT_NATIVE=off`` leaves it out."""
+    return None if os.environ.get(SWITCH) == "off" else _loaded()
+
+
+@cache
+def _loaded() -> Library | None:
+    if reason_not_usable():
+        return None
+    try:
+        return Library(library_path())
+    except OSError:
+        return None
+
+
+def reason_without() -> str:
+    """Why there is no `installed` one, as a sentence without an end."""
+    if os.environ.get(SWITCH) == "off":
+        return f"{SWITCH}=off switches machine code off"
+    return reason_not_usable() or "machine code could not be loaded"
 
 
 def library_path(folder: Path = FOLDER) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, body_crc, copy, find3, i32, i64, mix, put32, put64, same, u8, u16
+from broker_core.native.access import Bytes, Table, body_crc, copy, fetch, find1, i32, i64, mix, put32, put64, same, u8, u16
 from broker_core.protocol.message.record import (
     BODY_CRC_POSITION,
     BODY_LENGTH_POSITION_V4,
@@ -79,40 +79,72 @@ PAGE_BYTES: Final = 4096
 _PREPARED: Final = int(TransactionType.PREPARED)
 _ROLLBACK: Final = int(TransactionType.ROLLBACK)
 _LENGTH_MAX: Final = 0x7FFF
-_ITEM_END: Final = 2
-_TAG: Final = int.from_bytes(b"TAG", "big")
-_S_AND_NAME_END: Final = int.from_bytes(b"S\x01", "big")
-_INN: Final = int.from_bytes(b"INN", "big")
+FETCHED_AHEAD: Final = 2048
+"""Bytes from a record to those that are brought near meanwhile: one step after the other would wait for the memory."""
+NAME_END: Final = 1
+ITEM_END: Final = 2
+NOT_ASCII: Final = -1
+_HIGH: Final = 0x80
+_FOUR_HIGH: Final = 0x80808080
+_31_2: Final = 31**2
+_31_3: Final = 31**3
+_31_4: Final = 31**4
+_TAGS: Final = int.from_bytes(b"TAGS", "big")
+_INNER: Final = int.from_bytes(b"INNE", "big")
+"""Begin of the names of multi-dispatch."""
+_SHORTEST_ITEM: Final = 5
 _SCHEDULE_BYTES: Final = len("SCHEDULE_TOPIC_XXXX")
 _SCHED: Final = int.from_bytes(b"SCHE", "big")
 _NONE: Final = (0, 0, 0, 0, 0, 0, 0)
-_ODD_TAGS: Final = 1 << 40
-"""Stands for tags whose hash the kernel does not make."""
+ODD_CODE: Final = 1 << 40
+"""Stands for a hash that the kernel does not make."""
+
+
+def text_hash(data: Bytes, at: int, end: int, before: int) -> int:
+    """Java's hash of a text that goes on, as a number from 0 to 2³² − 1; `NOT_ASCII` where a byte is none of ASCII."""
+    found = before
+    while at + 4 <= end:  # one multiplication in four waits for the one before it
+        word = i32(data, at)
+        if word & _FOUR_HIGH:
+            return NOT_ASCII
+        found = found * _31_4 + (word >> 24) * _31_3 + (word >> 16 & 0xFF) * _31_2 + (word >> 8 & 0xFF) * 31 + (word & 0xFF)
+        found &= 0xFFFFFFFF
+        at += 4
+    while at < end:
+        if u8(data, at) >= _HIGH:
+            return NOT_ASCII
+        found = (found * 31 + u8(data, at)) & 0xFFFFFFFF
+        at += 1
+    return found
 
 
 def tags_hash(data: Bytes, at: int, end: int, limit: int) -> int:
-    """Hash of the TAGS of some properties, 0 where they have none; `_ODD_TAGS` for tags that Python has to look at."""
+    """Hash of the TAGS of some properties, 0 where they have none; `ODD_CODE` where Python has to look at the properties."""
     found, seen = 0, 0
-    place = find3(data, at, end, limit, _TAG)
-    while place >= 0:
-        if place + 5 <= end and u16(data, place + 3) == _S_AND_NAME_END and (place == at or u8(data, place - 1) == _ITEM_END):
-            if seen:
-                return _ODD_TAGS
-            seen = 1
-            letter = place + 5
-            while letter < end and u8(data, letter) != _ITEM_END:
-                if u8(data, letter) >= 0x80:
-                    return _ODD_TAGS
-                found = (found * 31 + u8(data, letter)) & 0xFFFFFFFF
-                letter += 1
-        place = find3(data, place + 1, end, limit, _TAG)
+    while at < end:
+        stop = find1(data, at, end, limit, ITEM_END)
+        if stop - at >= _SHORTEST_ITEM:
+            name = i32(data, at)
+            if name == _INNER:
+                return ODD_CODE
+            if name == _TAGS and u8(data, at + 4) == NAME_END:
+                found = text_hash(data, at + 5, stop, 0)
+                if seen or found == NOT_ASCII:
+                    return ODD_CODE
+                seen = 1
+        at = stop + 1
     return found - ((found & 0x80000000) << 1)
+
+
+def is_scheduled(data: Bytes, topic_at: int, topic_bytes: int) -> bool:
+    """Whether a topic may be that of delayed messages, whose code is a time."""
+    return topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED
 
 
 def is_torn(data: Bytes, topic_at: int, properties_at: int, end: int) -> bool:
     """Whether topic or properties may reach into a page of zeros, which Python has to find out.
 
-    As `broker_core.engine.store.record_columns.torn_tails`, which looks at the whole page.
+    As `broker_core.engine.store.record_columns.faults_of`, which looks at the whole page.
     """
     border = (topic_at + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
     if properties_at - 2 <= border < properties_at:
@@ -144,24 +176,32 @@ def find_queue(
     return -1
 
 
+def link_at(data: Bytes, base: int, at: int, limit: int) -> int:
+    """Bytes of the record at a place; 0 where there is none: by magic code, end, and own offset unless ``base`` < 0."""
+    if at < 0 or at + FIXED_BYTES > limit:
+        return 0
+    size, magic = i32(data, at), i32(data, at + MAGIC_POSITION)
+    if size < FIXED_BYTES or at + size > limit or magic not in (MAGIC_V1, MAGIC_V2):
+        return 0
+    return 0 if base >= 0 and i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at else size
+
+
 def record_at(data: Bytes, base: int, at: int, limit: int) -> tuple[int, int, int, int, int, int, int]:
     """The parts of a record: its bytes, its body's place and bytes, its topic's, and the places of properties and store time.
 
-    No bytes where there is no record: by magic code, own offset, and lengths that add up.
+    No bytes where there is no record, see `link_at`, and where the lengths do not add up.
     """
-    if at + FIXED_BYTES > limit:
+    size = link_at(data, base, at, limit)
+    if size == 0:
         return _NONE
-    size, magic, flags = i32(data, at), i32(data, at + MAGIC_POSITION), i32(data, at + SYS_FLAG_POSITION)
-    end = at + size
-    if size < FIXED_BYTES or end > limit or magic not in (MAGIC_V1, MAGIC_V2):
-        return _NONE
+    end, magic, flags = at + size, i32(data, at + MAGIC_POSITION), i32(data, at + SYS_FLAG_POSITION)
     store_time_at, body_at = at + STORE_TIMESTAMP_POSITION_V4, at + BODY_LENGTH_POSITION_V4
     if flags & BORN_HOST_V6:
         store_time_at += V6_EXTRA_BYTES
         body_at += V6_EXTRA_BYTES
     if flags & STORE_HOST_V6:
         body_at += V6_EXTRA_BYTES
-    if i64(data, at + PHYSICAL_OFFSET_POSITION) != base + at or body_at + 4 > end:
+    if body_at + 4 > end:
         return _NONE
     body_bytes = i32(data, body_at)
     body_at += 4
@@ -203,14 +243,14 @@ def take_unit(
 ) -> int:  # fmt: skip
     """Make the unit of a record that is in its queue alone; returns why not, or `END`."""
     end, limit = at + size, state[LIMIT]
-    if find3(data, properties_at, end, limit, _INN) >= 0 or (topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED):
+    if is_scheduled(data, topic_at, topic_bytes):
+        return ODD
+    code = tags_hash(data, properties_at, end, limit)
+    if code == ODD_CODE:
         return ODD
     kind = i32(data, at + SYS_FLAG_POSITION) & TRANSACTION_MASK
     if kind in (_PREPARED, _ROLLBACK):
         return END
-    code = tags_hash(data, properties_at, end, limit)
-    if code == _ODD_TAGS:
-        return ODD
     queue_id = i32(data, at + QUEUE_ID_POSITION)
     hashed = mix(state[SEED] ^ queue_id, data, topic_at, topic_bytes)
     queue = find_queue(data, topic_at, topic_bytes, queue_id, hashed, queues, slots, texts, state[SLOT_MASK])
@@ -262,6 +302,7 @@ def scan_units(
             )
             if reason != END:
                 break
+        fetch(data, at + FETCHED_AHEAD, min(size, FETCHED_AHEAD))
         state[LAST_STORE_MS] = i64(data, time_at)
         state[RECORDS] += 1
         at += size

@@ -47,7 +47,7 @@ class UnitScan:
     """Scans files, and remembers their queues. For one thread at a time.
 
     Args:
-        library: The machine code; None runs the kernels in Python, which is for tests.
+        library: The machine code; None runs the kernels in Python.
     """
 
     def __init__(self, library: Library | None) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import platform
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from dataclasses import dataclass, replace
 from broker_core.cluster.access import ClusterAccess
 from broker_core.config import RemotingLimits
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
+from broker_core.native.library import installed, reason_without
 from broker_core.protocol.account_refusals import account_refusal
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -29,6 +31,7 @@ from broker_core.transport.proxies import Dialer, SocksProxy
 
 PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "TLS"
 ANSWER, BROKERS, CREDENTIALS, VERSION = "Name server", "Broker list", "Credentials", "Version"
+MACHINE_CODE = "Machine code"
 ADDRESSES_MAX = 50
 """Of brokers; the number of further ones is reported, and they are not tried."""
 FIGURES_TRIES, FIGURES_PAUSE_S = 6, 0.7
@@ -53,6 +56,12 @@ class Hop:
     fault: str = ""
     advice: str = ""
     is_tried: bool = False
+
+
+def local_hop() -> Hop:
+    """Whether this installation has machine code; none is no fault, because everything works without."""
+    note = "used" if installed() is not None else f"not used: {reason_without()}"
+    return Hop(MACHINE_CODE, platform.machine(), note=note, is_tried=True)
 
 
 class _HopFailedError(Exception):

@@ -265,7 +265,7 @@ class Follows(OpenTails[_StoreTail]):
         sure = [True] * len(rows)
         opened.breathe()
         if opened.expression is not None:
-            verdicts = WindowFilter(window.buffer, window.data, heads, opened.topics).verdicts(opened.expression)
+            verdicts = WindowFilter(window.data, heads, opened.topics).verdicts(opened.expression)
             rows, sure = verdicts.possible.nonzero()[0].tolist(), verdicts.sure.tolist()
         for count, row in enumerate(rows):
             if batch.is_full:

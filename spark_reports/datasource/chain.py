@@ -8,11 +8,11 @@ from __future__ import annotations
 import mmap
 import struct
 import time
+from array import array
 from zlib import crc32
 
-import numpy as np
-
 from broker_core.engine.store.layout import next_record, scan_records
+from broker_core.native import sums
 from broker_core.protocol.message.record import (
     CRC_MASK,
     MAGIC_BLANK,
@@ -22,6 +22,7 @@ from broker_core.protocol.message.record import (
     SIZE,
     SIZE_AND_MAGIC,
 )
+from spark_reports.datasource.kernels import run_kernel
 
 RESYNC_BYTES = 8 << 20
 """Distance after a broken place of the last file within which the next record is searched: two of the largest records."""
@@ -43,21 +44,18 @@ def follow(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_by
 
 def follow_to_last(buffer: mmap.mmap, base_offset: int, start: int, limit: int, split_bytes: int) -> tuple[list[int], int, int]:
     """`follow`, also with the start of the last record (-1: none)."""
-    from spark_reports.datasource import kernels
-
-    data = np.frombuffer(buffer, dtype=np.uint8)
-    room = np.empty(min(max(0, limit - start), _PIECE_BYTES) // split_bytes + 1, dtype=np.int64)
-    borders, position, last = [start], start, -1
-    while position < limit:
-        stop = min(limit, position + _PIECE_BYTES)
-        count, reached, last_of_piece, _ = kernels.follow(
-            data, base_offset, position, stop, limit, borders[-1] + split_bytes, split_bytes, room
-        )
-        borders += room[:count].tolist()
-        if reached == position:
-            break
-        position, last = reached, last_of_piece
-    return borders, position, last
+    room = array("q", bytes(8 * (min(max(0, limit - start), _PIECE_BYTES) // split_bytes + 1)))
+    state = array("q", bytes(8 * sums.STATE_COLUMNS))
+    state[sums.AT], state[sums.BASE], state[sums.LIMIT] = start, base_offset, min(limit, len(buffer))
+    state[sums.NEXT_BORDER], state[sums.SPLIT_BYTES], state[sums.LAST_AT] = start + split_bytes, split_bytes, -1
+    borders, position, reached = [start], -1, start
+    while position < reached < limit:
+        position = reached
+        state[sums.STOP] = min(limit, position + _PIECE_BYTES)
+        count = run_kernel("follow", sums.follow, buffer, state, room)
+        borders += room[:count]
+        reached = state[sums.AT]
+    return borders, reached, state[sums.LAST_AT]
 
 
 def _last_start(buffer: mmap.mmap, borders: list[int], end: int) -> int | None:
@@ -89,7 +87,7 @@ def border_behind(buffer: mmap.mmap, base_offset: int, position: int) -> int | N
 
 
 def _record_near(buffer: mmap.mmap, base_offset: int, position: int) -> int | None:
-    return next_record(np.frombuffer(buffer, dtype=np.uint8)[: position + RESYNC_BYTES], base_offset, position)
+    return next_record(memoryview(buffer)[: position + RESYNC_BYTES], base_offset, position)
 
 
 def before_torn_body(buffer: mmap.mmap, borders: list[int], end: int) -> int:

@@ -14,10 +14,12 @@ from broker_core.engine.store.layout import answer_records
 from broker_core.errors import ReportError
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.columns import RecordColumns
+from spark_reports.datasource.kernels import library
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.schema import SKIPPED_REASON
 from spark_reports.datasource.skipped import SkippedRows
-from spark_reports.datasource.store_records import batches_of, select_records, sums_batches, task_sums
+from spark_reports.datasource.store_records import batches_of, select_records, sums_batches
+from spark_reports.datasource.task_sums import TaskSums
 
 NOT_GIVEN = "an offset for which the broker gives no message"
 UNREADABLE = "in an answer that does not consist of records"
@@ -70,7 +72,7 @@ def read_partition_sums(
     """One Arrow batch with the sums of a partition, then the accounting rows; raises as `read_partition`."""
     skipped = SkippedRows()
     wanted = _wanted(partition, selection, skipped, strict=SKIPPED_REASON not in schema.names)
-    sums = task_sums(keys, schema, Selection(), skipped)
+    sums = TaskSums(keys, schema.names, Selection(), skipped)
     for records in wanted:
         sums.add(records)
     yield from sums_batches(sums, skipped, schema)
@@ -88,7 +90,7 @@ def _wanted(
         for turn in reader.turns(partition.slices):
             for left in turn.left:
                 tally.leave(left)
-            heads = answer_records(turn.records)
+            heads = answer_records(turn.records, library())
             records = RecordColumns(turn.records, heads, turn.part.broker)
             inside = (heads.queue_offset >= turn.part.first) & (heads.queue_offset < turn.part.end)
             if not inside.all():

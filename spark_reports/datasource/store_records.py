@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import mmap
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from broker_core.engine.store.layout import RecordHeads, next_record, scan_records
-from broker_core.errors import UsageError
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
+from spark_reports.datasource.kernels import library
 from spark_reports.datasource.log_files import mapped
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import FileRange
 from spark_reports.datasource.schema import ALL_ARROW, SKIPPED_REASON
 from spark_reports.datasource.skipped import FILE_REMOVED, OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
-
-if TYPE_CHECKING:
-    from spark_reports.datasource.task_sums import TaskSums
+from spark_reports.datasource.task_sums import TaskSums
 
 SCAN_BYTES = 8 << 20
 """Bytes of one scan, which becomes one batch: columns stay small whatever a file's size."""
@@ -60,7 +56,7 @@ def read_sums(
             incomplete.
     """
     skipped = SkippedRows()
-    sums = task_sums(keys, schema, selection, skipped)
+    sums = TaskSums(keys, schema.names, selection, skipped)
     for part in ranges:
         _add_range(part, sums, skipped, is_wanted)
     yield from sums_batches(sums, skipped, schema)
@@ -73,18 +69,6 @@ def batches_of(wanted: Iterable[RecordColumns], skipped: SkippedRows, schema: pa
     accounting = skipped.batch(schema) if SKIPPED_REASON in schema.names else None
     if accounting is not None:
         yield accounting
-
-
-def task_sums(keys: Sequence[str], schema: pa.Schema, selection: Selection, skipped: SkippedRows) -> TaskSums:
-    """Empty sums, see `TaskSums`; raises `UsageError` if this Python has no numba."""
-    try:
-        from spark_reports.datasource.task_sums import TaskSums
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"sums are made by compiled code, and the Python {sys.executable} lacks the package {error.name} for it. Install "
-            "numba there (docs/reports.md, “On a cluster”)."
-        ) from error
-    return TaskSums(keys, schema.names, selection, skipped)
 
 
 def sums_batches(sums: TaskSums, skipped: SkippedRows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -103,7 +87,7 @@ def _add_range(part: FileRange, sums: TaskSums, skipped: SkippedRows, is_wanted:
     while position < part.end and is_wanted() and not is_filler(buffer, position):
         reached = sums.add_log(data, part.base_offset, position, min(part.end, position + SCAN_BYTES), part.store)
         if reached == position:
-            following = next_record(data, part.base_offset, position + 1)
+            following = next_record(data.data, part.base_offset, position + 1)
             reached = part.end if following is None else following
             skipped.add_damage(part, position, damage_reason(buffer, position), reached - position)
         position = reached
@@ -161,7 +145,7 @@ def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator
     position, reach = part.start, SCAN_BYTES
     while position < part.end and not is_filler(buffer, position):
         stop = min(part.end, position + reach)
-        heads = scan_records(buffer, part.base_offset, position, stop)
+        heads = scan_records(buffer, part.base_offset, position, stop, library())
         if not len(heads):
             if stop == part.end:
                 skipped.add_damage(part, position, damage_reason(buffer, position), part.end - position)
@@ -170,7 +154,7 @@ def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator
             continue
         for gap_start, gap_end in _gaps(heads, position):
             if is_filler(buffer, gap_start):  # bytes after it are old, whatever they look like
-                heads = scan_records(buffer, part.base_offset, position, gap_start)
+                heads = scan_records(buffer, part.base_offset, position, gap_start, library())
                 break
             skipped.add_damage(part, gap_start, damage_reason(buffer, gap_start), gap_end - gap_start)
         if len(heads):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -39,3 +40,10 @@ def before_forbidden(size: int) -> memoryview:
     protect = ctypes.CDLL(None).mprotect
     assert protect(ctypes.c_void_p(address(view) + pages * page), ctypes.c_size_t(page), 0) == 0
     return view[pages * page - size : pages * page]
+
+
+def guarded(data: bytes) -> contextlib.nullcontext[memoryview]:
+    """The bytes in memory that ends behind them."""
+    view = before_forbidden(len(data))
+    view[:] = data
+    return contextlib.nullcontext(view)

@@ -52,7 +52,7 @@ def test_a_connection_that_there_is_not(capsys, command, words):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("words", [["--json"], ["--js", "--ns"], ["--json", "--ns", NOBODY, "--all"]])
+@pytest.mark.parametrize("words", [["--json", "--unknown"], ["--js", "--ns"], ["--json", "--ns", NOBODY, "--all"]])
 def test_wrong_arguments(capsys, command, words):
     with pytest.raises(SystemExit, match="2"):
         COMMANDS[command](words)

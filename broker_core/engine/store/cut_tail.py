@@ -14,13 +14,11 @@ from pathlib import Path
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.layout import scan_records
-from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE
+from broker_core.engine.store.record_search import next_record
 
 _WINDOW_BYTES = 16 * 1024 * 1024
 _OVERLAP_BYTES = 5 * 1024 * 1024
 """More than a record has, so that each lies wholly in one window."""
-_MAGIC_CODES = tuple(SIZE.pack(magic) for magic in (MAGIC_V1, MAGIC_V2))
 
 _log = logging.getLogger(__name__)
 
@@ -50,8 +48,7 @@ def _has_records(log: CommitLog, base: int, position: int, disk: Disk) -> bool:
     mapped = log.map_at(base)
     while mapped is not None and (position := disk.next_data(log.path(base), position)) < len(mapped):
         stop = min(position + _WINDOW_BYTES, len(mapped))
-        part = bytes(mapped[position:stop])
-        if any(code in part for code in _MAGIC_CODES) and len(scan_records(mapped, base, position, stop)):
+        if next_record(mapped[:stop], base, position) is not None:
             return True
         position = stop if stop == len(mapped) else stop - _OVERLAP_BYTES
     return False

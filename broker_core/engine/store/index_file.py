@@ -25,20 +25,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from broker_core.engine.store.disk import Disk
+from broker_core.native.items import HEADER_BYTES as HEADER_BYTES  # noqa: PLC0414  readers of files enter here
+from broker_core.native.items import ITEM_BYTES as ITEM_BYTES  # noqa: PLC0414  likewise
+from broker_core.native.items import ROOM_BYTES as ROOM_BYTES  # noqa: PLC0414  likewise
+from broker_core.native.items import SLOT_BYTES as SLOT_BYTES  # noqa: PLC0414  likewise
 
 HEADER = struct.Struct(">qqqqii")
-HEADER_BYTES = 40
 assert HEADER.size == HEADER_BYTES
 SLOT = struct.Struct(">i")
-SLOT_BYTES = 4
 assert SLOT.size == SLOT_BYTES
 ITEM = struct.Struct(">iqii")
-ITEM_BYTES = 20
 assert ITEM.size == ITEM_BYTES
 
-TIME_DIFFERENCE_MAX_S = 0x7FFFFFFF
-ROOM_BYTES = 64 * 1024
-"""Room on the disk is reserved in blocks of this size."""
 _GUESSES_MAX = 1_000_000
 _DEFAULT_UNITS_PER_SLOT = 21
 """Four bytes for the slot and 80 for four items, in units of four: the proportion of the default sizes."""
@@ -89,6 +87,13 @@ class Geometry(NamedTuple):
         return HEADER_BYTES + self.slots * SLOT_BYTES + self.items * ITEM_BYTES
 
 
+def index_files(directory: Path) -> list[Path]:
+    """Index files of a directory, oldest first; names that are no numbers are ignored."""
+    if not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
+
+
 class IndexFile:
     """A mapped index file, named by its creation time; without ``descriptor`` it is in memory only."""
 
@@ -120,6 +125,7 @@ class IndexFile:
                 # Before the first read: even reading a hole may need room (see file_map).
                 disk.allocate(descriptor, 0, min(ROOM_BYTES, geometry.file_bytes))
             buffer = disk.map_memory(geometry.file_bytes) if descriptor is None else disk.map(descriptor, geometry.file_bytes)
+            buffer.madvise(mmap.MADV_RANDOM)  # what is read ahead of a hole is megabytes of zeros
             made = cls(path, geometry, buffer, descriptor, disk)
         except OSError:
             if descriptor is not None:

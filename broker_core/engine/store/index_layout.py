@@ -1,37 +1,24 @@
-"""Index files as numpy columns, and the hash of a key. Reads bytes only, without the engine or a lock.
+"""Index files as numpy columns. Reads bytes only, without the engine or a lock.
 
 `broker_core.engine.store.index_file` shows the layout. A file does not store its number of slots; `slot_count` finds it.
 
-Source: docs/spec/store.md §5.1, §5.2.
+Source: docs/spec/store.md §5.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
-from broker_core.protocol.message.properties import KEY_SEPARATOR, KEYS, UNIQUE_KEY, find_property
-from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
-from broker_core.protocol.message.tags import java_string_hash
 
 ITEM_TYPE = np.dtype([("key_hash", ">i4"), ("physical_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
 assert ITEM_TYPE.itemsize == ITEM_BYTES
 DEFAULT_SLOTS = 5_000_000
 DEFAULT_ITEMS = 20_000_000
-
-_HASH_OVERFLOW = 1 << 31
-
-
-def index_files(directory: Path) -> list[Path]:
-    """Index files of a directory, oldest first; names that are no numbers are ignored."""
-    if not directory.is_dir():
-        return []
-    return sorted(path for path in directory.iterdir() if path.name.isdecimal() and path.is_file())
 
 
 def slots_of(data: npt.NDArray[np.uint8], slots: int) -> npt.NDArray[Any]:
@@ -79,18 +66,3 @@ def _possible_slots(data: npt.NDArray[np.uint8], header: IndexHeader) -> Iterato
     first_item = candidates + 5
     hits = candidates[(whole[first_item + 1] == wanted[0]) & (whole[first_item + 2] == wanted[1])]
     yield from (int(slots) for slots in hits if slots > 0)
-
-
-def key_hash(topic: str, key: str) -> int:
-    """Hash of a topic's key; not negative."""
-    value = abs(java_string_hash(f"{topic}#{key}"))
-    return 0 if value == _HASH_OVERFLOW else value
-
-
-def record_keys(sys_flag: int, properties: bytes) -> list[str]:
-    """Keys of a record, in order; none for a rollback."""
-    if transaction_type(sys_flag) is TransactionType.ROLLBACK:
-        return []
-    unique = find_property(properties, UNIQUE_KEY)
-    keys = find_property(properties, KEYS) or ""
-    return ([unique] if unique else []) + [key for key in keys.split(KEY_SEPARATOR) if key]

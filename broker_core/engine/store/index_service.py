@@ -24,10 +24,9 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store.checkpoint import Checkpoint
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.disk import Disk, is_no_space
-from broker_core.engine.store.index_build import add_keys, restore
-from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
-from broker_core.engine.store.index_keys import KeyReader
-from broker_core.engine.store.index_layout import index_files, key_hash
+from broker_core.engine.store.index_build import IndexBuilder
+from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader, index_files
+from broker_core.engine.store.index_keys import KeyReader, key_hash
 from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.queue_table import IndexNote
 from broker_core.errors import RecordError
@@ -83,7 +82,8 @@ class IndexService:
         self._geometry = Geometry(config.max_hash_slots, config.max_index_items)
         self._lock = threading.Lock()
         """Held for one window, or one look at the files; taken after all other locks of the store but those of the log."""
-        self._keys = KeyReader(machine_code(config))
+        library = machine_code(config)
+        self._keys, self._builder = KeyReader(library), IndexBuilder(library)
         self._files: list[IndexFile] = []
         self._position = 0
         """The index is complete up to this physical offset."""
@@ -165,7 +165,7 @@ class IndexService:
         if last.header.next_item < header.next_item or header.next_item > last.geometry.items:
             return None
         if not found.clean or last.header != header:
-            restore(last, header)
+            self._builder.restore(last, header)
         return note.log_end
 
     def _judge_unknown(self, found: FoundAtOpen) -> None:
@@ -207,7 +207,7 @@ class IndexService:
             if next_item == 1:
                 self._drop_from(len(self._files) - 1)
                 continue
-            restore(last, last.header_up_to(next_item, self._store_ms(last.item(next_item - 1).physical_offset)))
+            self._builder.restore(last, last.header_up_to(next_item, self._store_ms(last.item(next_item - 1).physical_offset)))
 
     def _behind_last(self) -> int:
         """The last indexed record; some of its keys may have been in a dropped file."""
@@ -272,10 +272,10 @@ class IndexService:
             self._position = following
             return
         keys = self._keys.read(window, self._position)
-        done = min(self._known_keys, int((keys.physical_offset == self._position).sum()))
+        done = min(self._known_keys, keys.of_record(self._position)) if self._known_keys else 0
         self._known_keys = 0
         while done < len(keys):
-            done += add_keys(self._file_for_append(), keys, done)
+            done += self._builder.add_keys(self._file_for_append(), keys, done)
         # A piece without any record is damage and skipped as a whole, as everywhere after a damaged place.
         self._position = keys.end if keys.end > self._position else following
 

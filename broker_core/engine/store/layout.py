@@ -4,9 +4,8 @@ Works on bytes and file names alone, without the engine or a lock, so that a rep
 It never writes.
 
 A record is recognised by its magic code, its PHYSICALOFFSET, which must name its own position, and lengths that add up to
-TOTALSIZE. The chain of sizes gives the expected positions of records, and each record is checked
-(`broker_core.engine.store.record_chain`, `broker_core.engine.store.record_heads`). After a broken place in the chain the next
-record is found by its magic code, so that reading continues after damage.
+TOTALSIZE (`broker_core.native.records`). After a broken place the next record is found by its magic code, so that reading
+continues after damage.
 
 Source: docs/spec/store.md §1.2, §2.
 """
@@ -18,24 +17,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from broker_core.engine.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
 from broker_core.engine.store.log_places import LogPlaces
 from broker_core.engine.store.paths import StorePaths
-from broker_core.engine.store.record_chain import follow, next_start, one_by_one
 from broker_core.engine.store.record_heads import Bools as Bools  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Bytes as Bytes  # noqa: PLC0414  likewise
-from broker_core.engine.store.record_heads import Damage, HeadRows, read_rows
+from broker_core.engine.store.record_heads import Damage, HeadScan
 from broker_core.engine.store.record_heads import Int32s as Int32s  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Int64s as Int64s  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import RecordHeads as RecordHeads  # noqa: PLC0414  likewise
-from broker_core.engine.store.record_heads import at_every_byte as at_every_byte  # noqa: PLC0414  likewise
-from broker_core.protocol.message.record import FILLER, FIXED_BYTES, MAGIC_BLANK
+from broker_core.engine.store.record_search import next_record as next_record  # noqa: PLC0414  likewise
+from broker_core.native.library import Library, installed
+from broker_core.protocol.message.record import FILLER, MAGIC_BLANK
 
-_PIECE_BYTES = 8 << 20
-"""Bytes read at a time."""
-_PIECE_BYTES_BEHIND_DAMAGE = 64 << 10
-"""The same after a broken place, because another may be near."""
+
+def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
+    """A view of the items that start at every position of a buffer, with a stride of one byte."""
+    item = np.dtype(dtype)
+    count = max(0, len(data) - item.itemsize + 1)
+    return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
 
 
 def commit_log_files(root: Path, directories: Sequence[Path] = ()) -> list[tuple[Path, int]]:
@@ -49,7 +51,13 @@ def commit_log_files(root: Path, directories: Sequence[Path] = ()) -> list[tuple
     return LogPlaces(directories or [StorePaths(root).commit_log]).files()
 
 
-def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordHeads:  # noqa: ANN401  mmap has no type
+def scan_records(
+    buffer: Any,  # noqa: ANN401  mmap has no type
+    base_offset: int,
+    start: int,
+    end: int,
+    library: Library | None = None,
+) -> RecordHeads:
     """Heads of all records that start at or after ``start`` and end at or before ``end`` in one commit log file.
 
     Args:
@@ -58,41 +66,19 @@ def scan_records(buffer: Any, base_offset: int, start: int, end: int) -> RecordH
         start: Position of a record in the buffer; 0 for the whole file.
         end: Position at which to stop. For a file that is being written: its consistent end, or the file's length (unused bytes
             are zero and end the scan).
+        library: The machine code; by default that of this installation.
     """
     data: Bytes = np.frombuffer(buffer, dtype=np.uint8)[:end]
-    taken, damage = _Taken(), []
-    position, reach = start, _PIECE_BYTES
-    while position <= len(data) - FIXED_BYTES:
-        rows = _unbroken(data, base_offset, position, position + reach)
-        if len(rows.position):
-            reached = int(rows.position[-1]) + int(rows.field("size")[-1])
-            taken.add(rows, share=(reached - position) / (len(data) - position))
-            position = reached
-            reach = min(reach * 4, _PIECE_BYTES)
-            continue
-        following = next_record(data, base_offset, position + 1)
-        if following is None:
-            break
+    scan, damage = HeadScan(library or installed()), []
+    found = scan.chain(data, base_offset, start, len(data))
+    parts, position = [found.columns], found.end
+    while (following := next_record(data.data, base_offset, position + 1)) is not None:
         damage.append(Damage(position, f"{following - position} bytes hold no readable record"))
-        position, reach = following, _PIECE_BYTES_BEHIND_DAMAGE
+        found = scan.chain(data, base_offset, following, len(data))
+        parts.append(found.columns)
+        position = found.end
     is_filled = _look_behind(data, position, damage)
-    return RecordHeads(taken.rows(), position, is_filled, damage)
-
-
-def _unbroken(data: Bytes, base_offset: int, start: int, stop: int) -> HeadRows:
-    """Consecutive records from a position on, up to the first that is none."""
-    rows, whole = read_rows(data, base_offset, follow(data, base_offset, start, stop), in_a_row=True)
-    return rows if whole.all() else rows.of(slice(0, int(whole.argmin())))
-
-
-def next_record(data: Bytes, base_offset: int, start: int) -> int | None:
-    """Position of the first record from ``start`` on that ends within the data; None without one."""
-    while (place := next_start(data, base_offset, start)) is not None:
-        _, whole = read_rows(data, base_offset, np.array([place], dtype=np.int64))
-        if whole[0]:
-            return place
-        start = place + 1
-    return None
+    return RecordHeads(np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0], position, is_filled, damage)
 
 
 def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
@@ -107,45 +93,13 @@ def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
     return False
 
 
-def answer_records(answer: bytes) -> RecordHeads:
+def answer_records(answer: bytes, library: Library | None = None) -> RecordHeads:
     """Heads of the records in a broker's answer, which follow each other whatever their offsets.
 
-    They end at the first that is no record; ``end`` is less than the answer's length then.
+    They end at the first that is no record; ``end`` is less than the answer's length then. ``library`` as of `scan_records`.
     """
     data: Bytes = np.frombuffer(answer, dtype=np.uint8)
-    rows, whole = read_rows(data, None, one_by_one(data, 0, len(data)), in_a_row=True)
-    kept = rows if whole.all() else rows.of(slice(0, int(whole.argmin())))
-    end = int(kept.position[-1]) + int(kept.field("size")[-1]) if len(kept.position) else 0
-    return RecordHeads(kept, end)
-
-
-class _Taken:
-    """Rows that grow piece by piece, in memory allocated once if all pieces are alike.
-
-    Allocation costs most here: keeping the pieces and joining them in the end takes half as long again as everything else.
-    """
-
-    def __init__(self) -> None:
-        self._rows = HeadRows.empty()
-        self._count = 0
-
-    def add(self, found: HeadRows, *, share: float) -> None:
-        """Add rows; ``share`` is their part of all rows still to add."""
-        start, end = self._count, self._count + len(found.position)
-        self._count = end
-        if not start:
-            self._rows = found
-            return
-        if end > len(self._rows.position):
-            larger = HeadRows.empty(start + int((end - start) / share * 1.02))
-            for column, room in zip(self._rows.columns(), larger.columns(), strict=True):
-                room[:start] = column[:start]
-            self._rows = larger
-        for column, room in zip(found.columns(), self._rows.columns(), strict=True):
-            room[start:end] = column
-
-    def rows(self) -> HeadRows:
-        return self._rows.of(slice(0, self._count))
+    return HeadScan(library or installed()).chain(data, None, 0, len(data))
 
 
 def records_at(buffer: Any, base_offset: int, positions: Int64s) -> RecordHeads:  # noqa: ANN401  mmap has no type
@@ -155,8 +109,4 @@ def records_at(buffer: Any, base_offset: int, positions: Int64s) -> RecordHeads:
     them, so no damage is reported.
     """
     data: Bytes = np.frombuffer(buffer, dtype=np.uint8)
-    positions = positions[(positions >= 0) & (positions <= len(data) - FIXED_BYTES)]
-    rows, whole = read_rows(data, base_offset, positions)
-    found = rows if whole.all() else rows.of(whole)
-    end = int(found.position[-1]) + int(found.field("size")[-1]) if len(found.position) else 0
-    return RecordHeads(found, end)
+    return HeadScan(installed()).at(data, base_offset, positions)

@@ -13,23 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
 from broker_core.engine.store.record_columns import (
+    faults_of,
     in_queue,
     queue_groups,
     queue_units,
-    record_checksums,
-    torn_tails,
     unit_codes,
-    wrong_checksums,
 )
 from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
 
 _MULTI_DISPATCH = INNER_MULTI_DISPATCH.encode()
-_WINDOW_BYTES = 8 * 1024 * 1024
 
 
 class ScannedRecord(NamedTuple):
@@ -82,7 +78,7 @@ class LogWindow:
             return None
         queued = in_queue(heads.sys_flag)
         groups = list(queue_groups(data, heads))
-        codes = unit_codes(data, heads, groups, levels)
+        codes = unit_codes(data, heads, levels).codes
         runs: list[QueueUnits] = []
         for group in groups:
             rows = group.rows if queued.all() else group.rows[queued[group.rows]]
@@ -94,12 +90,6 @@ class LogWindow:
             units = queue_units(heads, rows, codes).tobytes()
             runs.append(QueueUnits(*group.key, int(offsets[0]), units))
         return runs
-
-    def of_queue(self, queue_id: int | None) -> LogWindow:
-        """The records with a queue id; all for None."""
-        if queue_id is None:
-            return self
-        return LogWindow(self.data, self.heads.without(np.flatnonzero(self.heads.queue_id != queue_id)))
 
     def records(self) -> Iterator[ScannedRecord]:
         """All records, one by one."""
@@ -113,28 +103,6 @@ class LogWindow:
             topic = data[topic_at : topic_at + topic_bytes].tobytes().decode("utf-8", "replace")
             properties = data[properties_at : properties_at + properties_bytes].tobytes()
             yield ScannedRecord(physical, size, topic, queue_id, offset, flag, store_ms, properties)
-
-
-def windows_between(log: CommitLog, start: int, end: int) -> Iterator[LogWindow]:
-    """All records between two physical offsets, without damaged places and missing files."""
-    position = start
-    while position < min(end, log.end):
-        base = position - position % log.file_bytes
-        mapped = log.map_at(base)
-        stop = min(end, log.end, base + log.file_bytes) - base
-        reach = _WINDOW_BYTES
-        at = position - base
-        while mapped is not None and at < stop:
-            part = min(at + reach, stop)
-            heads = scan_records(mapped, base, at, part)
-            if len(heads):
-                yield LogWindow(np.frombuffer(mapped, dtype=np.uint8), heads)
-                at, reach = heads.end, _WINDOW_BYTES
-            elif part < stop:
-                reach *= 4  # a large record, or a damaged place of that size
-            else:
-                break
-        position = base + log.file_bytes
 
 
 def good_records(
@@ -154,19 +122,12 @@ def good_records(
     good = len(heads)
     if heads.damage:  # a gap, most likely behind the last record
         expected = np.concatenate(([start], heads.position + heads.size))[:-1]
-        faults = np.flatnonzero(heads.position != expected)
-        good = int(faults[0]) if len(faults) else good
+        breaks = np.flatnonzero(heads.position != expected)
+        good = int(breaks[0]) if len(breaks) else good
     heads = heads.part(0, good)
     data = np.frombuffer(mapped, dtype=np.uint8)
-    torn = torn_tails(data, heads)
-    if len(torn):
-        heads = heads.part(0, int(torn[0]))
-    if force_record_crc:
-        wrong = np.sort(np.concatenate(record_checksums(data, heads)))
-    elif check_crc:
-        wrong = wrong_checksums(mapped, heads)
-    else:
-        wrong = np.empty(0, dtype=np.int64)
-    if len(wrong):
-        heads = heads.part(0, int(wrong[0]))
+    faults = faults_of(data, heads)
+    wrong = [faults.without_crc, faults.wrong_crc] if force_record_crc else [faults.wrong_body] if check_crc else []
+    firsts = [int(rows[0]) for rows in (faults.torn, *wrong) if len(rows)]
+    heads = heads.part(0, min(firsts, default=len(heads)))
     return LogWindow(data, heads) if len(heads) else None

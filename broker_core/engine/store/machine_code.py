@@ -13,7 +13,7 @@ from pathlib import Path
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.paths import StorePaths
-from broker_core.native.library import Library, library_path, reason_not_usable
+from broker_core.native.library import SWITCH, Library, installed, reason_without
 
 _log = logging.getLogger(__name__)
 
@@ -64,14 +64,10 @@ def _marks(config: StoreConfig) -> list[Path]:
 @cache
 def _loaded() -> Library | None:
     """The kernels of this process; why there are none is logged once."""
-    reason = reason_not_usable()
-    if not reason:
-        try:
-            return Library(library_path())
-        except OSError as error:
-            reason = f"machine code could not be loaded ({error})"
-    _log.info("the store works without machine code, more slowly: %s", reason)
-    return None
+    library = installed()
+    if library is None:
+        _log.info("the store works without machine code, more slowly: %s", reason_without())
+    return library
 
 
 def _sweep(config: StoreConfig) -> None:
@@ -89,8 +85,11 @@ def _sweep(config: StoreConfig) -> None:
 def faults_noted(config: StoreConfig) -> Iterator[None]:
     """Write a fault that ends the process inside the block (SIGSEGV, SIGBUS, SIGILL) to a file of the store directory.
 
-    The file stays until a person deletes it. A process that is killed leaves an empty one, which means nothing.
+    The file stays until a person deletes it. A process that is killed leaves an empty one, which means nothing. Where the store
+    may not use machine code, other readers in the process, and the processes that it starts, do without, too.
     """
+    if machine_code_state(config) is not MachineCodeState.USED:
+        os.environ[SWITCH] = "off"
     paths = StorePaths(config.root)
     mark = paths.faults / str(os.getpid())
     try:

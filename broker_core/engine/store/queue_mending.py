@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from broker_core.engine.store.consume_queue import UNIT, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
-from broker_core.engine.store.log_window import windows_between
 from broker_core.engine.store.reading import record_of_unit
+from broker_core.engine.store.record_search import records_between
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.protocol.message.sys_flag import enters_queue
 from broker_core.protocol.names import LMQ_PREFIX
@@ -77,15 +77,14 @@ class QueueMender:
         return offset, behind.physical_offset if behind else self._commit_log.end
 
     def _units_in_log(self, queue: ConsumeQueue, start: int, end: int, offsets: range) -> Iterator[tuple[int, bytes]]:
-        own_id = None if queue.topic.startswith(LMQ_PREFIX) else queue.queue_id
-        for window in windows_between(self._commit_log, start, end):
-            for record in window.of_queue(own_id).records():
-                if not enters_queue(record.sys_flag):
-                    continue
-                code = unit_tags_code(record.topic, record.properties, record.store_timestamp_ms, self._levels)
-                unit = UNIT.pack(record.physical_offset, record.size, code)
-                places = [(record.topic, record.queue_id, record.queue_offset)]
-                places += further_queues(record.queue_id, record.properties)
-                for topic, queue_id, number in places:
-                    if (topic, queue_id) == (queue.topic, queue.queue_id) and number in offsets:
-                        yield number, unit
+        is_light = queue.topic.startswith(LMQ_PREFIX)
+        for head, _, encoded_topic, properties in records_between(self._commit_log, start, end):
+            if not enters_queue(head.sys_flag) or not (is_light or head.queue_id == queue.queue_id):
+                continue
+            topic = encoded_topic.decode("utf-8", "replace")
+            code = unit_tags_code(topic, properties, head.store_timestamp_ms, self._levels)
+            unit = UNIT.pack(head.physical_offset, head.size, code)
+            places = [(topic, head.queue_id, head.queue_offset), *further_queues(head.queue_id, properties)]
+            for other, queue_id, number in places:
+                if (other, queue_id) == (queue.topic, queue.queue_id) and number in offsets:
+                    yield number, unit

@@ -1,94 +1,37 @@
-"""Heads of many records as numpy columns, each made at its first use.
-
-A head is copied as bytes without meaning and then viewed as fields: 6 ns a head, a copy field by field takes 90. A column is
-converted to the machine's byte order when it is used: 1 ns a record, so that a caller that compares two fields does not pay for
-eighteen.
+"""Heads of many records as numpy columns, made by the kernel of `broker_core.native.heads`.
 
 Source: docs/spec/store.md §2.1 to §2.5.
 """
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.protocol.message.record import (
-    HEAD_BYTES,
-    MAGIC_V1,
-    MAGIC_V2,
-    STORE_TIMESTAMP_POSITION_V4,
-    V6_EXTRA_BYTES,
-)
-from broker_core.protocol.message.sys_flag import BORN_HOST_V6, HOST_V6_MASK, STORE_HOST_V6
+from broker_core.native import checks as c
+from broker_core.native import heads as k
+from broker_core.native.addresses import address
+from broker_core.native.library import Function, Library
+from broker_core.native.records import FULL
+from broker_core.protocol.message.record import FIXED_BYTES
 
 Bytes = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_HEAD = np.dtype(
-    [
-        ("size", ">i4"),
-        ("magic", ">i4"),
-        ("body_crc", ">i4"),
-        ("queue_id", ">i4"),
-        ("flag", ">i4"),
-        ("queue_offset", ">i8"),
-        ("physical_offset", ">i8"),
-        ("sys_flag", ">i4"),
-        ("born_ms", ">i8"),
-    ]
-)
-"""Fields before the hosts, whose lengths differ."""
-_TAIL = np.dtype([("reconsume", ">i4"), ("prepared_offset", ">i8"), ("body_bytes", ">i4")])
-"""Fields between the hosts and the body."""
-_HEAD_V4 = np.dtype([*_HEAD.descr, ("born_host", "V8"), ("store_ms", ">i8"), ("store_host", "V8"), *_TAIL.descr])
-"""Whole head of a record with two IPv4 hosts."""
-_HEAD_BYTES_V4 = np.dtype(("V", _HEAD_V4.itemsize))
-assert _HEAD_V4.itemsize == HEAD_BYTES[0]
-assert _HEAD.itemsize == HEAD_BYTES[0] - _TAIL.itemsize - 24  # two IPv4 hosts and STORETIMESTAMP lie between
-
-_LENGTHS_BYTES = 3
-"""Lengths of a V1 topic and of properties, which follow the body."""
-
-
-class HeadRows(NamedTuple):
-    """Positions and heads of records, and the lengths that follow their bodies.
-
-    Attributes:
-        position: In the buffer.
-        head: Bytes of the heads, laid out as with two IPv4 hosts; the hosts are not valid. Fields would be copied one by one.
-        topic_bytes: Length of the topic.
-        properties_bytes: Length of the properties.
-    """
-
-    position: Int64s
-    head: npt.NDArray[Any]
-    topic_bytes: Int32s
-    properties_bytes: Int32s
-
-    def field(self, name: str) -> npt.NDArray[Any]:
-        """One field of all heads, big-endian."""
-        column: npt.NDArray[Any] = self.head.view(_HEAD_V4)[name]
-        return column
-
-    def columns(self) -> tuple[npt.NDArray[Any], ...]:
-        """All of them."""
-        return self.position, self.head, self.topic_bytes, self.properties_bytes
-
-    def of(self, rows: slice | Int64s | Bools) -> HeadRows:
-        """Some of them."""
-        return HeadRows(self.position[rows], self.head[rows], self.topic_bytes[rows], self.properties_bytes[rows])
-
-    @classmethod
-    def empty(cls, room: int = 0) -> HeadRows:
-        """Rows without content."""
-        lengths = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-        return cls(np.empty(room, dtype=np.int64), np.empty(room, dtype=_HEAD_BYTES_V4), *lengths)
+_ROWS_MAX = (1 << 16) + 24
+"""Records of one call: 9 MB. No power of two, because columns would then share the lines of the cache."""
+_SPARSE = 16
+"""Fewer rows than this part of the room are copied, so that the room is given back."""
+_GROUPS_AT_FIRST = 1 << 8
+_SEED = secrets.randbits(62)
+_NO_PLACES: Int64s = np.zeros(1, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,37 +43,44 @@ class Damage:
     reason: str
 
 
-def _int32_column(name: str) -> cached_property[Int32s]:
-    return cached_property(lambda heads: heads.rows.field(name).astype(np.int32))
+class _Column:
+    """A column by its name."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __get__(self, heads: RecordHeads, _owner: type[RecordHeads]) -> Int64s:
+        found: Int64s = heads.columns[self._number]
+        return found
 
 
-def _int64_column(name: str) -> cached_property[Int64s]:
-    return cached_property(lambda heads: heads.rows.field(name).astype(np.int64))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RecordHeads:
-    """Heads of consecutive records; all columns have one entry a record, positions count from the start of the buffer.
+    """Heads of records, ascending; all columns have one entry a record, positions count from the start of the buffer.
 
     Times are epoch milliseconds, lengths bytes.
+
+    Attributes:
+        columns: The numbers, one row a column, as `broker_core.native.heads` names them.
+        end: Position after the last record; the filler and unused bytes follow.
+        ended_by_filler: The file is complete: a filler follows the last record.
+        damage: Places before the end that hold no record.
     """
 
-    rows: HeadRows
+    columns: Int64s
     end: int
-    """Position after the last record; the filler and unused bytes follow."""
     ended_by_filler: bool = False
-    """The file is complete: a filler follows the last record."""
     damage: list[Damage] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.rows.position)
+        return int(self.columns.shape[1])
 
     def part(self, first: int, last: int) -> RecordHeads:
         """Rows from ``first`` to ``last``, without the damage."""
         if not first and last == len(self):
             return self
         end = int(self.position[last - 1] + self.size[last - 1]) if last > first else 0
-        return RecordHeads(self.rows.of(slice(first, last)), end)
+        return RecordHeads(self.columns[:, first:last], end)
 
     def without(self, rows: Int64s) -> RecordHeads:
         """The heads without some rows; ``end`` and ``damage`` stay."""
@@ -138,126 +88,112 @@ class RecordHeads:
 
     def only(self, rows: Int64s) -> RecordHeads:
         """Some of the rows; ``end`` and ``damage`` stay."""
-        return RecordHeads(self.rows.of(rows), self.end, self.ended_by_filler, self.damage)
+        return RecordHeads(self.columns[:, rows], self.end, self.ended_by_filler, self.damage)
 
-    @property
-    def position(self) -> Int64s:
-        """Start of the record."""
-        return self.rows.position
-
-    @property
-    def topic_bytes(self) -> Int32s:
-        """Length of the topic."""
-        return self.rows.topic_bytes
-
-    @property
-    def properties_bytes(self) -> Int32s:
-        """Length of the properties."""
-        return self.rows.properties_bytes
-
-    size = _int32_column("size")
-    body_crc = _int32_column("body_crc")
-    queue_id = _int32_column("queue_id")
-    flag = _int32_column("flag")
-    queue_offset = _int64_column("queue_offset")
-    physical_offset = _int64_column("physical_offset")
-    sys_flag = _int32_column("sys_flag")
-    born_ms = _int64_column("born_ms")
-    store_ms = _int64_column("store_ms")
-    reconsume = _int32_column("reconsume")
-    prepared_offset = _int64_column("prepared_offset")
-    body_bytes = _int32_column("body_bytes")
-
-    @cached_property
-    def body_position(self) -> Int64s:
-        """Start of the stored body."""
-        start: Int64s = self.position + HEAD_BYTES[0] + _v6_bytes(self.rows.field("sys_flag"))
-        return start
-
-    @cached_property
-    def topic_position(self) -> Int64s:
-        """Start of the topic."""
-        is_wide = self.rows.field("magic") == MAGIC_V2
-        start: Int64s = self.body_position + self.body_bytes + 1 + is_wide
-        return start
-
-    @cached_property
-    def properties_position(self) -> Int64s:
-        """Start of the properties."""
-        start: Int64s = self.topic_position + self.topic_bytes + 2
-        return start
+    position = _Column(k.POSITION)
+    size = _Column(k.SIZE)
+    body_position = _Column(k.BODY_POSITION)
+    body_bytes = _Column(k.BODY_BYTES)
+    topic_position = _Column(k.TOPIC_POSITION)
+    topic_bytes = _Column(k.TOPIC_BYTES)
+    properties_position = _Column(k.PROPERTIES_POSITION)
+    properties_bytes = _Column(k.PROPERTIES_BYTES)
+    body_crc = _Column(k.BODY_CRC)
+    queue_id = _Column(k.QUEUE_ID)
+    flag = _Column(k.FLAG)
+    queue_offset = _Column(k.QUEUE_OFFSET)
+    physical_offset = _Column(k.PHYSICAL_OFFSET)
+    sys_flag = _Column(k.SYS_FLAG)
+    born_ms = _Column(k.BORN_MS)
+    store_ms = _Column(k.STORE_MS)
+    reconsume = _Column(k.RECONSUME)
+    prepared_offset = _Column(k.PREPARED_OFFSET)
 
 
-def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
-    """A view of the items that start at every position of a buffer, with a stride of one byte."""
-    item = np.dtype(dtype)
-    count = max(0, len(data) - item.itemsize + 1)
-    return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
+class Groups(NamedTuple):
+    """Rows by a text and a number: the first row of each group, and the group of each row."""
+
+    firsts: Int64s
+    of_row: Int64s
 
 
-def read_rows(data: Bytes, base_offset: int | None, position: Int64s, *, in_a_row: bool = False) -> tuple[HeadRows, Bools]:
-    """Rows of some positions, and which of them are records: by magic code, own offset, and lengths that add up.
+class HeadScan:
+    """Reads heads, and searches the bytes of records.
 
     Args:
-        data: The file up to where records may reach.
-        base_offset: Physical offset of its first byte; None for records outside of their log, whose offsets are not checked.
-        position: At most ``len(data) - FIXED_BYTES``.
-        in_a_row: Whether a record must start where the one before it ends.
+        library: The machine code; None runs the kernel in Python.
     """
-    if not len(position):
-        return HeadRows.empty(), np.empty(0, dtype=np.bool_)
-    end = len(data)
-    head_bytes = at_every_byte(data, _HEAD_BYTES_V4)[position]
-    head = head_bytes.view(_HEAD_V4)
-    is_narrow = head["magic"] == MAGIC_V1
-    is_wide = None if is_narrow.all() else head["magic"] == MAGIC_V2
-    extra = _v6_bytes(head["sys_flag"])
-    if not isinstance(extra, int):
-        _set_right(data, position, extra, head)
-    record_end = position + head["size"]
-    body_bytes = head["body_bytes"].astype(np.int64)
-    topic_position = position + (HEAD_BYTES[0] + 1) + extra + body_bytes
-    whole: Bools = (is_narrow if is_wide is None else is_narrow | is_wide).copy()
-    if base_offset is not None:
-        whole &= head["physical_offset"] == position + base_offset
-    if in_a_row:
-        whole[1:] &= position[1:] == record_end[:-1]
-    whole &= (body_bytes >= 0) & (record_end <= end) & (topic_position + _LENGTHS_BYTES - 1 <= record_end)
-    topic_position = _kept_inside(topic_position, whole)
-    topic_bytes = data[topic_position - 1].astype(np.int64)
-    if is_wide is not None:
-        topic_bytes = np.where(is_wide, at_every_byte(data, ">i2")[topic_position - 1], topic_bytes)
-        topic_position += is_wide
-    properties_position = topic_position + topic_bytes + 2
-    whole &= (topic_bytes > 0) & (properties_position <= record_end)
-    properties_position = _kept_inside(properties_position, whole)
-    # Two single bytes: a fifth of the time of one unaligned item of two bytes.
-    properties_bytes = data[properties_position - 2].astype(np.int8) * np.int64(256) + data[properties_position - 1]
-    whole &= (properties_bytes >= 0) & (properties_position + properties_bytes == record_end)
-    return HeadRows(position, head_bytes, topic_bytes.astype(np.int32), properties_bytes.astype(np.int32)), whole
 
+    def __init__(self, library: Library | None) -> None:
+        self._scan: Function = k.scan_heads if library is None else library.function("scan_heads")
+        self._find: Function = k.find_bytes if library is None else library.function("find_bytes")
+        self._number: Function = k.number_texts if library is None else library.function("number_texts")
+        self._codes: Function = c.tags_codes if library is None else library.function("tags_codes")
+        self._faults: Function = c.find_faults if library is None else library.function("find_faults")
+        self._given: Callable[[Any], Any] = memoryview if library is None else address
 
-def _kept_inside(position: Int64s, whole: Bools) -> Int64s:
-    """Positions to read at; without a record, one within the buffer."""
-    return position if whole.all() else np.where(whole, position, 2)
+    def chain(self, data: Bytes, base: int | None, start: int, stop: int) -> RecordHeads:
+        """Consecutive records from a position on, up to the first place without one; those that begin at ``stop`` are left out.
 
+        Args:
+            data: The file up to where records may reach.
+            base: Physical offset of its first byte; None for records outside of their log, whose offsets are not checked.
+            start: Position of the first record.
+            stop: Position before which they begin.
+        """
+        columns, end = self._columns(data, base, start, stop, None)
+        return RecordHeads(columns, end)
 
-def _v6_bytes(sys_flag: npt.NDArray[Any]) -> Int64s | int:
-    """Bytes that hosts add to heads with IPv4 hosts; 0 if no head is longer."""
-    if not (sys_flag & HOST_V6_MASK).any():
-        return 0
-    both: Int64s = ((sys_flag & BORN_HOST_V6) != 0).astype(np.int64) + ((sys_flag & STORE_HOST_V6) != 0)
-    return both * V6_EXTRA_BYTES
+    def at(self, data: Bytes, base: int | None, places: Int64s) -> RecordHeads:
+        """The records at some positions, ascending; positions without one are left out. Arguments as of `chain`."""
+        columns, _ = self._columns(data, base, 0, len(places), np.ascontiguousarray(places, dtype=np.int64))
+        last = columns[: k.SIZE + 1, -1:].sum()
+        return RecordHeads(columns, int(last))
 
+    def _columns(self, data: Bytes, base: int | None, start: int, stop: int, places: Int64s | None) -> tuple[Int64s, int]:
+        least_bytes = FIXED_BYTES if places is None else 1
+        parts, state = [], np.zeros(k.STATE_COLUMNS, dtype=np.int64)
+        state[[k.AT, k.BASE, k.LIMIT, k.STOP]] = start, k.NO_BASE if base is None else base, len(data), stop
+        state[k.BY_PLACES] = places is not None
+        is_full = True
+        while is_full:
+            room = min(_ROWS_MAX, max(stop - int(state[k.AT]), 0) // least_bytes + 1)
+            state[[k.ROWS, k.ROWS_MAX]] = 0, room
+            columns = np.empty((k.HEAD_COLUMNS, room), dtype=np.int64)
+            buffers = (data, state, _NO_PLACES if places is None else places, columns.reshape(-1))
+            is_full = self._scan(*map(self._given, buffers)) == FULL
+            found = columns[:, : state[k.ROWS]]
+            parts.append(found.copy() if found.size < columns.size // _SPARSE else found)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), int(state[k.AT])
 
-def _set_right(data: Bytes, position: Int64s, extra: Int64s, head: npt.NDArray[Any]) -> None:
-    """Correct the fields after longer hosts; fields of a position without a record stay in the buffer, with any value."""
-    rows = np.flatnonzero(extra)
-    where, last = position[rows], len(data)
-    born_extra = np.where(head["sys_flag"][rows] & BORN_HOST_V6, V6_EXTRA_BYTES, 0)
-    stored = np.minimum(where + STORE_TIMESTAMP_POSITION_V4 + born_extra, last - 8)
-    head["store_ms"][rows] = at_every_byte(data, ">i8")[stored]
-    behind = np.minimum(where + HEAD_BYTES[0] + extra[rows] - _TAIL.itemsize, last - _TAIL.itemsize)
-    tail = at_every_byte(data, _TAIL)[behind]
-    for name in tail.dtype.names:
-        head[name][rows] = tail[name]
+    def which_hold(self, data: Bytes, starts: Int64s, ends: Int64s, needle: bytes) -> Bools:
+        """Which of some ranges of the data hold some bytes, at least one."""
+        found, given = np.zeros(len(starts), dtype=np.int64), self._given
+        first, last = np.ascontiguousarray(starts), np.ascontiguousarray(ends)
+        self._find(given(data), len(data), given(first), given(last), len(first), given(needle), len(needle), given(found))
+        return found.astype(np.bool_)
+
+    def groups(self, data: Bytes, starts: Int64s, lengths: Int64s, numbers: Int64s | None = None) -> Groups:
+        """Rows by their texts, and by the numbers beside these."""
+        beside = np.zeros(len(starts), dtype=np.int64) if numbers is None else numbers
+        texts = [np.ascontiguousarray(column) for column in (starts, lengths, beside)]
+        found, room = np.empty(len(starts), dtype=np.int64), _GROUPS_AT_FIRST
+        while True:
+            state, slots, firsts = (np.zeros(size, dtype=np.int64) for size in (k.STATE_COLUMNS, 2 * room, room))
+            state[[k.TEXTS, k.SLOT_MASK, k.SEED, k.GROUPS_MAX]] = len(starts), 2 * room - 1, _SEED, room
+            if self._number(*map(self._given, (data, *texts, state, slots, firsts, found))) != FULL:
+                return Groups(firsts[: state[k.GROUPS]], found)
+            room *= 16
+
+    def codes(self, data: Bytes, heads: RecordHeads) -> Int64s:
+        """Hash of each record's tags; `ODD_CODE` where Python has to look at its properties."""
+        return self._of_each(self._codes, data, heads)
+
+    def faults(self, data: Bytes, heads: RecordHeads) -> Int64s:
+        """What is wrong with each record, as `broker_core.native.checks` names it."""
+        return self._of_each(self._faults, data, heads)
+
+    def _of_each(self, kernel: Function, data: Bytes, heads: RecordHeads) -> Int64s:
+        places, found = np.ascontiguousarray(heads.position), np.zeros(len(heads), dtype=np.int64)
+        kernel(self._given(data), len(data), self._given(places), len(places), self._given(found))
+        return found

@@ -64,7 +64,7 @@ class Recovery:
         self._checkpoint = parts.checkpoint
         self._levels = parts.delay_levels
         self._check_crc = parts.config.check_crc_on_recover
-        self._scan = FileScan.of(parts.config)
+        self._scan = FileScan(parts.config)
         self._light_only = not parts.config.multi_dispatch
         self._before_cut = before_cut
         self._progress = progress

@@ -1,6 +1,6 @@
-"""Stretches of good records for recovery: scanned by machine code where there is some, else in columns of numpy.
+"""Stretches of good records for recovery: scanned by a kernel, or in columns where a record is out of the ordinary.
 
-Both give the same windows. Machine code leaves windows with records out of the ordinary to numpy, which takes 0.2 s to load.
+Both give the same windows. Columns need numpy, which takes 0.2 s to load.
 
 Source: docs/spec/store.md §2.5, §10.
 """
@@ -67,19 +67,12 @@ class FileScan:
     """Scans commit log files.
 
     Args:
-        config: Which checksums to verify.
-        units: Machine code that scans; None: there is none.
+        config: Which checksums to verify, and whether machine code may be used.
     """
 
-    def __init__(self, config: StoreConfig, units: UnitScan | None) -> None:
+    def __init__(self, config: StoreConfig) -> None:
         self._config = config
-        self._units = None if config.force_record_crc else units
-
-    @classmethod
-    def of(cls, config: StoreConfig) -> FileScan:
-        """By machine code, if there is some that may be used."""
-        library = machine_code(config)
-        return cls(config, None if library is None else UnitScan(library))
+        self._units = None if config.force_record_crc else UnitScan(machine_code(config))
 
     def window(self, mapped: memoryview, base: int, start: int, stop: int, first_taken: int) -> ScannedWindow | None:
         """Records from a position of a file on, up to the first fault; None if no good record starts there.

@@ -6,9 +6,11 @@ other machines get their own.
 
 from __future__ import annotations
 
+import ctypes
 import platform
 import types as python_types
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -17,11 +19,11 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import keys, lanes, pull_frames, pulls, records, sends
+from broker_core.native import checks, heads, items, keys, lanes, pull_frames, pulls, records, sends, sums
 from broker_core.native.build import instructions
-from broker_core.native.library import ENTRIES, GATHERED, PREFIX, Kind
+from broker_core.native.library import ENTRIES, GATHERED, PREFIX, Kind, Library
 
-_KERNELS: tuple[ModuleType, ...] = (records, keys, lanes, sends, pull_frames, pulls)
+_KERNELS: tuple[ModuleType, ...] = (records, heads, checks, keys, items, sums, lanes, sends, pull_frames, pulls)
 """A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {
@@ -73,10 +75,25 @@ def object_file(target: Processor) -> bytes:
     return made
 
 
+class InProcess(Library):
+    """Functions that are compiled for this process, for where no library was made.
+
+    Args:
+        entries: Their names.
+    """
+
+    def __init__(self, entries: AbstractSet[str]) -> None:
+        self._compiled = _compiled(instructions.functions(multiplies=False), entries)
+        self._functions = {
+            name: ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * len(ENTRIES[name]))(one.address)
+            for name, one in self._compiled.items()
+        }
+
+
 def _linked(target: Processor) -> Any:
     """One LLVM module with all entries."""
     whole = None
-    for name, compiled in _compiled(instructions.functions(multiplies=target.multiplies)).items():
+    for name, compiled in _compiled(instructions.functions(multiplies=target.multiplies), ENTRIES.keys()).items():
         module = binding.parse_assembly(str(compiled._library._final_module))
         module.get_function(compiled.native_name).name = PREFIX + name
         if whole is None:
@@ -86,14 +103,14 @@ def _linked(target: Processor) -> Any:
     return whole
 
 
-def _compiled(replaced: Mapping[str, Any]) -> dict[str, Any]:
+def _compiled(replaced: Mapping[str, Any], entries: AbstractSet[str]) -> dict[str, Any]:
     """Entry → numba's C function."""
     found, made = {}, dict(replaced)
     for kernel in _KERNELS:
         names = {**vars(kernel), **made}
         for name, function in _functions_of(kernel).items():
             names[name] = made[name] = instructions.inlined(python_types.FunctionType(function.__code__, names, name))
-        for name in ENTRIES.keys() & names.keys():
+        for name in entries & _functions_of(kernel).keys():
             is_gathered = name in GATHERED
             kinds = [_KINDS[Kind.TABLE]] if is_gathered else [_KINDS[kind] for kind in ENTRIES[name]]
             entry = (_with_gathered if is_gathered else _with_arrays)(name, ENTRIES[name], names[name])

@@ -26,10 +26,12 @@ _REFLECTED = 0xEDB88320
 _FACTOR, _SHIFT, _TOP = 0x9E3779B97F4A7C15, 29, 0x7FFFFFFFFFFFFFFF
 _ALL_ONES = 0xFFFFFFFF
 _FOLDED_BYTES = 64
+_LINE_BYTES = 64
 
 _Typed = Callable[..., Any]
 _njit: Any = numba.njit
 _memcpy: Any = cgutils.raw_memcpy
+_named: Any = cgutils.get_or_insert_function
 _pair: Any = types.UniTuple
 
 
@@ -97,6 +99,18 @@ def store(bits: int, *, is_published: bool = False) -> Any:
         return types.void(data, types.int64, types.int64), written
 
     return _intrinsic(typed)
+
+
+def _fetch_typed(_context: Any, data: Any, _at: Any) -> Any:
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, signature.args[0], arguments[0], arguments[1])
+        kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer(), _I32, _I32, _I32])
+        prefetch = _named(builder.module, kind, "llvm.prefetch.p0i8")
+        for_reading, near, of_data = (ir.Constant(_I32, value) for value in (0, 3, 1))
+        builder.call(prefetch, [place, for_reading, near, of_data])
+        return context.get_dummy_value()
+
+    return types.void(data, types.int64), written
 
 
 def _copy_typed(_context: Any, target: Any, _to: Any, source: Any, _at: Any, _count: Any) -> Any:
@@ -186,6 +200,7 @@ def _low_bit_typed(_context: Any, _value: Any) -> Any:
 
 
 copy = _intrinsic(_copy_typed)
+_fetch_line = _intrinsic(_fetch_typed)
 as_array = _intrinsic(_array_typed)
 _equal_mask = _intrinsic(_equal_typed)
 _low_bit = _intrinsic(_low_bit_typed)
@@ -195,6 +210,13 @@ _u32_little = load(32, is_signed=False, is_swapped=False)
 _i64_little = load(64, is_swapped=False)
 _u64_little = load(64, is_signed=False, is_swapped=False)
 _put64 = store(64)
+
+
+@inlined
+def fetch(data, at, count):  # type: ignore[no-untyped-def]
+    """As in `access`."""
+    for line in range(at, at + count, _LINE_BYTES):
+        _fetch_line(data, line)
 
 
 @inlined
@@ -226,6 +248,19 @@ def mix(seed, data, at, count):  # type: ignore[no-untyped-def]
         found = (found ^ word) * factor
         found ^= found >> shift
     return types.int64(found & types.uint64(_TOP))
+
+
+@inlined
+def find1(data, at, end, limit, byte):  # type: ignore[no-untyped-def]
+    """As in `access`."""
+    while at < end and at + _WIDE_BYTES <= limit:
+        found = _equal_mask(data, at, byte)
+        if found:
+            return min(at + _low_bit(found), end)
+        at += _WIDE_BYTES
+    while at < end and _u8(data, at) != byte:
+        at += 1
+    return min(at, end)
 
 
 @inlined
@@ -474,9 +509,11 @@ def functions(*, multiplies: bool) -> dict[str, Any]:
         "put64": _put64,
         "publish32": store(32, is_published=True),
         "hex16": hex16,
+        "fetch": fetch,
         "copy": copy,
         "same": same,
         "mix": mix,
+        "find1": find1,
         "find3": find3,
         "next_mark": next_mark,
         "next_json_mark": next_json_mark,

@@ -1,8 +1,8 @@
 """Command line of `doctor`: tries each hop of the way to a cluster, and reports faults and remedies.
 
-    doctor (--ns HOST:PORT | --connection NAME | --connection-file FILE) [--json]
+    doctor [--ns HOST:PORT | --connection NAME | --connection-file FILE] [--json]
 
-It changes nothing.
+First it says whether this installation has machine code. It changes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from broker_core.cluster.access import HELP, FindSaved, access_of, add_access, a
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
 from broker_core.tools.commands.control import pipe_closed
-from broker_core.tools.doctor import Doctor, Hop
+from broker_core.tools.doctor import Doctor, Hop, local_hop
 
 EXIT_FAULTS = 1
 
@@ -25,15 +25,19 @@ _CODES = "exit codes: 0 every hop works, 1 one does not, 2 wrong arguments, 130 
 
 
 def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
-    """Try the way to a cluster, with the arguments after ``doctor``.
+    """Examine the installation and the way to a cluster, with the arguments after ``doctor``.
 
     Returns 0 if every hop works, 1 if not, else the error's code.
     """
     arguments = _parser().read(argv)
     try:
+        tell = _write_json if arguments.json else _write_line
         access = access_of(arguments, find_saved, given_details(arguments))
-        assert access is not None  # the parser wants one
-        doctor = Doctor(access, _write_json if arguments.json else _write_line)
+        if not arguments.connection_details:  # the window asks for the way alone
+            tell(local_hop())
+        if access is None:
+            return 0
+        doctor = Doctor(access, tell)
         asyncio.run(doctor.run())
     except OrbitError as error:
         return fail("orbit doctor", error, as_json=arguments.json)
@@ -47,11 +51,12 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
 def _parser() -> JsonParser:
     parser = JsonParser(
         prog="orbit doctor",
-        description="Try each step of the way to a RocketMQ cluster, and say what is wrong; changes nothing.",
+        description="Say whether there is machine code, try each step of the way to a RocketMQ cluster, and say what is wrong; "
+        "changes nothing.",
         epilog=f"{HELP}\n\n{_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_access(parser.add_mutually_exclusive_group(required=True))
+    add_access(parser.add_mutually_exclusive_group())
     add_details_flag(parser)
     parser.add_argument(
         "--json", action="store_true", help="a line of JSON when a hop begins and when it has ended, or for an error"
@@ -68,7 +73,7 @@ def _write_line(hop: Hop) -> None:
     if not hop.is_tried:
         return
     took = f"{hop.took_ms:,.0f} ms" if hop.took_ms >= 0 else ""
-    sys.stdout.write(f"{'FAILED' if hop.fault else 'ok':6}  {hop.name:11}  {hop.address}  {took}  {hop.note}".rstrip() + "\n")
+    sys.stdout.write(f"{'FAILED' if hop.fault else 'ok':6}  {hop.name:12}  {hop.address}  {took}  {hop.note}".rstrip() + "\n")
     for text in filter(None, (hop.fault, hop.advice)):
         sys.stdout.write(f"        {text}\n")
     sys.stdout.flush()

@@ -9,8 +9,6 @@ these verdicts, and only open records are decoded for `broker_core.tools.search.
 
 from __future__ import annotations
 
-import mmap
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.engine.store.layout import Bools, Bytes, Int64s, RecordHeads
-from broker_core.engine.store.record_columns import topic_groups
+from broker_core.engine.store.layout import Bools, Bytes, RecordHeads
+from broker_core.engine.store.record_columns import topic_of
+from broker_core.engine.store.record_heads import Groups, HeadScan
+from broker_core.native.library import installed
 from broker_core.protocol.message.sys_flag import COMPRESSED
 from broker_core.tools.search.expression import (
     AnyCondition,
@@ -33,9 +33,6 @@ from broker_core.tools.search.expression import (
 from broker_core.tools.search.facts import ORDERS, compare
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.tools.search.needles import needles_of
-
-_WHOLE_SEARCH_SHARE = 0.25
-"""With at least this share of the window's bytes still open, the window is searched as a whole, else record by record."""
 
 _COLUMNS: dict[str, Callable[[RecordHeads], npt.NDArray[Any]]] = {
     "queue": lambda heads: heads.queue_id,
@@ -99,17 +96,16 @@ class WindowFilter:
     """A filter on the records of one window, ascending.
 
     Args:
-        buffer: The log file.
-        data: The same as an array.
+        data: The log file.
         topics: Shared by all windows of a search.
     """
 
-    def __init__(self, buffer: mmap.mmap | bytes, data: Bytes, heads: RecordHeads, topics: TopicVerdicts) -> None:
-        self._buffer = buffer
+    def __init__(self, data: Bytes, heads: RecordHeads, topics: TopicVerdicts) -> None:
         self._data = data
         self._heads = heads
         self._topics = topics
-        self._by_topic: list[tuple[bytes, Bools]] | None = None
+        self._scan = HeadScan(installed())
+        self._by_topic: Groups | None = None
         self._is_plain: Bools | None = None
         self._look_at_bytes = False
 
@@ -190,16 +186,12 @@ class WindowFilter:
         return self._is_plain
 
     def _topic(self, comparison: Comparison) -> Verdicts:
+        heads = self._heads
         if self._by_topic is None:
-            self._by_topic = list(topic_groups(self._data, self._heads))
-        sure, possible = np.zeros(len(self._heads), dtype=np.bool_), np.zeros(len(self._heads), dtype=np.bool_)
-        for topic, rows in self._by_topic:
-            verdict = self._topics.of(comparison, topic)
-            if verdict is not False:
-                possible |= rows
-            if verdict:
-                sure |= rows
-        return Verdicts(sure, possible)
+            self._by_topic = self._scan.groups(self._data, heads.topic_position, heads.topic_bytes)
+        verdicts = [self._topics.of(comparison, topic_of(self._data, heads, row)) for row in self._by_topic.firsts.tolist()]
+        sure, possible = np.array([one is True for one in verdicts]), np.array([one is not False for one in verdicts])
+        return Verdicts(sure[self._by_topic.of_row], possible[self._by_topic.of_row])
 
     # ---- bytes ---------------------------------------------------------------------------------------------------------
 
@@ -234,37 +226,11 @@ class WindowFilter:
         heads = self._heads
         starts = heads.body_position if in_body else heads.position
         ends = starts + (heads.body_bytes if in_body else heads.size)
-        found = np.zeros(len(rows), dtype=np.bool_)
         if not needle:
             return rows.copy()
+        found = np.zeros(len(rows), dtype=np.bool_)
         picked = np.flatnonzero(rows)
-        if not len(picked):
-            return found
-        window_bytes = int(ends[picked[-1]] - starts[picked[0]])
-        if int(heads.size[picked].sum(dtype=np.int64)) < window_bytes * _WHOLE_SEARCH_SHARE:
-            find = self._buffer.find
-            for row, start, end in zip(picked.tolist(), starts[picked].tolist(), ends[picked].tolist(), strict=True):
-                found[row] = find(needle, start, end) >= 0
-            return found
-        return self._search_window(needle, picked, starts[picked], ends[picked], found)
-
-    def _search_window(self, needle: bytes, rows: Int64s, starts: Int64s, ends: Int64s, found: Bools) -> Bools:
-        """As `_with_bytes`, by one search over all rows; after a hit it continues in the next row."""
-        find, length = self._buffer.find, len(needle)
-        at, last = int(starts[0]), int(ends[-1])
-        hit = find(needle, at, last)
-        if hit < 0:
-            return found
-        row_starts, row_ends = starts.tolist(), ends.tolist()
-        hits = []
-        while hit >= 0:
-            index = bisect_right(row_starts, hit) - 1
-            if hit + length <= row_ends[index]:
-                hits.append(index)
-            if index + 1 == len(row_starts):
-                break
-            hit = find(needle, row_starts[index + 1], last)
-        found[rows[hits]] = True
+        found[picked] = self._scan.which_hold(self._data, starts[picked], ends[picked], needle)
         return found
 
 

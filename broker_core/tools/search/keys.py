@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from broker_core.engine.store.index_layout import items_of, key_hash, slots_of
+from broker_core.engine.store.index_keys import key_hash
+from broker_core.engine.store.index_layout import items_of, slots_of
 from broker_core.engine.store.inspection.index_check import LoadedIndex, load_index
 
 Range = tuple[int, int]

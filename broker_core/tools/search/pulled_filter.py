@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from broker_core.engine.store.record_heads import RecordHeads, read_rows
-from broker_core.protocol.message.record import FIXED_BYTES
+from broker_core.engine.store.layout import answer_records
 from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
 from broker_core.tools.search.expression import Expression
 
@@ -31,15 +30,10 @@ class PulledFilter:
         if len(records) < FEW_RECORDS:
             return every
         buffer = b"".join(records)
-        sizes = np.fromiter(map(len, records), np.int64, len(records))
-        positions = np.cumsum(sizes) - sizes
-        if positions[-1] > len(buffer) - FIXED_BYTES:
+        heads = answer_records(buffer)
+        if heads.size.tolist() != list(map(len, records)):
             return every
         data = np.frombuffer(buffer, dtype=np.uint8)
-        rows, whole = read_rows(data, None, positions, in_a_row=True)
-        if not whole.all():
-            return every
-        heads = RecordHeads(rows, len(buffer))
-        possible = WindowFilter(buffer, data, heads, self._topics).verdicts(self._expression).possible
+        possible = WindowFilter(data, heads, self._topics).verdicts(self._expression).possible
         found: list[int] = np.flatnonzero(possible).tolist()
         return found

@@ -258,7 +258,7 @@ class StoreSearch:
         self._breathe()
         if not len(heads):
             return
-        sure, possible = WindowFilter(buffer, data, heads, self._topics).verdicts(self._expression)
+        sure, possible = WindowFilter(data, heads, self._topics).verdicts(self._expression)
         self._breathe()
         before = self._counts.scanned
         rows = np.flatnonzero(possible)

@@ -15,7 +15,7 @@ from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import encode_record
 from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, enters_queue
-from tests.support.machine_code import before_forbidden, library
+from tests.support.machine_code import guarded, library
 from tests.support.store_bench import message
 
 LEVELS = DelayLevels("1s 5s 10s")
@@ -135,9 +135,8 @@ def test_damaged_logs_are_read_alike(*, seed, count, place, xor, cut, check_crc,
 def test_no_byte_behind_the_file_is_read():
     for seed in range(20):
         data = log_of(seed, 30)
-        view = before_forbidden(len(data))
-        view[:] = data
-        found = UnitScan(library()).window(view, 0, 0, len(data), first_taken=0, check_crc=True)
+        with guarded(data) as view:
+            found = UnitScan(library()).window(view, 0, 0, len(data), first_taken=0, check_crc=True)
         assert found is not None
         assert found.end == len(data)
 

@@ -1,31 +1,44 @@
-"""Compiled code against a reader that takes one record after the other apart in Python."""
+"""The kernels of sums against a reader that takes one record after the other apart."""
 
 import struct
 import sys
 from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from broker_core.native import sums
+from broker_core.native.heads import NO_BASE
+from broker_core.native.records import END, FULL
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2
-from spark_reports.datasource import chain
+from spark_reports.datasource import chain, kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
+from spark_reports.datasource.task_sums import TaskSums
+from tests.support.machine_code import library
 
 BASE = 3 * 4096
 KEYS = ("minute", "topic", "queue_id", "tag")
 WANTED = ("messages", "body_bytes", "store_bytes", "body_bytes_max", "store_bytes_max", "first_time", "last_time")
 
 
-@pytest.fixture(scope="module")
-def kernels():
-    """The compiled code; imported here because each process that only collects tests would compile it, for ten seconds."""
-    from spark_reports.datasource import kernels
+@pytest.fixture(params=["machine code", "compiled for the process", "python"])
+def way(request, monkeypatch):
+    """Each case by machine code, by code that is compiled in the process, and in Python."""
+    found = {"machine code": library, "compiled for the process": in_process, "python": lambda: None}[request.param]()
+    monkeypatch.setattr(kernels, "library", lambda: found)
+    return request.param
 
-    return kernels
+
+@cache
+def in_process():
+    from broker_core.native.build.compiler import InProcess  # a process that only collects tests does not load numba
+
+    return InProcess({"follow", "add_up", "scan_heads"})
 
 
 def record(place, topic=b"orders", body=b"x", properties=b"", *, magic=MAGIC_V1, flags=0, queue=0, store_ms=0):
@@ -89,17 +102,15 @@ def reference(data, start, stop, selection):
 
 
 def compiled(data, start, stop, selection):
-    from spark_reports.datasource.task_sums import TaskSums  # compiles, see above
-
     skipped = SkippedRows()
-    sums = TaskSums(KEYS, WANTED, selection, skipped)
+    task = TaskSums(KEYS, WANTED, selection, skipped)
     buffer = np.frombuffer(data, dtype=np.uint8)
-    end = sums.add_log(buffer, BASE, start, stop, "/s")
+    end = task.add_log(buffer, BASE, start, stop, "/s")
     import pyarrow as pa
 
     times, number = pa.timestamp("us", tz="UTC"), pa.int64()
     types = [times, pa.string(), pa.int32(), pa.string(), *[number] * 5, times, times]
-    batch = sums.batch(pa.schema(list(zip((*KEYS, *WANTED), types, strict=True))))
+    batch = task.batch(pa.schema(list(zip((*KEYS, *WANTED), types, strict=True))))
     groups = {}
     if batch is not None:
         columns = [column.cast(number).to_pylist() if column.type == times else column.to_pylist() for column in batch.columns]
@@ -143,9 +154,9 @@ def log_of(fields):
     return data
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, max_size=30), damages, selections, st.integers(0, 200))
-def test_sums_are_those_of_records_read_one_by_one_whatever_is_broken(fields, damage, selection, cut_bytes):
+def test_sums_are_those_of_records_read_one_by_one_whatever_is_broken(way, fields, damage, selection, cut_bytes):
     data = bytearray(log_of(fields))
     for share, what in damage:
         at = int(share * max(0, len(data) - 1))
@@ -162,7 +173,7 @@ def test_each_byte_of_a_record_may_be_anything():
             assert compiled(file, 0, len(file), Selection()) == reference(file, 0, len(file), Selection())
 
 
-def test_a_file_may_end_at_any_byte():
+def test_a_file_may_end_at_any_byte(way):
     whole = log_of([{"properties": b"TAGS\x01a"}, {"flags": 0x30, "magic": MAGIC_V2, "properties": b"TAGS\x01abcdefghijk"}])
     for end in range(len(whole)):
         file = whole[:end]
@@ -184,11 +195,11 @@ def followed(data, start, limit, split_bytes):
     return borders, at, last
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(records, max_size=20), damages, st.integers(1, 3000), st.integers(-40, 40), st.sampled_from([1, 100, 700, 1 << 20])
 )
-def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_bytes, beyond, piece_bytes):
+def test_the_chain_is_that_of_records_followed_one_by_one(way, *, fields, damage, split_bytes, beyond, piece_bytes):
     data = bytearray(log_of(fields))
     for share, what in damage:
         at = int(share * max(0, len(data) - 1))
@@ -201,38 +212,50 @@ def test_the_chain_is_that_of_records_followed_one_by_one(fields, damage, split_
     assert found == ([0, *borders], end, last)
 
 
+class Sums:
+    """The buffers of a kernel that sums by queue."""
+
+    def __init__(self, *, base: int, stop: int, groups: int) -> None:
+        self.columns = sums.TEXTS + 2 * sums.PROPERTY_TEXT
+        self.state, self.slots = np.zeros(sums.STATE_COLUMNS, dtype=np.int64), np.zeros(8, dtype=np.int64)
+        self.groups = np.zeros((groups, self.columns), dtype=np.int64)
+        given = (
+            (sums.BASE, base), (sums.STOP, stop), (sums.FIRST_MS, -1), (sums.LAST_MS, 1), (sums.PARTS, sums.BY_QUEUE),
+            (sums.SLOT_MASK, 7), (sums.GROUPS_MAX, groups), (sums.POOL_MAX, 8),
+        )  # fmt: skip
+        for column, value in given:
+            self.state[column] = value
+
+    def added(self, data: bytes, places=None) -> int:
+        self.state[sums.LIMIT], self.state[sums.BY_PLACES] = len(data), places is not None
+        scratch = np.zeros(sums.KEYS + 2 * sums.PROPERTY_TEXT, dtype=np.int64)
+        return kernels.run_kernel(
+            "add_up", sums.add_up, data, self.state, self.slots if places is None else places, b"\0", self.slots[:0].copy(),
+            self.slots, self.groups.reshape(-1), bytearray(8), scratch,
+        )  # fmt: skip
+
+
 @pytest.mark.parametrize("queue", [0, 1])
-def test_records_that_lie_anywhere_are_added_by_their_places(kernels, queue):
+def test_records_that_lie_anywhere_are_added_by_their_places(way, queue):
     first = record(0, queue=0)
     data = first + b"between" + record(len(first) + 7, queue=1)
     places = np.array([0, len(first) + 7], dtype=np.int64)[queue : queue + 1]
-    slots, groups = np.full(8, -1, dtype=np.int32), np.zeros((4, kernels.TEXTS + 2 * kernels.PROPERTY_TEXT), dtype=np.int64)
-    counters, names = np.zeros(kernels.COUNTERS, dtype=np.int64), np.zeros(1, dtype=np.uint8)
-    reached = kernels.add_up(
-        np.frombuffer(data, dtype=np.uint8), kernels.NO_NAME, 0, 1, places, True, -1, 1, kernels.BY_QUEUE, names,
-        np.zeros((0, 3), dtype=np.int64), slots, groups, np.zeros(8, dtype=np.uint8), counters,
-        np.zeros(kernels.KEYS, dtype=np.int64), np.zeros(2 * kernels.PROPERTY_TEXT, dtype=np.int64),
-    )  # fmt: skip
-    assert (reached, counters[kernels.GROUPS], groups[0, kernels.QUEUE]) == (1, 1, queue)
+    made = Sums(base=NO_BASE, stop=1, groups=4)
+    assert made.added(data, places) == END
+    assert (made.state[sums.AT], made.state[sums.GROUPS], made.groups[0, sums.QUEUE]) == (1, 1, queue)
 
 
-def test_where_there_is_no_room_for_a_group_its_record_waits(kernels):
+def test_where_there_is_no_room_for_a_group_its_record_waits(way):
     data = log_of([{"queue": queue} for queue in (0, 1, 0, 2)])
-    sizes = len(data) // 4
-    slots, groups = np.full(8, -1, dtype=np.int32), np.zeros((2, kernels.TEXTS + 2 * kernels.PROPERTY_TEXT), dtype=np.int64)
-    counters, names = np.zeros(kernels.COUNTERS, dtype=np.int64), np.zeros(1, dtype=np.uint8)
-    reached = kernels.add_up(
-        np.frombuffer(data, dtype=np.uint8), BASE, 0, len(data), np.zeros(0, dtype=np.int64), False, -1, 1, kernels.BY_QUEUE,
-        names, np.zeros((0, 3), dtype=np.int64), slots, groups, np.zeros(8, dtype=np.uint8), counters,
-        np.zeros(kernels.KEYS, dtype=np.int64), np.zeros(2 * kernels.PROPERTY_TEXT, dtype=np.int64),
-    )  # fmt: skip
-    assert (reached, counters[kernels.IS_FULL], groups[:, kernels.MESSAGES].tolist()) == (3 * sizes, 1, [2, 1])
+    made = Sums(base=BASE, stop=len(data), groups=2)
+    assert made.added(data) == FULL
+    assert (made.state[sums.AT], made.groups[:, sums.MESSAGES].tolist()) == (len(data) // 4 * 3, [2, 1])
 
 
-def test_compiled_code_keeps_none_of_the_arrays_it_is_given(kernels):
-    data = np.frombuffer(log_of([{}]), dtype=np.uint8).copy()
-    borders = np.zeros(4, dtype=np.int64)
-    held = sys.getrefcount(data), sys.getrefcount(borders)
+def test_kernels_keep_none_of_the_buffers_they_are_given(way):
+    data = log_of([{}])
+    made = Sums(base=BASE, stop=len(data), groups=2)
+    held = sys.getrefcount(data), sys.getrefcount(made.state)
     for _ in range(50):
-        kernels.follow(data, BASE, 0, len(data), len(data), 1 << 60, 1, borders)
-    assert (sys.getrefcount(data), sys.getrefcount(borders)) == held
+        made.added(data)
+    assert (sys.getrefcount(data), sys.getrefcount(made.state)) == held

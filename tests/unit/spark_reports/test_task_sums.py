@@ -5,8 +5,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from broker_core.errors import UsageError
-from spark_reports import datasource
-from spark_reports.datasource import store_records
+from spark_reports.datasource import kernels, store_records
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import plan_read
 from spark_reports.datasource.schema import SUM_KEYS, SUMS, columns, sums
@@ -152,11 +151,21 @@ def test_every_key_can_be_summed_by(tmp_path):
     assert (len(key), values[0]) == (len(SUM_KEYS), 1)
 
 
-def test_a_python_without_numba_is_told_what_is_missing(monkeypatch):
-    for name in ("task_sums", "kernels", "compiled"):
-        monkeypatch.delitem(sys.modules, f"spark_reports.datasource.{name}", raising=False)
-        monkeypatch.delattr(datasource, name, raising=False)
-    monkeypatch.setitem(sys.modules, "numba", None)
-    schema = to_arrow_schema(sums("topic"), timezone="UTC")
-    with pytest.raises(UsageError, match="lacks the package numba"):
-        list(read_sums((), Selection(), ("topic",), schema))
+@pytest.mark.parametrize("lacks", ["machine code", "machine code and numba"])
+def test_a_worker_without_machine_code_makes_the_same_sums(tmp_path, monkeypatch, lacks):
+    writer = StoreWriter(tmp_path)
+    for number in range(20):
+        writer.append(f"t{number % 3}", b"x" * number, {"TAGS": "a", "PGROUP": "g"})
+    writer.flush()
+    expected = added_up([tmp_path], SUM_KEYS, Selection())
+    monkeypatch.setenv("ORBIT_NATIVE", "off")
+    if lacks == "machine code and numba":
+        monkeypatch.delitem(sys.modules, "broker_core.native.build.compiler", raising=False)
+        monkeypatch.setitem(sys.modules, "numba", None)
+    kernels.library.cache_clear()
+    try:
+        found = added_up([tmp_path], SUM_KEYS, Selection())
+        assert (kernels.library() is None) == (lacks == "machine code and numba")
+    finally:
+        kernels.library.cache_clear()
+    assert found == expected

@@ -9,15 +9,18 @@ import socket
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import pytest
 import trustme
 
 from broker_core.cluster.access import access_of_line
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig
+from broker_core.native import library
 from broker_core.protocol.codes import ResponseCode
 from broker_core.tools.commands import doctor as doctor_command
 from broker_core.tools.doctor import ANSWER, BROKERS, CREDENTIALS, NAME, PORT, PROXY, TLS, TUNNEL, VERSION, Doctor
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started
+from tests.support.machine_code import library as machine_code
 from tests.support.remoting_peer import Peer
 from tests.support.ways import know_host, socks_proxy, ssh_keys, ssh_server
 
@@ -211,9 +214,21 @@ def test_the_command_prints_each_hop_and_fails_with_one(capsys, tmp_path):
     codes = asyncio.run(scenario())
     assert codes == [0, doctor_command.EXIT_FAULTS]
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:2] == ["ok", "Port"]
+    assert [line.split()[:2] for line in lines[:2]] == [["ok", "Machine"], ["ok", "Port"]]
     found = [json.loads(one) for one in lines if one.startswith("{")]
     assert [hop["name"] for hop in found if hop["fault"]] == [NAME]
+
+
+@pytest.mark.parametrize(
+    ("switch", "said"), [("on", "  used"), ("off", "  not used: ORBIT_NATIVE=off switches machine code off")]
+)
+def test_without_a_cluster_it_says_whether_there_is_machine_code(capsys, monkeypatch, switch, said):
+    monkeypatch.setenv("ORBIT_NATIVE", switch)
+    monkeypatch.setattr(library, "_loaded", machine_code)
+    assert doctor_command.main([]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("ok      Machine code")
+    assert line.endswith(said)
 
 
 def _brokers(address):

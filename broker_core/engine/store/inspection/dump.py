@@ -43,7 +43,7 @@ def dump_messages(
             findings += log.findings
             log.findings.clear()
             groups = list(queue_groups(window.data, window.heads))
-            codes = unit_codes(window.data, window.heads, groups, levels)
+            codes = unit_codes(window.data, window.heads, levels).codes
             groups = [group for group in groups if topic is None or group.key[0] == topic]
             for group in groups:
                 _take_unit_codes(window, group, readers, codes)

@@ -10,25 +10,26 @@ Source: docs/spec/store.md §5.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.config import StoreConfig
 from broker_core.engine.store.file_map import map_file
-from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
-from broker_core.engine.store.index_keys import KeyReader
-from broker_core.engine.store.index_layout import index_files, items_of, key_hash, record_keys, slot_count, slots_of
+from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader, index_files
+from broker_core.engine.store.index_keys import KeyReader, key_hash, record_keys
+from broker_core.engine.store.index_layout import items_of, slot_count, slots_of
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
-from broker_core.engine.store.machine_code import machine_code
 from broker_core.engine.store.paths import StorePaths
+from broker_core.native import items as k
+from broker_core.native.addresses import address
+from broker_core.native.keys import HASH, KEY_COLUMNS, OFFSET, STORE_MS
+from broker_core.native.library import Function, installed
 
-ITEMS_AT_A_TIME = 262_144
 ENTRIES_AT_A_TIME = 1_024
 """Few, because most items are skipped unread."""
 _SECONDS_MAX = (1 << 31) - 1
@@ -114,23 +115,15 @@ def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
 
 
 def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFinding]:
+    library = installed()
+    check: Function = k.check_items if library is None else library.function("check_items")
+    given: Callable[[Any], Any] = memoryview if library is None else address
+    state, newest = np.zeros(k.STATE_COLUMNS, dtype=np.int64), np.zeros(file.slots, dtype=np.int64)
+    state[[k.SLOTS, k.KEY, k.NEXT, k.LAST_OFFSET]] = file.slots, 1, file.items, -1
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
-    newest = np.zeros(file.slots, dtype=np.int32)
-    last_offset = -1
-    for start in range(1, file.items, ITEMS_AT_A_TIME):
-        block = items[start : min(start + ITEMS_AT_A_TIME, file.items)]
-        hashes = block["key_hash"].astype(np.int64)
-        for row in np.flatnonzero(hashes < 0).tolist():
-            yield file.find(file.item_position(start + row), f"item {start + row:,} has the negative hash {hashes[row]}")
-        expected = _expected_previous(hashes % file.slots, start, newest)
-        for row in np.flatnonzero(block["previous"] != expected).tolist():
-            text = f"item {start + row:,} is chained to item {block['previous'][row]:,}; the one before it in its slot is "
-            yield file.find(file.item_position(start + row), f"{text}{expected[row]:,}")
-        order = np.diff(block["physical_offset"].astype(np.int64), prepend=last_offset)
-        for row in np.flatnonzero(order < 0).tolist():
-            text = f"item {start + row:,} points to {block['physical_offset'][row]:,}, before the item before it"
-            yield file.find(file.item_position(start + row), text)
-        last_offset = int(block["physical_offset"][-1])
+    while number := check(given(state), given(file.data), given(newest)):
+        yield from _item_faults(file, number, items[number].tolist(), int(state[k.EXPECTED]), int(state[k.LAST_OFFSET]))
+        state[k.LAST_OFFSET] = items[number]["physical_offset"]
     for slot in np.flatnonzero(slots != newest).tolist():
         text = f"slot {slot:,} names item {slots[slot]:,}; the newest one of its chain is {newest[slot]:,}"
         yield file.find(HEADER_BYTES + slot * SLOT_BYTES, text)
@@ -139,18 +132,19 @@ def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFindi
         yield file.find(32, f"the header counts {header.used_slots:,} used slots; there are {used:,}")
 
 
-def _expected_previous(slot: npt.NDArray[np.int64], first_item: int, newest: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Item before each in its chain; ``newest`` holds the newest item of each slot, and is updated."""
-    order = np.argsort(slot, kind="stable")
-    ordered = slot[order]
-    previous = np.empty(len(slot), dtype=np.int32)
-    previous[order[1:]] = order[:-1] + first_item
-    is_first = np.ones(len(slot), dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    previous[order[is_first]] = newest[ordered[is_first]]
-    is_last = np.roll(is_first, -1)
-    newest[ordered[is_last]] = order[is_last] + first_item
-    return previous
+def _item_faults(
+    file: LoadedIndex, number: int, item: tuple[int, int, int, int], expected: int, last_offset: int
+) -> Iterator[StoreFinding]:
+    """What is wrong with an item, of three things."""
+    key_hash, physical, _, previous = item
+    if key_hash < 0:
+        yield file.find(file.item_position(number), f"item {number:,} has the negative hash {key_hash}")
+    if previous != expected:
+        text = f"item {number:,} is chained to item {previous:,}; the one before it in its slot is {expected:,}"
+        yield file.find(file.item_position(number), text)
+    if physical < last_offset:
+        text = f"item {number:,} points to {physical:,}, before the item before it"
+        yield file.find(file.item_position(number), text)
 
 
 # ---- with the log ------------------------------------------------------------------------------------------------------
@@ -186,7 +180,7 @@ class IndexCheck:
     def __init__(self, log: LogReader, files: list[LoadedIndex], *, is_crashed: bool) -> None:
         self._log = log
         self._files = files
-        self._keys = KeyReader(machine_code(StoreConfig(root=log.root)))
+        self._keys = KeyReader(installed())
         self._is_crashed = is_crashed
         self._entries = entries(files)
         self._entry = next(self._entries, None)
@@ -229,15 +223,16 @@ class IndexCheck:
         first = int(heads.position[0])
         keys = self._keys.read(window.data.data[first : heads.end], int(heads.physical_offset[0]))
         last_item = entry.first_item + len(keys)
-        if last_item >= entry.file.items or not len(keys):
+        if last_item > entry.file.items or not len(keys):
             return False
         if keys.end != int(heads.physical_offset[-1] + heads.size[-1]) or entry.physical_offset < heads.physical_offset[0]:
             return False
         items = items_of(entry.file.data, entry.file.slots)[entry.first_item : last_item]
-        if (items["key_hash"] != keys.key_hash).any() or (items["physical_offset"] != keys.physical_offset).any():
+        found = np.frombuffer(keys.table, dtype=np.int64).reshape(-1, KEY_COLUMNS)
+        if (items["key_hash"] != found[:, HASH]).any() or (items["physical_offset"] != found[:, OFFSET]).any():
             return False
         begin_ms = entry.file.header.begin_ms
-        expected = np.clip((keys.store_ms - begin_ms) // 1000, 0, _SECONDS_MAX)
+        expected = np.clip((found[:, STORE_MS] - begin_ms) // 1000, 0, _SECONDS_MAX)
         wrong = items["seconds"] != expected
         wrong[0] &= entry.first_item > 1  # the first item of a file counts from the file before
         if begin_ms <= 0 or wrong.any():

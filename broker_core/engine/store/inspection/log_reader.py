@@ -17,7 +17,7 @@ import numpy as np
 from broker_core.engine.store.file_map import end_of_data, map_file
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
-from broker_core.engine.store.record_columns import record_checksums, torn_tails, wrong_checksums
+from broker_core.engine.store.record_columns import faults_of
 from broker_core.errors import RecordError
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMALLEST_RECORD, RecordParts, check_record
 
@@ -155,23 +155,19 @@ class LogReader:
 
     def _good(self, path: Path, mapped: mmap.mmap, heads: RecordHeads) -> RecordHeads:
         """The records without a fault that can be found."""
-        torn = torn_tails(np.frombuffer(mapped, dtype=np.uint8), heads)
-        for row in torn.tolist():
+        data = np.frombuffer(mapped, dtype=np.uint8)
+        faults = faults_of(data, heads)
+        torn = set(faults.torn.tolist())
+        for row in sorted(torn):
             self._find(path, int(heads.position[row]), "the record's topic or properties reach into a page of zeros")
-        heads = heads.without(torn) if len(torn) else heads
-        wrong = wrong_checksums(memoryview(mapped), heads)
-        for row in wrong.tolist():
+        bad = torn.union(faults.wrong_body.tolist())
+        for row in sorted(bad - torn):
             body_bytes, crc = int(heads.body_bytes[row]), int(heads.body_crc[row])
-            self._find(
-                path,
-                int(heads.position[row]),
-                f"the record's body of {body_bytes:,} bytes does not have the checksum {crc:08x} that the record names",
-            )
-        heads = heads.without(wrong) if len(wrong) else heads
-        _, wrong = record_checksums(np.frombuffer(mapped, dtype=np.uint8), heads)
-        for row in wrong.tolist():
+            text = f"the record's body of {body_bytes:,} bytes does not have the checksum {crc:08x} that the record names"
+            self._find(path, int(heads.position[row]), text)
+        for row in sorted(set(faults.wrong_crc.tolist()) - bad):
             self._find(path, int(heads.position[row]), "the record does not have the checksum that its property __CRC32# names")
-        return heads
+        return heads.without(np.array(sorted(bad), dtype=np.int64)) if bad else heads
 
     def _check_end(self, path: Path, mapped: mmap.mmap, end: int, limit: int, *, is_last: bool) -> None:
         """Check the end of a file: a filler, or in the last file nothing; after ``limit`` there is a hole."""

@@ -26,8 +26,6 @@ from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import RecordParts
 from broker_core.protocol.names import LMQ_PREFIX
 
-_MULTI_DISPATCH = b"INNER_MULTI_DISPATCH\x01"
-
 
 class _Gap(NamedTuple):
     """Records without a unit: how many, and the first one's queue and physical offset."""
@@ -54,12 +52,11 @@ class QueueCheck:
     def check_window(self, window: CheckedWindow) -> Iterator[StoreFinding]:
         """Compare the records of a window with their units."""
         data, heads = window.data, window.heads
-        groups = list(queue_groups(data, heads))
-        codes = unit_codes(data, heads, groups, self.levels)
-        for group in groups:
+        codes, odd = unit_codes(data, heads, self.levels)
+        for group in queue_groups(data, heads):
             for rows in runs_of_queue(heads, group):
                 yield from self._check_run(group.key, int(heads.queue_offset[rows[0]]), queue_units(heads, rows, codes))
-        yield from self._check_further(window, codes)
+        yield from self._check_further(window, codes, odd)
 
     def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[StoreFinding]:
         """Compare the expected units from a queue offset on with the stored ones."""
@@ -85,21 +82,14 @@ class QueueCheck:
             known._replace(records=known.records + count) if known else _Gap(count, queue_offset, physical_offset)
         )
 
-    def _check_further(self, window: CheckedWindow, codes: Int64s) -> Iterator[StoreFinding]:
-        """Check the further queues of multi-dispatch records."""
+    def _check_further(self, window: CheckedWindow, codes: Int64s, odd: list[int]) -> Iterator[StoreFinding]:
+        """Check the further queues of multi-dispatch records, which are odd."""
         data, heads = window.data, window.heads
-        raw = bytes(data.data[int(heads.position[0]) : heads.end]) if len(heads) else b""
-        first = int(heads.position[0]) if len(heads) else 0
-        seen, at = -1, raw.find(_MULTI_DISPATCH)
-        while at >= 0:
-            row = int(np.searchsorted(heads.position, at + first, side="right")) - 1
-            if row != seen:
-                seen = row
-                start = int(heads.properties_position[row])
-                properties = data[start : start + int(heads.properties_bytes[row])].tobytes()
-                for topic, queue_id, offset in further_queues(int(heads.queue_id[row]), properties):
-                    yield from self._check_run((topic, queue_id), offset, queue_units(heads, np.array([row]), codes))
-            at = raw.find(_MULTI_DISPATCH, at + 1)
+        for row in odd:
+            start = int(heads.properties_position[row])
+            properties = data[start : start + int(heads.properties_bytes[row])].tobytes()
+            for topic, queue_id, offset in further_queues(int(heads.queue_id[row]), properties):
+                yield from self._check_run((topic, queue_id), offset, queue_units(heads, np.array([row]), codes))
 
     # ---- second pass ---------------------------------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import struct
+from array import array
 
-import numpy as np
 import pytest
 
-from broker_core.engine.store.index_build import add_keys
+from broker_core.engine.store.index_build import IndexBuilder
 from broker_core.engine.store.index_file import Geometry, IndexFile, IndexHeader
-from broker_core.engine.store.key_batch import KeyBatch
+from broker_core.engine.store.index_keys import KeyBatch
+from tests.support.machine_code import library
 from tests.support.store_bench import NO_SPACE, FaultyDisk
 
 NOW_MS = 1_700_000_000_000
@@ -21,9 +22,12 @@ def disk():
 
 def fill(path, disk, *, geometry: Geometry = SMALL, count: int = 10) -> IndexFile:
     file = IndexFile.create(path, geometry, IndexHeader(), disk, read_only=False)
-    numbers = np.arange(count, dtype=np.int64)
-    add_keys(file, KeyBatch(numbers % 3 + 100, numbers * 50, NOW_MS + numbers * 1000, 0), 0)
+    add_keys(file, [(number % 3 + 100, number * 50, NOW_MS + number * 1000) for number in range(count)])
     return file
+
+
+def add_keys(file: IndexFile, rows: list[tuple[int, int, int]]) -> int:
+    return IndexBuilder(library()).add_keys(file, KeyBatch(array("q", [value for row in rows for value in row]), 0), 0)
 
 
 def test_what_was_written_is_read_again(tmp_path, disk):
@@ -76,12 +80,12 @@ def test_a_full_disk_is_an_error_and_leaves_the_file_as_it_was(tmp_path, disk):
     file = fill(tmp_path / "1", disk, geometry=Geometry(100_000, 100_000))
     before = bytes(file.buffer)
     disk.allocate_error = NO_SPACE
-    rows = np.full(9, 50_000)
+    rows = [(50_000, 50_000, 50_000)] * 9
     with pytest.raises(OSError, match="No space"):
-        add_keys(file, KeyBatch(rows, rows, rows, 0), 0)
+        add_keys(file, rows)
     assert bytes(file.buffer) == before
     disk.allocate_error = 0
-    assert add_keys(file, KeyBatch(rows, rows, rows, 0), 0) == 9
+    assert add_keys(file, rows) == 9
 
 
 def test_a_new_file_without_room_leaves_nothing_behind(tmp_path, disk):
@@ -103,8 +107,7 @@ def test_changes_to_a_file_opened_read_only_stay_in_memory(tmp_path, disk):
     fill(tmp_path / "1", disk)
     before = (tmp_path / "1").read_bytes()
     found = IndexFile.open(tmp_path / "1", SMALL, disk, read_only=True)
-    rows = np.array([100])
-    add_keys(found, KeyBatch(rows, rows * 10, rows + NOW_MS, 0), 0)
+    add_keys(found, [(100, 1_000, NOW_MS + 100)])
     found.sync()
     found.delete()
     assert next(found.offsets(100, 0, NOW_MS * 2)) == 1000

@@ -17,6 +17,9 @@ BASE = 4096
 MANY = 100
 
 
+ROW = 3
+
+
 @pytest.fixture(params=["machine code", "kernel in python", "record by record"])
 def reader(request) -> KeyReader:
     """Each case with machine code, with the kernel as it is, and without."""
@@ -61,7 +64,7 @@ def expected(data: bytes) -> list[tuple[int, int, int]]:
 
 
 def rows(batch) -> list[tuple[int, int, int]]:
-    return list(zip(batch.key_hash.tolist(), batch.physical_offset.tolist(), batch.store_ms.tolist(), strict=True))
+    return list(zip(*(batch.table[column::ROW] for column in range(ROW)), strict=True))
 
 
 def test_unique_key_and_keys_of_each_record(reader):

@@ -5,15 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.store.index_file import IndexHeader
-from broker_core.engine.store.index_layout import (
-    index_files,
-    items_of,
-    key_hash,
-    record_keys,
-    slot_count,
-    slots_of,
-)
+from broker_core.engine.store.index_file import IndexHeader, index_files
+from broker_core.engine.store.index_keys import key_hash, record_keys
+from broker_core.engine.store.index_layout import items_of, slot_count, slots_of
 from tests.support.golden import golden_store
 
 # Header, slots and items of the worked example (docs/spec/store.md §17.5), in a smaller file: 7 slots, 10 items.

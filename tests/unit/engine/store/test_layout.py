@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker_core.engine.store import record_heads
 from broker_core.engine.store.layout import commit_log_files, records_at, scan_records
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import decode_record, encode_record
 from tests.support.golden import golden_store
 from tests.support.store_bench import message
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 BASE = 3 * 4096
 V6 = HostAddress.parse("[::1]:1")
@@ -176,3 +179,12 @@ def test_heads_at_given_places_are_those_of_the_scan():
     ):
         assert getattr(found, name).tolist() == getattr(every, name)[rows].tolist()
     assert len(records_at(data, BASE, np.empty(0, dtype=np.int64))) == 0
+
+
+def test_more_records_than_a_call_takes_are_all_read(monkeypatch):
+    data, _ = log_bytes(100)
+    whole = scan_records(data, BASE, 0, len(data))
+    monkeypatch.setattr(record_heads, "_ROWS_MAX", 7)
+    found = scan_records(data, BASE, 0, len(data))
+    assert (found.columns.tolist(), found.end) == (whole.columns.tolist(), whole.end)
+    assert records_at(data, BASE, whole.position).columns.tolist() == whole.columns.tolist()

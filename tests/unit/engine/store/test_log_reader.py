@@ -9,6 +9,8 @@ import pytest
 from broker_core.engine.store.inspection.log_reader import LogReader
 from tests.support.store_writer import StoreWriter
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.fixture
 def places(tmp_path: Path) -> list[int]:

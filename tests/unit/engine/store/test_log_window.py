@@ -12,6 +12,8 @@ from broker_core.protocol.message.record import encode_record
 from broker_core.protocol.message.sys_flag import enters_queue
 from tests.support.store_bench import message
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 LEVELS = DelayLevels("1s 5s 10s")
 TOPICS = ("Orders", "SCHEDULE_TOPIC_XXXX", "%RETRY%" + "g" * 150)
 PROPERTIES = (b"", b"TAGS\x01TagA", b"DELAY\x012\x02TAGS\x01x", "TAGS\x01标签".encode())

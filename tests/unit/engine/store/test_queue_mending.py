@@ -11,6 +11,8 @@ from tests.support.store_bench import LOG_FILE_BYTES, message
 from tests.support.store_check import check_closed_store, log_records
 from tests.unit.engine.store.test_recovery import all_bodies, fill, served
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 IN_FILE = 10  # units of 20 bytes in a queue file of the bench
 
 

@@ -14,19 +14,20 @@ from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.layout import scan_records
 from broker_core.engine.store.log_window import good_records
 from broker_core.engine.store.record_columns import (
+    faults_of,
     queue_groups,
     queue_units,
-    record_checksums,
-    topic_groups,
-    torn_tails,
     unit_codes,
-    wrong_checksums,
 )
+from broker_core.engine.store.record_heads import HeadScan
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import decode_record, encode_record
+from tests.support.machine_code import library
 from tests.support.store_bench import message
 from tests.support.store_writer import StoreWriter
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 LEVELS = DelayLevels("1s 5s 10s")
 TOPICS = ["O", "Orders", "Order5", "%RETRY%" + "g" * 200, "主题", "SCHEDULE_TOPIC_XXXX"]
@@ -80,7 +81,7 @@ def test_groups_are_the_queues_in_order():
 
 def test_codes_are_those_of_a_put():
     data, heads = scanned(log_of(some_messages(600)))
-    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    codes = unit_codes(data, heads, LEVELS).codes
     for row, position in enumerate(heads.position.tolist()):
         one = decode_record(data.tobytes(), position)
         assert codes[row] == unit_tags_code(one.topic, one.properties_bytes, one.store_timestamp_ms, LEVELS), one
@@ -89,7 +90,7 @@ def test_codes_are_those_of_a_put():
 @given(st.lists(st.binary(max_size=30).map(lambda noise: b"TAGS\x01" + noise) | st.binary(max_size=30), min_size=1, max_size=6))
 def test_codes_of_any_properties_are_those_of_a_put(properties):
     data, heads = scanned(log_of(message(b"b", properties=text) for text in properties))
-    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    codes = unit_codes(data, heads, LEVELS).codes
     assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in properties]
 
 
@@ -100,7 +101,7 @@ def test_codes_of_records_of_equal_lengths_are_those_of_a_put(properties, other)
     if other is not None:
         texts[other] = texts[other].replace(b"a", b"b").replace(b"TAGS", b"TAGZ")
     data, heads = scanned(log_of(message(b"b", properties=text) for text in texts))
-    codes = unit_codes(data, heads, list(queue_groups(data, heads)), LEVELS)
+    codes = unit_codes(data, heads, LEVELS).codes
     assert codes.tolist() == [unit_tags_code("Orders", text, 0, LEVELS) for text in texts]
 
 
@@ -116,7 +117,7 @@ def test_a_changed_body_is_a_wrong_checksum(row):
     data = bytearray(log_of([message(body) for body in (b"one", b"", b"two", b"three")]))
     heads = scan_records(bytes(data), 0, 0, len(data))
     data[int(heads.body_position[row])] ^= 1
-    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
+    assert faults_of(np.frombuffer(bytes(data), dtype=np.uint8), heads).wrong_body.tolist() == [row]
 
 
 @pytest.mark.parametrize("row", [0, 63, 64, 129])
@@ -124,15 +125,15 @@ def test_a_changed_body_is_a_wrong_checksum(row):
 def test_a_changed_body_among_equal_lengths_is_a_wrong_checksum(row, hosts):
     data = bytearray(log_of([message(b"%03d" % number, **hosts) for number in range(130)]))
     heads = scan_records(bytes(data), 0, 0, len(data))
-    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == []
+    assert faults_of(np.frombuffer(bytes(data), dtype=np.uint8), heads).wrong_body.tolist() == []
     data[int(heads.body_position[row])] ^= 1
-    assert wrong_checksums(memoryview(bytes(data)), heads).tolist() == [row]
+    assert faults_of(np.frombuffer(bytes(data), dtype=np.uint8), heads).wrong_body.tolist() == [row]
 
 
 def test_no_records_have_no_groups_and_no_codes():
     data, heads = scanned(bytes(500))
     assert list(queue_groups(data, heads)) == []
-    assert len(unit_codes(data, heads, [], LEVELS)) == 0
+    assert len(unit_codes(data, heads, LEVELS).codes) == 0
 
 
 def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Orders") -> bytes:
@@ -146,18 +147,18 @@ def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Order
 def test_properties_and_topics_in_a_page_of_zeros_are_torn(before_border):
     whole = ending_at_page(b"", before_border) if before_border < 6 else ending_at_page(b"KEYS\x01some keys", before_border)
     if before_border >= 8:
-        assert torn_tails(*scanned(whole + bytes(5_000))).tolist() == []
+        assert faults_of(*scanned(whole + bytes(5_000))).torn.tolist() == []
     torn = bytearray(whole[:4096].ljust(len(whole), b"\0")) + bytes(5_000)
     data, heads = scanned(bytes(torn))
-    assert not len(heads) or torn_tails(data, heads).tolist() == [0]
+    assert not len(heads) or faults_of(data, heads).torn.tolist() == [0]
     assert len(heads) or before_border < 9
 
 
 def test_a_page_of_zeros_amid_long_properties_is_torn():
     whole = bytearray(log_of([message(b"b", properties=b"K\x01" + b"v" * 12_000)]))
-    assert torn_tails(*scanned(bytes(whole))).tolist() == []
+    assert faults_of(*scanned(bytes(whole))).torn.tolist() == []
     whole[4096:8192] = bytes(4096)
-    assert torn_tails(*scanned(bytes(whole))).tolist() == [0]
+    assert faults_of(*scanned(bytes(whole))).torn.tolist() == [0]
 
 
 def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
@@ -165,7 +166,7 @@ def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
     data = bytearray(log_of([message(bytes(4096 - 88 - 1 - 6 - 2 - 3), properties=properties), message(b"next")]))
     found, heads = scanned(bytes(data))
     assert len(heads) == 2
-    assert torn_tails(found, heads).tolist() == []
+    assert faults_of(found, heads).torn.tolist() == []
 
 
 def test_an_empty_length_at_a_border_is_not_torn():
@@ -173,7 +174,7 @@ def test_an_empty_length_at_a_border_is_not_torn():
         whole = ending_at_page(b"", before_border)
         data, heads = scanned(whole + bytes(5_000))
         assert len(heads) == 1
-        assert torn_tails(data, heads).tolist() == []
+        assert faults_of(data, heads).torn.tolist() == []
 
 
 # ---- checksums of whole records ----------------------------------------------------------------------------------------
@@ -202,15 +203,15 @@ def test_the_digits_of_a_record_checksum_are_those_of_the_specification(tmp_path
     assert int(record[9:19][::-1]) == 785270771
     data, start = with_record_crc(tmp_path)
     heads = scan_records(data, 0, 0, len(data))
-    without, wrong = record_checksums(np.frombuffer(data, dtype=np.uint8), heads)
+    faults = faults_of(np.frombuffer(data, dtype=np.uint8), heads)
     assert heads.physical_offset[1] == start
-    assert (without.tolist(), wrong.tolist()) == ([0, 2], [])
+    assert (faults.without_crc.tolist(), faults.wrong_crc.tolist()) == ([0, 2], [])
 
 
 def test_a_wrong_record_checksum_is_noticed(tmp_path):
     data, _ = with_record_crc(tmp_path, break_it=True)
     heads = scan_records(data, 0, 0, len(data))
-    assert record_checksums(np.frombuffer(data, dtype=np.uint8), heads)[1].tolist() == [1]
+    assert faults_of(np.frombuffer(data, dtype=np.uint8), heads).wrong_crc.tolist() == [1]
 
 
 @pytest.mark.parametrize(("forced", "expected"), [(False, 3), (True, 0)])
@@ -226,8 +227,9 @@ def test_verify_names_a_record_whose_checksum_is_wrong(tmp_path):
     assert any("__CRC32#" in finding.text for finding in run.findings())
 
 
-@pytest.mark.parametrize("count", [1, 3, 40])
-def test_records_are_told_apart_by_topic_however_many_there_are(count):
+@pytest.mark.parametrize("way", ["machine code", "python"])
+@pytest.mark.parametrize("count", [1, 3, 40, 300])
+def test_records_are_told_apart_by_topic_however_many_there_are(way, count):
     topics = [["T", "Topic", "TopicOfShop", "t" * 130][number % 4] + str(number) * (number > 3) for number in range(count)]
     data, expected = bytearray(), {}
     for number in range(3 * count):
@@ -237,5 +239,11 @@ def test_records_are_told_apart_by_topic_however_many_there_are(count):
             message(b"x", topic=topic), queue_offset=number, physical_offset=len(data), store_timestamp_ms=number
         )
     heads = scan_records(bytes(data), 0, 0, len(data))
-    groups = topic_groups(np.frombuffer(bytes(data), dtype=np.uint8), heads)
-    assert {topic: np.flatnonzero(rows).tolist() for topic, rows in groups} == expected
+    scan = HeadScan(library() if way == "machine code" else None)
+    groups = scan.groups(np.frombuffer(bytes(data), dtype=np.uint8), heads.topic_position, heads.topic_bytes)
+    found: dict[bytes, list[int]] = {}
+    for row, group in enumerate(groups.of_row.tolist()):
+        first = int(groups.firsts[group])
+        at = int(heads.topic_position[first])
+        found.setdefault(bytes(data[at : at + int(heads.topic_bytes[first])]), []).append(row)
+    assert found == expected

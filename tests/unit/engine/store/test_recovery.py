@@ -16,6 +16,8 @@ from tests.support.machine_code import library
 from tests.support.store_bench import LOG_FILE_BYTES, message
 from tests.support.store_check import check_closed_store, log_records
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.fixture(params=["machine code", "python"], autouse=True)
 def scanned_by(request, monkeypatch):

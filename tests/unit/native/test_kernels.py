@@ -1,0 +1,164 @@
+"""All kernels that walk a log, on sound, torn and hostile logs: compiled, in Python, and with every access checked."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker_core.engine.store.index_build import IndexBuilder
+from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
+from broker_core.engine.store.index_keys import KeyBatch
+from broker_core.engine.store.record_heads import HeadScan
+from broker_core.native import items, records, sums
+from broker_core.native.addresses import address
+from broker_core.native.key_scan import KeyScan
+from broker_core.native.library import ENTRIES, Library
+from broker_core.native.unit_scan import UnitScan
+from tests.support.checked_kernels import check_every_access, kernel_modules
+from tests.support.machine_code import guarded, library
+from tests.support.store_bench import FaultyDisk
+from tests.unit.native.test_unit_scan import ODD_PROPERTIES, PLAIN_PROPERTIES, log_of
+
+NEEDLES = (b"\x01", b"AG", b"TAG", b"KEYS\x01k", b"not there", b"\xff" * 70)
+NAMES = b"TAGS\x01KEYS\x01"
+GROUPS, POOL = 16, 256
+
+
+def run(of: Library | None, name: str, in_python: Callable[..., int], *buffers: Any) -> int:
+    if of is None:
+        return in_python(*(sums_view(buffer) for buffer in buffers))
+    return of.function(name)(*map(address, buffers))
+
+
+def sums_view(buffer: Any) -> Any:
+    from spark_reports.datasource import kernels
+
+    return getattr(kernels, "memoryview", memoryview)(buffer)
+
+
+def summed(of: Library | None, data: Any) -> tuple[Any, ...]:
+    """What the kernels of reports make of a log."""
+    columns = sums.TEXTS + 2 * (sums.PROPERTY_TEXT + 2)
+    state, groups = array("q", bytes(8 * sums.STATE_COLUMNS)), array("q", bytes(8 * columns * GROUPS))
+    slots, pool, scratch = array("q", bytes(16 * GROUPS)), bytearray(POOL), array("q", bytes(8 * columns))
+    every = sums.BY_MINUTE | sums.BY_QUEUE | sums.BY_COMMITTED | sums.BY_TOPIC | sums.BY_HOST
+    given = (
+        (sums.LIMIT, len(data)), (sums.STOP, len(data)), (sums.FIRST_MS, 1_001), (sums.LAST_MS, 1_020), (sums.PARTS, every),
+        (sums.PROPERTIES, 2), (sums.SLOT_MASK, 2 * GROUPS - 1), (sums.GROUPS_MAX, GROUPS), (sums.POOL_MAX, POOL),
+    )  # fmt: skip
+    for column, value in given:
+        state[column] = value
+    sought = array("q", [0, 5, 1, 5, 10, 0])
+    reason = run(of, "add_up", sums.add_up, data, state, slots, NAMES, sought, slots, groups, pool, scratch)
+    after = state[sums.AT], state[sums.GROUPS], state[sums.OUTSIDE_ROWS], state[sums.OUTSIDE_BYTES]
+    borders = array("q", bytes(8 * (len(data) // 700 + 2)))
+    state[sums.AT], state[sums.NEXT_BORDER], state[sums.SPLIT_BYTES], state[sums.LAST_AT] = 0, 700, 700, -1
+    count = run(of, "follow", sums.follow, data, state, borders)
+    return reason, after, groups.tobytes(), bytes(pool), borders[:count].tolist(), state[sums.AT], state[sums.LAST_AT]
+
+
+def everything(of: Library | None, view: memoryview) -> list[Any]:
+    """What all kernels make of a log; odd and damaged records included."""
+    data, scan = np.frombuffer(view, dtype=np.uint8), HeadScan(of)
+    found: list[Any] = []
+    for base in (0, None):
+        heads = scan.chain(data, base, 0, len(data))
+        found += [heads.columns.tolist(), heads.end]
+    found += [scan.codes(data, heads).tolist(), scan.faults(data, heads).tolist()]
+    places = np.arange(0, len(data), 97)
+    found.append(scan.at(data, 0, np.concatenate((heads.position, places))).columns.tolist())
+    groups = scan.groups(data, heads.topic_position, heads.topic_bytes, heads.queue_id)
+    found += [groups.firsts.tolist(), groups.of_row.tolist()]
+    for needle in NEEDLES:
+        ends = heads.properties_position + heads.properties_bytes
+        found.append(scan.which_hold(data, heads.properties_position, ends, needle).tolist())
+    keys = KeyScan(of).keys(view, 0, 0)
+    found += [keys.table.tolist(), keys.end, keys.is_odd]
+    units = UnitScan(of).window(view, 0, 0, len(view), first_taken=0, check_crc=True)
+    found.append(units and (units.end, units.last_store_ms, sorted(units.queues)))
+    found += summed(of, view)
+    return found
+
+
+def damaged(seed: int, place: float, cut: float, how: int) -> bytes:
+    data = bytearray(log_of(seed, 25, properties=(*PLAIN_PROPERTIES, *ODD_PROPERTIES), body_max=400))
+    randomness, at = random.Random(seed), min(int(place * len(data)), len(data) - 8)
+    if how == 0:
+        data[at : at + 4] = randomness.choice((b"\0\0\0\0", b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x80\0\0\0"))
+    elif how == 1:
+        data[at : at + 600] = bytes(len(data[at : at + 600]))
+    elif how == 2:
+        data[at] ^= 1 << randomness.randrange(8)
+    return bytes(data[: max(int(cut * len(data)), 1)])
+
+
+logs = st.builds(damaged, st.integers(0, 1 << 20), st.floats(0, 1), st.floats(0.5, 1), st.integers(0, 3))
+
+
+@settings(max_examples=50, deadline=None)
+@given(logs)
+def test_machine_code_does_what_python_does_and_reads_nothing_behind_the_end(data):
+    with guarded(data) as view:
+        assert everything(library(), view) == everything(None, view)
+
+
+@settings(max_examples=25, deadline=None)
+@given(logs)
+def test_no_kernel_reads_or_writes_beside_its_buffers(data):
+    with pytest.MonkeyPatch.context() as patch:
+        check_every_access(patch)
+        everything(None, memoryview(data))
+
+
+def test_a_kernel_that_reads_beside_its_buffer_is_noticed(monkeypatch):
+    whole = log_of(1, 1)
+    check_every_access(monkeypatch)
+    with pytest.raises(AssertionError):
+        records.record_at(memoryview(whole[:50]), 0, 0, len(whole))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 1 << 30), st.integers(-3_000, 9_000)), min_size=1, max_size=30),
+    writes=st.lists(st.tuples(st.integers(0, 800), st.binary(min_size=1, max_size=4)), max_size=4),
+)
+def test_index_files_of_any_content_are_treated_alike_and_within_their_bounds(tmp_path_factory, rows, writes):
+    batch = KeyBatch(array("q", [value for n, (key, step) in enumerate(rows) for value in (key, n * 100, 1_700_000 + step)]), 0)
+    contents, faults = [], []
+    for way in ("machine code", "python", "checked"):
+        with pytest.MonkeyPatch.context() as patch:
+            if way == "checked":
+                check_every_access(patch)
+            of = library() if way == "machine code" else None
+            path = tmp_path_factory.mktemp("items") / "1"
+            file = IndexFile.create(path, Geometry(7, 40), IndexHeader(), FaultyDisk(), read_only=False)
+            IndexBuilder(of).add_keys(file, batch, 0)
+            for at, written in writes:  # what a disk may have made of it
+                start = HEADER_BYTES + min(at, len(file.buffer) - HEADER_BYTES - len(written))
+                file.buffer[start : start + len(written)] = written
+            faults.append(faulty_items(of, file))
+            IndexBuilder(of).add_keys(file, KeyBatch(batch.table[:9], 0), 0)
+            IndexBuilder(of).restore(file, file.header)
+            contents.append(bytes(file.buffer))
+    assert contents[0] == contents[1] == contents[2]
+    assert faults[0] == faults[1] == faults[2]
+
+
+def faulty_items(of: Library | None, file: IndexFile) -> list[int]:
+    state, newest, found = array("q", bytes(8 * items.STATE_COLUMNS)), array("q", bytes(8 * file.geometry.slots)), []
+    state[items.SLOTS], state[items.KEY], state[items.NEXT] = file.geometry.slots, 1, file.header.next_item
+    while number := run(of, "check_items", items.check_items, state, file.buffer, newest):
+        found.append(number)
+    return found
+
+
+def test_every_entry_is_a_kernel():
+    kernels = {name for module in kernel_modules() for name in vars(module)}
+    assert ENTRIES.keys() <= kernels
