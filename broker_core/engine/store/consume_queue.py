@@ -247,20 +247,22 @@ class ConsumeQueue:
     def units(self, offset: int, count: int) -> bytes:
         """Bytes of up to ``count`` units from ``offset`` on, within one file's range; empty without any."""
         units_in_file = self.file_bytes // UNIT_BYTES
-        end = min(offset + count, self.max_offset, offset - offset % units_in_file + units_in_file)
+        table, row = self._table, self.row
+        end = min(offset + count, table[row + r.MAX_OFFSET], offset - offset % units_in_file + units_in_file)
         if offset < 0 or offset >= end:
             return b""
-        in_memory = max(offset, min(end, self.tail_start))
-        tail = self._in_memory(in_memory, end)
-        if in_memory == offset:
-            return tail
-        on_disk = self._read(offset, in_memory - offset)
-        return on_disk + tail if len(on_disk) == (in_memory - offset) * UNIT_BYTES else on_disk
+        tail_start = table[row + r.TAIL_START]
+        if offset >= tail_start:
+            return self._in_memory(offset, end)
+        on_disk = self._read(offset, min(end, tail_start) - offset)
+        is_whole = end > tail_start and len(on_disk) == (tail_start - offset) * UNIT_BYTES
+        return on_disk + self._in_memory(tail_start, end) if is_whole else on_disk
 
     def _in_memory(self, start: int, end: int) -> bytes:
         """Bytes of the units between two offsets of the tail."""
-        at = self._table[self.row + r.TAIL_AT] - self.tail_start * UNIT_BYTES
-        return bytes(self._rows.tails[at + start * UNIT_BYTES : at + end * UNIT_BYTES])
+        table, row = self._table, self.row
+        first = table[row + r.TAIL_AT] - table[row + r.TAIL_START] * UNIT_BYTES
+        return bytes(self._rows.tails[first + start * UNIT_BYTES : first + end * UNIT_BYTES])
 
     def unit(self, offset: int) -> QueueUnit | None:
         """One unit; None without one."""
