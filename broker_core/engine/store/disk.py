@@ -25,7 +25,7 @@ def is_no_space(error: OSError) -> bool:
 class Disk:
     """Access to the operating system."""
 
-    def open_sized(self, path: Path, size: int) -> int:
+    def open_sized(self, path: Path | str, size: int) -> int:
         """Descriptor of a file, created or grown to at least ``size`` bytes; new bytes are zero and take no room yet."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -110,7 +110,7 @@ class Disk:
         """Return when the file's bytes, mapped ones too, are on the disk."""
         os.fdatasync(descriptor)
 
-    def sync_sized(self, path: Path, size: int) -> None:
+    def sync_sized(self, path: Path | str, size: int) -> None:
         """`sync` a closed file; it has ``size`` bytes afterwards."""
         descriptor = self.open_sized(path, size)
         try:

@@ -15,7 +15,7 @@ class FileRow:
 
     def __init__(self, directory: Path, file_bytes: int, disk: Disk, *, read_only: bool) -> None:
         self._directory = str(directory)
-        """As text, because a store can have thousands of rows: a path takes four times as much."""
+        """As text, because a store can have thousands of rows, and a path takes four times the room, and 2 µs a read."""
         self.file_bytes = file_bytes
         self._disk = disk
         self._read_only = read_only
@@ -27,8 +27,8 @@ class FileRow:
     def directory(self) -> Path:
         return Path(self._directory)
 
-    def _file(self, base: int) -> Path:
-        return Path(self._directory, offset_name(base))
+    def _file(self, base: int) -> str:
+        return f"{self._directory}/{offset_name(base)}"
 
     def read(self, position: int, size: int) -> bytes:
         """Up to ``size`` bytes of one file from ``position`` of the row on; empty without the file."""

@@ -80,14 +80,14 @@ def machine_memory_bytes() -> int:
 
 def early_answer(queue: ConsumeQueue | None, offset: int) -> GetResult | None:
     """Result of a get that needs no unit: the upper rows of the table. None if the queue must be scanned."""
-    if queue is None or queue.max_offset == 0:
+    if queue is None or (end := queue.max_offset) == 0:
         return _nothing(GetStatus.NO_MESSAGE_IN_QUEUE, 0, queue)
     if offset < queue.min_offset:
         return _nothing(GetStatus.OFFSET_TOO_SMALL, queue.min_offset, queue)
-    if offset == queue.max_offset:
+    if offset == end:
         return _nothing(GetStatus.OFFSET_OVERFLOW_ONE, offset, queue)
-    if offset > queue.max_offset:
-        return _nothing(GetStatus.OFFSET_OVERFLOW_BADLY, queue.max_offset, queue)
+    if offset > end:
+        return _nothing(GetStatus.OFFSET_OVERFLOW_BADLY, end, queue)
     return None
 
 
