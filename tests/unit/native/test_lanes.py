@@ -71,3 +71,11 @@ def test_digits():
         assert k.number_at(data, 1, count) == value
     assert not k.are_digits(memoryview(b"12/4"), 0, 4)
     assert not k.are_digits(memoryview(b":"), 0, 1)
+
+
+def test_lanes_are_closed_by_a_number_they_share(table):
+    rows = [
+        table.add(kind, b"%d" % number, b"", {k.L_IS_OPEN: 1, k.L_QUEUE: number % 2}) for kind in (0, 1) for number in range(4)
+    ]
+    table.close((0,), k.L_QUEUE, 1)
+    assert [table.lanes[row + k.L_IS_OPEN] for row in rows] == [1, 0, 1, 0, 1, 1, 1, 1]

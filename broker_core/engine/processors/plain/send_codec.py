@@ -79,6 +79,10 @@ class SendCodec:
             return self._lanes.get(start)
         return self._json_lanes.get(start)
 
+    def forget_lane(self, kind: int, start: bytes) -> None:
+        """Forget such a lane: machine code serves its sends."""
+        (self._lanes if kind == _BINARY else self._json_lanes).pop(start, None)
+
     def known_end(self, kind: int, end: bytes, last: bytes) -> JsonEnd | None:
         """The client that the end of such a header names, if it is plain; binary headers name it at their start."""
         if kind == _BINARY:

@@ -37,7 +37,9 @@ class LanePlace(NamedTuple):
 
 
 class SendTeacher:
-    """Adds lanes to the table of the kernel. A lane is made at the second send of its kind, when the codec knows it.
+    """Adds lanes to the table of the kernel.
+
+    A lane is made at the second send of its kind, when the codec knows it, and again after it was closed.
 
     Args:
         table: The lanes.
@@ -85,6 +87,7 @@ class SendTeacher:
         self._set(row, place, parts.fields_at, parts.fields_bytes)
         for number, text in enumerate(parts.texts):
             self._table.part(row, number, text)
+        self._codec.forget_lane(kind, key)
         return True
 
     def _set(self, row: int, place: LanePlace, fields_at: int, fields_bytes: int) -> None:

@@ -105,3 +105,18 @@ def test_the_loop_takes_part_in_syncs_and_a_full_group_does_not_wait_for_its_tur
         assert syncs.is_closed
 
     asyncio.run(scenario())
+
+
+def test_the_answers_of_a_read_fill_a_group_at_once():
+    async def scenario():
+        syncs, answers = SyncsByHand(), []
+        durable = DurableAnswers(FlushedByHand(), asyncio.get_running_loop(), syncs)
+        durable.wait(10, answers.append, 63)
+        assert not syncs.waiting
+        durable.wait(20, answers.append, 5)
+        assert [end for end, _ in syncs.waiting] == [20]
+        syncs.end()
+        await eventually(lambda: answers == [True, True])
+        durable.close()
+
+    asyncio.run(scenario())

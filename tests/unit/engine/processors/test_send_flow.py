@@ -82,3 +82,16 @@ def test_sends_are_refused_before_the_time_from_which_they_are_taken(bench, flow
     assert refused.value.code == R.SYSTEM_ERROR
     bench.clock.advance(1_000)
     flow.check(0.0)
+
+
+def test_after_a_read_of_sends_the_clock_is_read_again(flow, turns):
+    assert flow.allows(0.0)
+    flow.served(60)
+    turns.worked_s += 0.1
+    assert flow.allows(0.0)
+    flow.served(2)
+    turns.worked_s += 0.1
+    assert not flow.allows(0.0)
+    assert send(flow, turns, 3)[0] == 0
+    turns.end()
+    assert flow.allows(0.0)

@@ -1,4 +1,4 @@
-from broker_core.engine.tables.counters import Counters
+from broker_core.engine.tables.counters import Counters, PutCount
 
 
 def test_rates_need_as_many_samples_as_their_span():
@@ -46,3 +46,41 @@ def test_deleted_topics_and_groups_are_not_counted_on():
     assert (set(counters.topics), set(counters.pulls)) == ({"U"}, {("U", "G")})
     counters.forget_group("G")
     assert (set(counters.groups), counters.pulls) == ({"H"}, {})
+
+
+def test_puts_that_somebody_else_counts_are_taken_when_a_counter_is_read():
+    counters, asked = Counters(now_ms=0), []
+
+    def counts():
+        asked.append(1)
+        return [PutCount("T", 3, 300), PutCount("U", 1, 10), PutCount("T", 2, 20)]
+
+    counters.count_by(counts)
+    counters.put("T", 4, 40)
+    assert (counters.puts, asked) == (1, [])
+    readings = {
+        "puts": lambda: counters.puts, "put_messages": lambda: counters.put_messages, "put_bytes": lambda: counters.put_bytes,
+        "topic": lambda: counters.topics["T"].put_messages,
+    }  # fmt: skip
+    expected = {"puts": 1, "put_messages": 4, "put_bytes": 40, "topic": 4}
+    more = {"puts": 6, "put_messages": 6, "put_bytes": 330, "topic": 5}
+    for number, (name, read) in enumerate(readings.items(), 1):
+        counters.counted_elsewhere = True
+        assert read() == expected[name] + number * more[name]
+        assert (len(asked), counters.counted_elsewhere) == (number, False)
+    counters.counted_elsewhere = True
+    counters.sample(1_000)
+    assert counters.put_messages == 4 + 5 * 6
+    assert (counters.topics["U"].puts, counters.topics["T"].puts) == (5, 1 + 5 * 5)
+
+
+def test_the_time_of_several_puts_counts_for_each():
+    counters = Counters(now_ms=0)
+    counters.put("T", 70, 1)
+    counters.put_took(0.02, 5.0, 60)
+    counters.put_took(0.001, 5.0, 10)
+    counters.count_by(lambda: [PutCount("T", 69, 1)])
+    counters.counted_elsewhere = True
+    counters.sample(60_000)
+    assert counters.put_distribution[:4] == [0, 10, 60, 0]
+    assert counters.put_latency.quantiles((0.1, 0.5), 5.0)[0] < 2 < counters.put_latency.quantiles((0.1, 0.5), 5.0)[1]
