@@ -23,7 +23,7 @@ from broker_core.config import CONSUME_QUEUE_UNIT_BYTES
 from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension, PendingExt, is_address
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.file_row import FileRow
-from broker_core.engine.store.paths import offset_files
+from broker_core.engine.store.queue_extent import queue_extent
 from broker_core.native import queue_rows as r
 from broker_core.native.queue_rows import QueueRows
 from broker_core.protocol.names import SCHEDULE_TOPIC
@@ -42,8 +42,7 @@ KEPT_UNITS = 32
 UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
 """A put that finds more unwritten units in memory writes the queue."""
 
-_ZERO_UNIT = bytes(UNIT_BYTES)
-_SCAN_BYTES = 20 * 3276
+_SCAN_UNITS = 3276
 
 _pack_unit_into = UNIT.pack_into
 
@@ -270,7 +269,7 @@ class ConsumeQueue:
 
     def units_backwards(self, end: int) -> Iterator[tuple[int, int, int]]:
         """Fields of the units before ``end``, the last one first."""
-        step, in_file = _SCAN_BYTES // UNIT_BYTES, self.file_bytes // UNIT_BYTES
+        step, in_file = _SCAN_UNITS, self.file_bytes // UNIT_BYTES
         while end > self.min_offset:
             start = max(self.min_offset, end - step, (end - 1) // in_file * in_file)
             yield from reversed(list(UNIT.iter_unpack(self.units(start, end - start))))
@@ -296,49 +295,13 @@ class ConsumeQueue:
     # ---- recovery ------------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Find the first and the last unit in the files. Units after a hole do not count.
-
-        A unit of zeros ends a queue, because only left-overs of a crash can follow it. As in RocketMQ only the last three files
-        are read; a read or a rebuild finds a hole further back.
-        """
-        files = offset_files(self._files.directory)
-        if not files:
-            return
-        first = files[0][1]
-        self.is_damaged = any(base != first + index * self.file_bytes for index, (_, base) in enumerate(files))
-        if self.is_damaged or first % self.file_bytes:
-            self.is_damaged = True
-            return
-        end = first
-        for _, base in files[-3:]:
-            valid_bytes = self._valid_bytes(base)
-            end = base + valid_bytes
-            if valid_bytes < self.file_bytes:
-                break
-        self._empty_at(end // UNIT_BYTES)
-        self.min_offset = first // UNIT_BYTES
-
-    def _valid_bytes(self, base: int) -> int:
-        """Bytes before the first unit of zeros.
-
-        Twenty zeros in a row cannot lie within two valid units, because a size is never zero. So a plain byte search finds the
-        place at the speed of memory.
-        """
-        position = 0
-        while position < self.file_bytes:
-            data = self._files.read(base + position, _SCAN_BYTES)
-            data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
-            start = 0
-            while (hit := data.find(_ZERO_UNIT, start)) >= 0:
-                start = -(-hit // UNIT_BYTES) * UNIT_BYTES
-                if data[start : start + UNIT_BYTES] == _ZERO_UNIT:
-                    return position + start
-            if data.endswith(_ZERO_UNIT):
-                return position + len(data) - UNIT_BYTES
-            position += len(data)
-            if len(data) < _SCAN_BYTES:
-                return position
-        return position
+        """Find the first and the last unit in the files."""
+        extent = queue_extent(self._files)
+        self.is_damaged = extent is None
+        if extent is not None:
+            first, end = extent
+            self._empty_at(end)
+            self.min_offset = first
 
     def cut(self, offset: int) -> None:
         """Drop all units from ``offset`` on, on the disk too unless read-only."""

@@ -330,6 +330,18 @@ def test_units_that_are_not_written_for_long_are_written_by_the_put(bench, monke
     assert parts.queues.get_or_add("T", 0).unwritten_units == 0
 
 
+def test_sends_that_are_never_plain_are_tried_seldom(bench, monkeypatch):
+    peer, stops = taught(bench), calls_of(bench, monkeypatch)
+    for _ in range(100):
+        serve(bench, peer, frame_of(properties="WAIT\x01false"))
+    assert 8 < len(stops) <= 16
+    stops.clear()
+    for _ in range(30):
+        serve(bench, peer, frame_of())
+    assert stops.count(s.ALL) > 13
+    assert [answer.code for answer in peer.answers()] == [R.SUCCESS] * 130
+
+
 def test_a_forgotten_table_is_made_again(bench, monkeypatch):
     peer = taught(bench)
     bench.dispatcher.plain.reads._puts.lanes.forget()
@@ -378,4 +390,4 @@ def test_a_client_is_shown_as_its_last_send_says(bench):
     serve(bench, peer, frame_of(version=401) + frame_of(version=408, language=LanguageCode.GO))
     assert (peer.version, peer.language, peer.serialize_type) == (408, LanguageCode.GO, BINARY)
     bench.dispatcher.disconnected(peer)
-    assert peer not in bench.dispatcher.plain.reads._hosts
+    assert peer not in bench.dispatcher.plain.reads._clients
