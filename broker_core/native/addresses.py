@@ -44,7 +44,8 @@ def address(buffer: Buffer) -> int:
         ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))
 
 
-_mincore: Final[Any] = getattr(ctypes.PyDLL(None), "mincore", None)  # takes a microsecond, and no other thread runs meanwhile
+_mincore: Final[Any] = getattr(ctypes.PyDLL(None), "mincore", None)
+"""Takes 2 µs; no other thread runs meanwhile."""
 if _mincore is not None:
     _mincore.argtypes, _mincore.restype = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p], ctypes.c_int
 _Byte: Final = ctypes.c_ubyte * 1

@@ -56,6 +56,8 @@ class PullKernel:
         self._state = table.state
         self._lanes: dict[int, PullLane | None] = {}
         """By row; None for bytes that are no plain pull's."""
+        self._others: dict[int, int] = {}
+        """Row → generation in which its pulls are Python's, because they have another filter or see not all messages."""
         self._seen: set[int] = set()
         """Hashes of keys that arrived once. A consumer that is held at the end of many queues returns too late to be learnt,
         and costs no memory here.
@@ -134,7 +136,8 @@ class PullKernel:
         if lane < 0:
             lane = self._state[k.LANE] = self._learn()
         known = self._lanes.get(lane)
-        return known is not None and self._admit(lane, known)
+        is_others = known is None or self._others.get(lane) == self._state[p.GENERATION]
+        return known is not None and not is_others and self._admit(lane, known)
 
     def _learn(self) -> int:
         """The lane of a pull that came a second time; -1 where it is not learnt."""
@@ -156,6 +159,7 @@ class PullKernel:
     def _forget(self) -> None:
         self._table.forget()
         self._lanes.clear()
+        self._others.clear()
         self._is_full = False
 
     def _frame(self) -> bytes:
@@ -179,6 +183,7 @@ class PullKernel:
         except RequestRefusedError:
             return False
         if not _is_for_kernel(wanted) or (store.visibility and store.visibility.end(terms.topic, terms.queue_id) is not None):
+            self._others[lane] = self._state[p.GENERATION]
             return False
         row, count_max = self._reads.row_of(terms.topic, terms.queue_id), self._reads.limits(terms.count_max).in_memory[0]
         scanned = units_to_scan(terms.count_max) if wanted.codes else count_max

@@ -255,3 +255,37 @@ def test_a_fault_of_the_disk_is_left_to_the_general_way(served, monkeypatch):
         broken.setattr(type(served.store._parts.queues.by_key["T", 0]), "units", fail)
         assert not served.take(frame_of(queueOffset=100))
     assert served.take(frame_of(queueOffset=100))
+
+
+def test_pulls_with_another_filter_are_admitted_once_until_something_changes(served, monkeypatch):
+    served.put(50)
+    state = served.bench.state
+    state.config = replace(state.config, property_filter=True)
+    alike = {"subscription": "TAGS IS NOT NULL", "expressionType": "SQL92"}
+    served.learn(**alike)
+    asked, admit = [], served.bench.dispatcher.pull.admission.admit
+    monkeypatch.setattr(
+        served.bench.dispatcher.pull.admission, "admit", lambda terms, *, lite: asked.append(1) or admit(terms, lite=lite)
+    )
+    assert not served.take(frame_of(**alike))
+    assert asked == []
+    served.bench.state.topics.put(TopicConfig("U", 1, 1))
+    assert not served.take(frame_of(**alike))
+    assert asked == [1]
+
+
+def test_a_queue_that_hides_messages_is_left_to_python(served):
+    class Hiding:
+        def end(self, topic: str, _queue_id: int) -> int | None:
+            return 5 if topic == "T" else None
+
+        def hides(self, _topic: str, _queue_id: int, _offset: int) -> bool:
+            return False
+
+    served.put(50)
+    served.learn()
+    assert served.take(frame_of())
+    served.store.visibility = Hiding()
+    assert not served.take(frame_of())
+    served.store.visibility = None
+    assert served.take(frame_of())
