@@ -55,6 +55,7 @@ def test_what_is_not_to_be_trusted_is_not_used(made, damage, monkeypatch):
     assert library.reason_not_usable(made)
 
 
+@pytest.mark.timeout(400)  # a build takes 10 s of a processor
 def test_two_builds_are_the_same_bytes(tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
