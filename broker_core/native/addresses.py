@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from array import array
-from mmap import PAGESIZE, mmap
+from mmap import PAGESIZE
 from typing import Any, Final
+
+from broker_core.errors import BugError
 
 
 class _View(ctypes.Structure):
@@ -28,17 +29,21 @@ class _View(ctypes.Structure):
 
 _SIMPLE = 0
 
-Buffer = bytes | bytearray | memoryview | mmap | array  # type: ignore[type-arg]  # of any items
 
-
-def address(buffer: Buffer) -> int:
+def address(buffer: Any, item_bytes: int = 1) -> int:  # noqa: ANN401  arrays of numpy have no type in common with other buffers
     """The address of the first byte of a buffer, also of a read-only one.
 
     The caller keeps the buffer, and changes its size only after the machine code has returned.
+
+    Args:
+        buffer: Contiguous.
+        item_bytes: What an item must have: machine code cannot know it.
     """
     view = _View()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(buffer), ctypes.byref(view), _SIMPLE)
     try:
+        if view.itemsize != item_bytes:
+            raise BugError(f"machine code expects items of {item_bytes} bytes, not of {view.itemsize}")
         return view.buf or 0
     finally:
         ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))

@@ -6,8 +6,8 @@ from array import array
 from typing import Final, NamedTuple
 
 from broker_core.native import keys as k
-from broker_core.native.addresses import address
-from broker_core.native.library import Function, Library
+from broker_core.native.calls import call
+from broker_core.native.library import Library
 from broker_core.native.records import FULL, ODD
 
 KEYS_MAX: Final = 1 << 15
@@ -38,8 +38,7 @@ class KeyScan:
     """
 
     def __init__(self, library: Library | None) -> None:
-        self._is_compiled = library is not None
-        self._scan: Function = k.scan_keys if library is None else library.function("scan_keys")
+        self._library = library
         self._state = array("q", bytes(8 * k.STATE_COLUMNS))
         self._found = array("q", bytes(8 * k.KEY_COLUMNS * KEYS_MAX))
 
@@ -53,8 +52,5 @@ class KeyScan:
         """
         state = self._state
         state[k.AT], state[k.BASE], state[k.LIMIT], state[k.KEYS_MAX], state[k.KEYS] = start, base, len(data), KEYS_MAX, 0
-        if self._is_compiled:
-            reason = self._scan(address(data), address(state), address(self._found))
-        else:
-            reason = self._scan(data, memoryview(state), memoryview(self._found))
+        reason = call(self._library, k.scan_keys, data, state, self._found)
         return ScannedKeys(self._found[: k.KEY_COLUMNS * state[k.KEYS]], state[k.AT], reason == ODD, reason == FULL)

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from broker_core.native import records as k
 from broker_core.native.access import mix
-from broker_core.native.addresses import address
-from broker_core.native.library import Function, Library
+from broker_core.native.calls import call
+from broker_core.native.library import Library
 from broker_core.protocol.message.record import FIXED_BYTES
 
 QUEUES_MAX: Final = 1 << 16
@@ -51,9 +51,7 @@ class UnitScan:
     """
 
     def __init__(self, library: Library | None) -> None:
-        self._is_compiled = library is not None
-        self._scan: Function = k.scan_units if library is None else library.function("scan_units")
-        self._gather: Function = k.gather_units if library is None else library.function("gather_units")
+        self._library = library
         self._state = array("q", bytes(8 * k.STATE_COLUMNS))
         self._state[k.SEED] = secrets.randbits(62)
         self._state[k.UNITS_MAX] = _UNITS_MAX
@@ -86,22 +84,15 @@ class UnitScan:
         self._forget_units()
         state[k.AT], state[k.BASE], state[k.LIMIT] = start, base, stop
         state[k.FIRST_TAKEN], state[k.CHECKS_CRC], state[k.RECORDS] = first_taken, check_crc, 0
-        data = address(mapped) if self._is_compiled else mapped
-        while (reason := self._scan(data, *self._tables())) == k.NEW_QUEUE:
+        while (reason := call(self._library, k.scan_units, mapped, *self._tables())) == k.NEW_QUEUE:
             if not self._add_queue(mapped, state[k.AT]):
                 return None
         if reason in {k.ODD, k.FULL} or not state[k.RECORDS]:
             return None
         return ScannedUnits(state[k.AT], state[k.LAST_STORE_MS], self._gathered_units())
 
-    def _tables(self) -> list[int | memoryview]:
-        return self._given(self._state, self._queues, self._slots, self._texts, self._rows, self._units, self._touched)
-
-    def _given(self, *buffers: array[int] | bytearray) -> list[int | memoryview]:
-        """What a kernel takes: addresses, or in Python views. No buffer moves before the queues grow."""
-        if not self._is_compiled:
-            return [memoryview(buffer) for buffer in buffers]
-        return [address(buffer) for buffer in buffers]
+    def _tables(self) -> tuple[array[int] | bytearray, ...]:
+        return self._state, self._queues, self._slots, self._texts, self._rows, self._units, self._touched
 
     def _forget_units(self) -> None:
         for number in self._touched[: self._state[k.TOUCHED]]:
@@ -109,7 +100,8 @@ class UnitScan:
         self._state[k.TOUCHED] = self._state[k.UNITS] = 0
 
     def _gathered_units(self) -> list[QueueUnits]:
-        self._gather(*self._given(self._state, self._queues, self._rows, self._units, self._touched, self._gathered))
+        tables = self._state, self._queues, self._rows, self._units, self._touched, self._gathered
+        call(self._library, k.gather_units, *tables)
         found, view, at = [], memoryview(self._gathered), 0
         for number in self._touched[: self._state[k.TOUCHED]]:
             row = number * k.QUEUE_COLUMNS

@@ -13,6 +13,7 @@ from zlib import crc32
 
 from broker_core.engine.store.layout import next_record, scan_records
 from broker_core.native import sums
+from broker_core.native.calls import call
 from broker_core.protocol.message.record import (
     CRC_MASK,
     MAGIC_BLANK,
@@ -22,7 +23,7 @@ from broker_core.protocol.message.record import (
     SIZE,
     SIZE_AND_MAGIC,
 )
-from spark_reports.datasource.kernels import run_kernel
+from spark_reports.datasource.kernels import library
 
 RESYNC_BYTES = 8 << 20
 """Distance after a broken place of the last file within which the next record is searched: two of the largest records."""
@@ -52,7 +53,7 @@ def follow_to_last(buffer: mmap.mmap, base_offset: int, start: int, limit: int, 
     while position < reached < limit:
         position = reached
         state[sums.STOP] = min(limit, position + _PIECE_BYTES)
-        count = run_kernel("follow", sums.follow, buffer, state, room)
+        count = call(library(), sums.follow, buffer, state, room)
         borders += room[:count]
         reached = state[sums.AT]
     return borders, reached, state[sums.LAST_AT]

@@ -6,12 +6,10 @@ A worker of a cluster has Orbit's Python files only. It compiles the kernels onc
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-from broker_core.native.addresses import address
-from broker_core.native.library import Function, Library, installed
+from broker_core.native.library import Library, installed
 
-_NAMES = frozenset({"scan_heads", "find_bytes", "number_texts", "tags_codes", "find_faults", "follow", "add_up"})
+_NAMES = frozenset({"scan_heads", "number_texts", "follow", "add_up"})
 
 
 @cache
@@ -25,11 +23,3 @@ def library() -> Library | None:
     except ModuleNotFoundError:
         return None
     return InProcess(_NAMES)
-
-
-def run_kernel(name: str, in_python: Function, *buffers: Any) -> int:
-    """Run a kernel on buffers; ``in_python`` is the same as Python."""
-    found = library()
-    if found is None:
-        return in_python(*(memoryview(buffer) for buffer in buffers))
-    return found.function(name)(*map(address, buffers))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from broker_core.engine.store.layout import Bytes, Int64s, at_every_byte
+from broker_core.engine.store.layout import Bytes, Int64s
 from spark_reports.datasource.texts import cut, text_array
 
 _NAME_END = 1
@@ -51,7 +51,7 @@ class PropertyColumns:
     def _words(self) -> npt.NDArray[np.uint64]:
         padded = np.concatenate((self._data, np.zeros(_WORD_BYTES, dtype=np.uint8)))
         # Without meaning they are copied in a third of the time.
-        words: npt.NDArray[np.uint64] = at_every_byte(padded, np.dtype((np.void, _WORD_BYTES)))[self._starts].view("<u8")
+        words: npt.NDArray[np.uint64] = _at_every_byte(padded)[self._starts].view("<u8")
         return words
 
     def find(self, name: str, *, first: bool = False) -> tuple[Int64s, Int64s, Int64s]:
@@ -119,3 +119,9 @@ def parts_of(values: pa.Array) -> tuple[Any, Int64s]:
     positions = np.frombuffer(offsets, dtype=np.int32)[: len(values) + 1].astype(np.int64)
     content = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, dtype=np.uint8)
     return content[: positions[-1]], positions
+
+
+def _at_every_byte(data: Bytes) -> npt.NDArray[np.void]:
+    """A view of the words that start at every position of a buffer, with a stride of one byte."""
+    word = np.dtype((np.void, _WORD_BYTES))
+    return np.ndarray((max(0, len(data) - _WORD_BYTES + 1),), dtype=word, buffer=data, strides=(1,))

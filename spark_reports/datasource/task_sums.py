@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 
 from broker_core.engine.store.layout import Bytes, Int64s
 from broker_core.native import sums
+from broker_core.native.calls import call
 from broker_core.native.heads import NO_BASE
 from broker_core.native.records import FULL
+from spark_reports.datasource import kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN, RecordColumns, kinds, times_of
-from spark_reports.datasource.kernels import run_kernel
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.schema import HOST, MINUTE
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE, SkippedRows
@@ -135,7 +136,7 @@ class TaskSums:
             data, state, _NO_PLACES if places is None else places, self._names, self._sought, self._slots,
             self._groups.reshape(-1), self._pool, self._record,
         )  # fmt: skip
-        while run_kernel("add_up", sums.add_up, *buffers) == FULL:
+        while call(kernels.library(), sums.add_up, *buffers) == FULL:
             self._close_part()
         return int(state[sums.AT])
 

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from broker_core.engine.store import index_build, record_heads
-from broker_core.engine.store.inspection import index_check
-from broker_core.native import access, checks, heads, items, key_scan, keys, records, sums, unit_scan
-from spark_reports.datasource import kernels as report_kernels
+from broker_core.native import access, calls, checks, heads, items, keys, lanes, pull_frames, pulls, records, sends, sums
 
 _KERNELS = (records, heads, checks, keys, items, sums)
-_CALLERS = (unit_scan, key_scan, index_build, index_check, record_heads, report_kernels)
+_SERVING = (lanes, sends, pull_frames, pulls)
 _BYTES = {"u8": 1, "u16": 2, "i32": 4, "i64": 8, "put32": 4, "put64": 8}
 
 
@@ -102,9 +99,8 @@ def check_every_access(patch: pytest.MonkeyPatch) -> None:
     for kernel in _KERNELS:
         for name in used & CHECKED.keys() & vars(kernel).keys():
             patch.setattr(kernel, name, CHECKED[name])
-    for caller in _CALLERS:
-        patch.setattr(caller, "memoryview", CheckedView, raising=False)
+    patch.setattr(calls, "memoryview", CheckedView, raising=False)
 
 
 def kernel_modules() -> tuple[ModuleType, ...]:
-    return _KERNELS
+    return _KERNELS + _SERVING

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
-from mmap import mmap
 
 from broker_core.engine.store.index_file import HEADER_BYTES, ROOM_BYTES, SLOT_BYTES, IndexFile, IndexHeader
 from broker_core.engine.store.index_keys import KeyBatch
 from broker_core.native import items as k
-from broker_core.native.addresses import address
+from broker_core.native.calls import call
 from broker_core.native.keys import KEY_COLUMNS, OFFSET, STORE_MS
-from broker_core.native.library import Function, Library
+from broker_core.native.library import Library
 
 
 class IndexBuilder:
@@ -22,9 +21,7 @@ class IndexBuilder:
     """
 
     def __init__(self, library: Library | None) -> None:
-        self._is_compiled = library is not None
-        self._add: Function = k.add_items if library is None else library.function("add_items")
-        self._fill: Function = k.fill_slots if library is None else library.function("fill_slots")
+        self._library = library
         self._state = array("q", bytes(8 * k.STATE_COLUMNS))
 
     def add_keys(self, file: IndexFile, batch: KeyBatch, start: int) -> int:
@@ -38,8 +35,7 @@ class IndexBuilder:
         file.take_item_room(header.next_item, count)
         self._describe(file, header)
         state[k.KEY], state[k.KEYS] = start, start + count
-        keys = self._given(batch.table, state, file.roomy, file.buffer)
-        while self._add(*keys) == k.NO_ROOM:
+        while call(self._library, k.add_items, batch.table, state, file.roomy, file.buffer) == k.NO_ROOM:
             file.take_room([state[k.WANTED]])
         rows, first, last = batch.table, start * KEY_COLUMNS, (start + count - 1) * KEY_COLUMNS
         file.set_header(
@@ -64,15 +60,9 @@ class IndexBuilder:
         file.take_room([*range(0, end, ROOM_BYTES), end - 1])
         file.buffer[HEADER_BYTES:end] = bytes(end - HEADER_BYTES)
         self._describe(file, header)
-        file.set_header(replace(header, used_slots=self._fill(*self._given(self._state, file.buffer))))
+        file.set_header(replace(header, used_slots=call(self._library, k.fill_slots, self._state, file.buffer)))
 
     def _describe(self, file: IndexFile, header: IndexHeader) -> None:
         state = self._state
         state[k.SLOTS], state[k.ITEMS] = file.geometry
         state[k.NEXT], state[k.USED_SLOTS], state[k.BEGIN_MS] = header.next_item, header.used_slots, header.begin_ms
-
-    def _given(self, *buffers: array[int] | bytearray | mmap) -> list[int | memoryview]:
-        """What a kernel takes: addresses, or in Python views."""
-        if not self._is_compiled:
-            return [memoryview(buffer) for buffer in buffers]
-        return [address(buffer) for buffer in buffers]

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
 from broker_core.engine.store.log_places import LogPlaces
@@ -25,19 +24,11 @@ from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.record_heads import Bools as Bools  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Bytes as Bytes  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Damage, HeadScan
-from broker_core.engine.store.record_heads import Int32s as Int32s  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Int64s as Int64s  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import RecordHeads as RecordHeads  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_search import next_record as next_record  # noqa: PLC0414  likewise
 from broker_core.native.library import Library, installed
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK
-
-
-def at_every_byte(data: Bytes, dtype: str | np.dtype[Any]) -> npt.NDArray[Any]:
-    """A view of the items that start at every position of a buffer, with a stride of one byte."""
-    item = np.dtype(dtype)
-    count = max(0, len(data) - item.itemsize + 1)
-    return np.ndarray((count,), dtype=item, buffer=data, strides=(1,))
 
 
 def commit_log_files(root: Path, directories: Sequence[Path] = ()) -> list[tuple[Path, int]]:

@@ -88,8 +88,24 @@ def faults_noted(config: StoreConfig) -> Iterator[None]:
     The file stays until a person deletes it. A process that is killed leaves an empty one, which means nothing. Where the store
     may not use machine code, other readers in the process, and the processes that it starts, do without, too.
     """
-    if machine_code_state(config) is not MachineCodeState.USED:
+    with _alike_elsewhere(config), _fault_written(config):
+        yield
+
+
+@contextlib.contextmanager
+def _alike_elsewhere(config: StoreConfig) -> Iterator[None]:
+    is_left_out = machine_code_state(config) is not MachineCodeState.USED and SWITCH not in os.environ
+    if is_left_out:
         os.environ[SWITCH] = "off"
+    try:
+        yield
+    finally:
+        if is_left_out:
+            del os.environ[SWITCH]
+
+
+@contextlib.contextmanager
+def _fault_written(config: StoreConfig) -> Iterator[None]:
     paths = StorePaths(config.root)
     mark = paths.faults / str(os.getpid())
     try:

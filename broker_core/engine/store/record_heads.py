@@ -6,22 +6,20 @@ Source: docs/spec/store.md §2.1 to §2.5.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from broker_core.native import checks as c
 from broker_core.native import heads as k
-from broker_core.native.addresses import address
+from broker_core.native.calls import call
 from broker_core.native.library import Function, Library
 from broker_core.native.records import FULL
 from broker_core.protocol.message.record import FIXED_BYTES
 
 Bytes = npt.NDArray[np.uint8]
-Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -125,12 +123,7 @@ class HeadScan:
     """
 
     def __init__(self, library: Library | None) -> None:
-        self._scan: Function = k.scan_heads if library is None else library.function("scan_heads")
-        self._find: Function = k.find_bytes if library is None else library.function("find_bytes")
-        self._number: Function = k.number_texts if library is None else library.function("number_texts")
-        self._codes: Function = c.tags_codes if library is None else library.function("tags_codes")
-        self._faults: Function = c.find_faults if library is None else library.function("find_faults")
-        self._given: Callable[[Any], Any] = memoryview if library is None else address
+        self._library = library
 
     def chain(self, data: Bytes, base: int | None, start: int, stop: int) -> RecordHeads:
         """Consecutive records from a position on, up to the first place without one; those that begin at ``stop`` are left out.
@@ -160,40 +153,40 @@ class HeadScan:
             room = min(_ROWS_MAX, max(stop - int(state[k.AT]), 0) // least_bytes + 1)
             state[[k.ROWS, k.ROWS_MAX]] = 0, room
             columns = np.empty((k.HEAD_COLUMNS, room), dtype=np.int64)
-            buffers = (data, state, _NO_PLACES if places is None else places, columns.reshape(-1))
-            is_full = self._scan(*map(self._given, buffers)) == FULL
+            anywhere = _NO_PLACES if places is None else places
+            is_full = call(self._library, k.scan_heads, data, state, anywhere, columns.reshape(-1)) == FULL
             found = columns[:, : state[k.ROWS]]
             parts.append(found.copy() if found.size < columns.size // _SPARSE else found)
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), int(state[k.AT])
 
     def which_hold(self, data: Bytes, starts: Int64s, ends: Int64s, needle: bytes) -> Bools:
         """Which of some ranges of the data hold some bytes, at least one."""
-        found, given = np.zeros(len(starts), dtype=np.int64), self._given
-        first, last = np.ascontiguousarray(starts), np.ascontiguousarray(ends)
-        self._find(given(data), len(data), given(first), given(last), len(first), given(needle), len(needle), given(found))
+        found = np.zeros(len(starts), dtype=np.int64)
+        first, last = (np.ascontiguousarray(column, dtype=np.int64) for column in (starts, ends))
+        call(self._library, k.find_bytes, data, len(data), first, last, len(first), needle, len(needle), found)
         return found.astype(np.bool_)
 
     def groups(self, data: Bytes, starts: Int64s, lengths: Int64s, numbers: Int64s | None = None) -> Groups:
         """Rows by their texts, and by the numbers beside these."""
         beside = np.zeros(len(starts), dtype=np.int64) if numbers is None else numbers
-        texts = [np.ascontiguousarray(column) for column in (starts, lengths, beside)]
+        texts = [np.ascontiguousarray(column, dtype=np.int64) for column in (starts, lengths, beside)]
         found, room = np.empty(len(starts), dtype=np.int64), _GROUPS_AT_FIRST
         while True:
             state, slots, firsts = (np.zeros(size, dtype=np.int64) for size in (k.STATE_COLUMNS, 2 * room, room))
             state[[k.TEXTS, k.SLOT_MASK, k.SEED, k.GROUPS_MAX]] = len(starts), 2 * room - 1, _SEED, room
-            if self._number(*map(self._given, (data, *texts, state, slots, firsts, found))) != FULL:
+            if call(self._library, k.number_texts, data, *texts, state, slots, firsts, found) != FULL:
                 return Groups(firsts[: state[k.GROUPS]], found)
             room *= 16
 
     def codes(self, data: Bytes, heads: RecordHeads) -> Int64s:
         """Hash of each record's tags; `ODD_CODE` where Python has to look at its properties."""
-        return self._of_each(self._codes, data, heads)
+        return self._of_each(c.tags_codes, data, heads)
 
     def faults(self, data: Bytes, heads: RecordHeads) -> Int64s:
         """What is wrong with each record, as `broker_core.native.checks` names it."""
-        return self._of_each(self._faults, data, heads)
+        return self._of_each(c.find_faults, data, heads)
 
     def _of_each(self, kernel: Function, data: Bytes, heads: RecordHeads) -> Int64s:
         places, found = np.ascontiguousarray(heads.position), np.zeros(len(heads), dtype=np.int64)
-        kernel(self._given(data), len(data), self._given(places), len(places), self._given(found))
+        call(self._library, kernel, data, len(data), places, len(places), found)
         return found

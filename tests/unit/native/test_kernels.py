@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from broker_core.engine.store.index_build import IndexBuilder
 from broker_core.engine.store.index_file import HEADER_BYTES, Geometry, IndexFile, IndexHeader
 from broker_core.engine.store.index_keys import KeyBatch
 from broker_core.engine.store.record_heads import HeadScan
+from broker_core.errors import BugError
 from broker_core.native import items, records, sums
-from broker_core.native.addresses import address
+from broker_core.native.calls import call
 from broker_core.native.key_scan import KeyScan
 from broker_core.native.library import ENTRIES, Library
 from broker_core.native.unit_scan import UnitScan
@@ -29,18 +29,6 @@ from tests.unit.native.test_unit_scan import ODD_PROPERTIES, PLAIN_PROPERTIES, l
 NEEDLES = (b"\x01", b"AG", b"TAG", b"KEYS\x01k", b"not there", b"\xff" * 70)
 NAMES = b"TAGS\x01KEYS\x01"
 GROUPS, POOL = 16, 256
-
-
-def run(of: Library | None, name: str, in_python: Callable[..., int], *buffers: Any) -> int:
-    if of is None:
-        return in_python(*(sums_view(buffer) for buffer in buffers))
-    return of.function(name)(*map(address, buffers))
-
-
-def sums_view(buffer: Any) -> Any:
-    from spark_reports.datasource import kernels
-
-    return getattr(kernels, "memoryview", memoryview)(buffer)
 
 
 def summed(of: Library | None, data: Any) -> tuple[Any, ...]:
@@ -56,11 +44,11 @@ def summed(of: Library | None, data: Any) -> tuple[Any, ...]:
     for column, value in given:
         state[column] = value
     sought = array("q", [0, 5, 1, 5, 10, 0])
-    reason = run(of, "add_up", sums.add_up, data, state, slots, NAMES, sought, slots, groups, pool, scratch)
+    reason = call(of, sums.add_up, data, state, slots, NAMES, sought, slots, groups, pool, scratch)
     after = state[sums.AT], state[sums.GROUPS], state[sums.OUTSIDE_ROWS], state[sums.OUTSIDE_BYTES]
     borders = array("q", bytes(8 * (len(data) // 700 + 2)))
     state[sums.AT], state[sums.NEXT_BORDER], state[sums.SPLIT_BYTES], state[sums.LAST_AT] = 0, 700, 700, -1
-    count = run(of, "follow", sums.follow, data, state, borders)
+    count = call(of, sums.follow, data, state, borders)
     return reason, after, groups.tobytes(), bytes(pool), borders[:count].tolist(), state[sums.AT], state[sums.LAST_AT]
 
 
@@ -154,7 +142,7 @@ def test_index_files_of_any_content_are_treated_alike_and_within_their_bounds(tm
 def faulty_items(of: Library | None, file: IndexFile) -> list[int]:
     state, newest, found = array("q", bytes(8 * items.STATE_COLUMNS)), array("q", bytes(8 * file.geometry.slots)), []
     state[items.SLOTS], state[items.KEY], state[items.NEXT] = file.geometry.slots, 1, file.header.next_item
-    while number := run(of, "check_items", items.check_items, state, file.buffer, newest):
+    while number := call(of, items.check_items, state, file.buffer, newest):
         found.append(number)
     return found
 
@@ -162,3 +150,8 @@ def faulty_items(of: Library | None, file: IndexFile) -> list[int]:
 def test_every_entry_is_a_kernel():
     kernels = {name for module in kernel_modules() for name in vars(module)}
     assert ENTRIES.keys() <= kernels
+
+
+def test_items_of_another_size_are_no_table():
+    with pytest.raises(BugError, match="items of 8 bytes, not of 4"):
+        call(library(), items.fill_slots, array("i", bytes(4 * items.STATE_COLUMNS)), bytearray(100))

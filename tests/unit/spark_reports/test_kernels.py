@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker_core.native import sums
+from broker_core.native.calls import call
 from broker_core.native.heads import NO_BASE
 from broker_core.native.records import END, FULL
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2
@@ -30,7 +31,8 @@ WANTED = ("messages", "body_bytes", "store_bytes", "body_bytes_max", "store_byte
 def way(request, monkeypatch):
     """Each case by machine code, by code that is compiled in the process, and in Python."""
     found = {"machine code": library, "compiled for the process": in_process, "python": lambda: None}[request.param]()
-    monkeypatch.setattr(kernels, "library", lambda: found)
+    for module in (kernels, chain):
+        monkeypatch.setattr(module, "library", lambda: found)
     return request.param
 
 
@@ -197,8 +199,9 @@ def followed(data, start, limit, split_bytes):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(records, max_size=20), damages, st.integers(1, 3000), st.integers(-40, 40), st.sampled_from([1, 100, 700, 1 << 20])
-)
+    fields=st.lists(records, max_size=20), damage=damages, split_bytes=st.integers(1, 3000), beyond=st.integers(-40, 40),
+    piece_bytes=st.sampled_from([1, 100, 700, 1 << 20]),
+)  # fmt: skip
 def test_the_chain_is_that_of_records_followed_one_by_one(way, *, fields, damage, split_bytes, beyond, piece_bytes):
     data = bytearray(log_of(fields))
     for share, what in damage:
@@ -229,10 +232,9 @@ class Sums:
     def added(self, data: bytes, places=None) -> int:
         self.state[sums.LIMIT], self.state[sums.BY_PLACES] = len(data), places is not None
         scratch = np.zeros(sums.KEYS + 2 * sums.PROPERTY_TEXT, dtype=np.int64)
-        return kernels.run_kernel(
-            "add_up", sums.add_up, data, self.state, self.slots if places is None else places, b"\0", self.slots[:0].copy(),
-            self.slots, self.groups.reshape(-1), bytearray(8), scratch,
-        )  # fmt: skip
+        tables = (self.slots, self.groups.reshape(-1), bytearray(8), scratch)
+        where = self.slots if places is None else places
+        return call(kernels.library(), sums.add_up, data, self.state, where, b"\0", self.slots[:0].copy(), *tables)
 
 
 @pytest.mark.parametrize("queue", [0, 1])

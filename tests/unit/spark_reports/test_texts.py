@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_reports.datasource import texts
 from spark_reports.datasource.texts import numbered
 
 TEXTS = st.lists(st.binary(max_size=70) | st.text("ab", max_size=20).map(str.encode), max_size=40)
@@ -33,12 +32,6 @@ def test_texts_that_differ_in_their_lengths_or_any_byte_are_told_apart():
     items = [b"a" * length for length in range(1, 60)]
     items += [b"a" * place + b"b" + b"a" * (40 - place) for place in range(41)]
     assert values_of(numbered(*laid_out(items * 2, b"x" * 88))) == items * 2
-
-
-def test_texts_whose_keys_are_the_same_are_compared(monkeypatch):
-    items = [b"orders", b"payments-of-today", b"orders", b"refunds"]
-    monkeypatch.setattr(texts, "_MIX", np.uint64(0))
-    assert values_of(numbered(*laid_out(items, b"x" * 88))) == items
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -10,10 +10,10 @@ Source: docs/spec/store.md §5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,9 @@ from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.paths import StorePaths
 from broker_core.native import items as k
-from broker_core.native.addresses import address
+from broker_core.native.calls import call
 from broker_core.native.keys import HASH, KEY_COLUMNS, OFFSET, STORE_MS
-from broker_core.native.library import Function, installed
+from broker_core.native.library import installed
 
 ENTRIES_AT_A_TIME = 1_024
 """Few, because most items are skipped unread."""
@@ -116,12 +116,10 @@ def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
 
 def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFinding]:
     library = installed()
-    check: Function = k.check_items if library is None else library.function("check_items")
-    given: Callable[[Any], Any] = memoryview if library is None else address
     state, newest = np.zeros(k.STATE_COLUMNS, dtype=np.int64), np.zeros(file.slots, dtype=np.int64)
     state[[k.SLOTS, k.KEY, k.NEXT, k.LAST_OFFSET]] = file.slots, 1, file.items, -1
     items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
-    while number := check(given(state), given(file.data), given(newest)):
+    while number := call(library, k.check_items, state, file.data, newest):
         yield from _item_faults(file, number, items[number].tolist(), int(state[k.EXPECTED]), int(state[k.LAST_OFFSET]))
         state[k.LAST_OFFSET] = items[number]["physical_offset"]
     for slot in np.flatnonzero(slots != newest).tolist():

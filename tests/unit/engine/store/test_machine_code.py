@@ -12,6 +12,7 @@ from broker_core.config import StoreConfig
 from broker_core.engine.store import machine_code as module
 from broker_core.engine.store.machine_code import MachineCodeState, faults_noted, machine_code, machine_code_state
 from broker_core.engine.store.paths import StorePaths
+from broker_core.native.library import installed
 from tests.support.machine_code import library
 
 CRASH = """
@@ -85,3 +86,11 @@ def test_an_orderly_end_leaves_no_mark(config):
 def test_a_directory_that_is_no_store_is_left_alone(tmp_path):
     with faults_noted(StoreConfig(root=tmp_path)), faults_noted(StoreConfig(root=tmp_path / "new")):
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("native", ["on", "off"])
+def test_other_readers_of_the_process_do_as_the_store_does(config, tmp_path, monkeypatch, native):
+    monkeypatch.setattr("broker_core.native.library._loaded", library)
+    with faults_noted(StoreConfig(root=tmp_path, native=native)):
+        assert (installed() is None) == (native == "off")
+    assert installed() is library()
