@@ -518,6 +518,26 @@ def test_a_queue_with_much_in_memory_is_written_by_the_put(bench, monkeypatch):
     assert bodies(store) == [b"%d" % number for number in range(200)]
 
 
+def test_the_row_of_a_removed_topic_serves_another_queue(bench):
+    store = bench.open()
+    rows = []
+    for number in range(80):
+        store.put(message(b"kept %d" % number, topic="Kept"))
+        for _ in range(3):
+            store.put(message(topic=f"Gone{number}"))
+        rows.append(store._parts.queues.by_key[f"Gone{number}", 0].row)
+        store.put(message(b"and %d" % number, topic="Kept"))
+        store.remove_topic(f"Gone{number}")
+    check_rows_of(store)
+    assert len(set(rows)) < len(rows)
+    expected = [text % number for number in range(80) for text in (b"kept %d", b"and %d")]
+    assert bodies(store, "Kept") == expected
+    bench.crash(store)
+    store = bench.open()
+    assert (store.queues(), bodies(store, "Kept")) == ([("Kept", 0)], expected)
+    check_rows_of(store)
+
+
 class RemovedMeanwhile:
     """A message whose topic is removed once a put has found its queue, and before it takes the lock."""
 
