@@ -30,14 +30,14 @@ class _View(ctypes.Structure):
 _SIMPLE = 0
 
 
-def address(buffer: Any, item_bytes: int = 1) -> int:  # noqa: ANN401  arrays of numpy have no type in common with other buffers
+def address(buffer: Any, item_bytes: int = 0) -> int:  # noqa: ANN401  arrays of numpy have no type in common with other buffers
     """The address of the first byte of a buffer, also of a read-only one.
 
     The caller keeps the buffer, and changes its size only after the machine code has returned.
 
     Args:
         buffer: Contiguous.
-        item_bytes: What an item must have: machine code cannot know it.
+        item_bytes: What an item must have, because machine code cannot know it; 0 for any size.
     """
     view = _View()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(buffer), ctypes.byref(view), _SIMPLE)
