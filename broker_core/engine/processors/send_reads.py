@@ -49,6 +49,13 @@ class _Client:
         self.host = host
         self.vain = 0
 
+    def is_tried(self) -> bool:
+        """Whether the kernel is to look at its next request."""
+        if self.vain > _VAIN_MAX:
+            self.vain += 1
+            return self.vain % _SELDOM == 0
+        return self.host != _NO_HOST
+
 
 class SendReads:
     """Serves the plain sends of a read. For the loop's thread.
@@ -89,21 +96,27 @@ class SendReads:
 
     def serve(self, peer: FramePeer, source: bytes, position: int) -> int:
         """Serve plain sends from a position on; returns the bytes that they took, 0 where the first request is not one."""
-        client = self._clients.get(peer) or self._client_of(peer)
-        if client.vain > _VAIN_MAX:
-            client.vain += 1
-        if client.host == _NO_HOST or (client.vain > _VAIN_MAX and client.vain % _SELDOM):
-            return 0
-        started = perf_counter()
-        if not self._sends.flow.allows(started):
+        client, started = self._clients.get(peer) or self._client_of(peer), perf_counter()
+        if not client.is_tried() or not self._sends.flow.allows(started):
             return 0
         if self._topics.version is not self._seen_version:
             self._close_changed()
-        puts, state = self._puts, self._puts.state
-        puts.begin(source, position, client.host)
-        learnt_at = -1
+        self._puts.begin(source, position, client.host)
+        reason = self._run(peer, source, started)
+        if self._puts.state[k.TAKEN]:
+            self._settle(peer, started)
+        served = self._puts.state[k.AT] - position
+        if served:
+            client.vain = 0
+        elif reason == s.NOT_PLAIN:
+            client.vain += 1
+        return served
+
+    def _run(self, peer: FramePeer, source: bytes, started: float) -> int:
+        """Have the kernel serve what it can; returns why it stopped."""
+        state, learnt_at = self._puts.state, -1
         while True:
-            reason = puts.run()
+            reason = self._puts.run()
             if reason == s.NO_LANE and state[k.AT] != learnt_at:
                 learnt_at = state[k.AT]
                 if self._teacher.learn(source):
@@ -111,15 +124,7 @@ class SendReads:
             if reason == s.OUT_FULL:
                 self._settle(peer, started)
             elif reason != GO_ON:
-                break
-        if state[k.TAKEN]:
-            self._settle(peer, started)
-        served = state[k.AT] - position
-        if served:
-            client.vain = 0
-        elif reason == s.NOT_PLAIN:
-            client.vain += 1
-        return served
+                return reason
 
     def _client_of(self, peer: FramePeer) -> _Client:
         packed = self._sends.born_host(peer).packed
