@@ -187,11 +187,12 @@ class PullKernel:
             return False
         row, count_max = self._reads.row_of(terms.topic, terms.queue_id), self._reads.limits(terms.count_max).in_memory[0]
         scanned = units_to_scan(terms.count_max) if wanted.codes else count_max
-        if row == q.NO_ROW or scanned > _SCANNED_MAX or count_max > p.PIECES_MAX:
+        serial = self._reads.serial_of(row)
+        if not serial or scanned > _SCANNED_MAX or count_max > p.PIECES_MAX:
             return False
         answer = answer_parts(known.kind, self._pulls.admission.suggested_broker(terms.group, slow=False))
         columns = {
-            k.L_QUEUE: row, k.L_FIELDS_AT: answer.fields_at, p.P_SERIAL: self._reads.serial_of(row),
+            k.L_QUEUE: row, k.L_FIELDS_AT: answer.fields_at, p.P_SERIAL: serial,
             p.P_GENERATION: self._state[p.GENERATION], p.P_COUNT_MAX: count_max, p.P_SCAN_MAX: scanned,
         }  # fmt: skip
         return self._table.set_lane(lane, columns, answer.parts, wanted.codes)

@@ -289,3 +289,14 @@ def test_a_queue_that_hides_messages_is_left_to_python(served):
     assert not served.take(frame_of())
     served.store.visibility = None
     assert served.take(frame_of())
+
+
+def test_a_queue_whose_row_is_not_open_is_left_to_python(served):
+    served.put(50)
+    row = served.store._parts.queues.by_key["T", 0].row
+    serial = served.store._parts.queues.rows.table[row + q.OPEN_AS]
+    served.store._parts.queues.rows.table[row + q.OPEN_AS] = 0
+    served.learn()
+    assert not served.take(frame_of())
+    served.store._parts.queues.rows.table[row + q.OPEN_AS] = serial
+    assert served.take(frame_of())
