@@ -42,7 +42,7 @@ def address(buffer: Any, item_bytes: int = 0) -> int:  # noqa: ANN401  arrays of
     view = _View()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(buffer), ctypes.byref(view), _SIMPLE)
     try:
-        if view.itemsize != item_bytes:
+        if item_bytes not in (0, view.itemsize):
             raise BugError(f"machine code expects items of {item_bytes} bytes, not of {view.itemsize}")
         return view.buf or 0
     finally:
