@@ -9,6 +9,7 @@ import importlib.util
 import os
 from pathlib import Path
 
+from broker_core.children import environment
 from broker_core.errors import JavaError
 
 HEAP_BYTES_MIN = 512 << 20
@@ -96,7 +97,11 @@ def machine_options(heap_bytes: int) -> list[str]:
     ]
 
 
-def python_path(present: str) -> str:
-    """``PYTHONPATH`` with the folder of `spark_reports` in front, for Python workers."""
-    ours = str(Path(__file__).resolve().parent.parent)
-    return os.pathsep.join([ours, *[part for part in present.split(os.pathsep) if part and part != ours]])
+def machine_environment() -> dict[str, str]:
+    """The environment of Java: that of a child, in a locale in which Java opens files of any name."""
+    return environment() | {"LC_ALL": "C.UTF-8"}
+
+
+def worker_environment() -> dict[str, str]:
+    """What Spark's Python processes need besides: the folder of Orbit's packages, and no module of the folder they run in."""
+    return {"PYTHONPATH": str(Path(__file__).resolve().parent.parent), "PYTHONSAFEPATH": "1"}

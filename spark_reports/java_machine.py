@@ -6,7 +6,6 @@ The machine ends with its standard input: if this process dies in any way, the p
 from __future__ import annotations
 
 import contextlib
-import os
 import struct
 import subprocess
 import sys
@@ -15,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-import platformdirs
 import psutil
 
 from broker_core.errors import JavaError
-from spark_reports.java import class_path, is_local, machine_options, python_path, spark_home
+from spark_reports.java import class_path, is_local, machine_environment, machine_options, spark_home, worker_environment
 from spark_reports.pyspark_internals import CONNECTION_FILE
 
 START_TIMEOUT_S = 120.0
@@ -66,6 +64,7 @@ class JavaMachine:
                 stdout=self._log,
                 stderr=self._log,
                 env=self._environment(java, home, conf),
+                cwd=folder,
                 start_new_session=True,
             )
         except OSError as error:
@@ -75,19 +74,13 @@ class JavaMachine:
             ) from error
 
     def _environment(self, java: Path, home: Path, conf: Mapping[str, str]) -> dict[str, str]:
-        environment = dict(os.environ)
-        for foreign in (
-            "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "JAVA_TOOL_OPTIONS", "SPARK_REMOTE",
-            "SPARK_LOCAL_IP",
-        ):  # fmt: skip
-            environment.pop(foreign, None)  # another Spark's settings on this machine must not change a report
+        environment = machine_environment() | worker_environment()
         environment |= {
             "SPARK_SCALA_VERSION": "2.13",
             "SPARK_CONNECT_MODE": "0",
             "JAVA_HOME": str(java.parent.parent),
             "PYSPARK_PYTHON": sys.executable,
             CONNECTION_FILE: str(self._connection_path),
-            "PYTHONPATH": python_path(environment.get("PYTHONPATH", "")),
         }
         if not is_local(conf.get("spark.master", "")):
             # Clusters get PySpark from there. Here it would put the archive with PySpark's sources before the installed
@@ -95,9 +88,6 @@ class JavaMachine:
             environment["SPARK_HOME"] = str(home)
         if "spark.driver.bindAddress" in conf:
             environment["SPARK_LOCAL_IP"] = conf["spark.driver.bindAddress"]
-        if environment.pop("PYTHONDONTWRITEBYTECODE", None):
-            # Each of Spark's Python processes would compile pandas and pyarrow: 1.3 s of processor time each.
-            environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(platformdirs.user_cache_dir("orbit")) / "bytecode"))
         return environment
 
     def gateway(self, timeout_s: float = START_TIMEOUT_S) -> tuple[int, str]:

@@ -23,7 +23,7 @@ import psutil
 from broker_core.errors import OrbitError, ReportError, UsageError
 from spark_reports import pyspark_internals
 from spark_reports.class_cache import ClassCache
-from spark_reports.java import find_java, heap_bytes_for, is_local, python_path
+from spark_reports.java import find_java, heap_bytes_for, is_local, worker_environment
 from spark_reports.java_machine import JavaMachine
 from spark_reports.masters import require_master
 from spark_reports.worker_packages import packages_zip
@@ -235,6 +235,7 @@ def settings(options: SparkOptions, folder: Path) -> dict[str, str]:
         **SESSION_SETTINGS,
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
+        "spark.executorEnv.PYTHONSAFEPATH": "1",  # workers import nothing from the folder they run in
     }
     more = _local_settings() if is_local(options.master) else _cluster_settings(options)
     return common | more | dict(options.conf)
@@ -252,10 +253,10 @@ SESSION_SETTINGS = {
 
 def _local_settings() -> dict[str, str]:
     return {
+        **{f"spark.executorEnv.{name}": text for name, text in worker_environment().items()},
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.authenticate": "true",  # with a secret that Spark makes up; other users of this machine can connect, but not in
-        "spark.executorEnv.PYTHONPATH": python_path(""),
         "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 1, _LOCAL_PARTITIONS_MAX)),
         "spark.sql.adaptive.enabled": "false",  # its extra jobs cost more than they save on one machine
         "spark.executor.heartbeatInterval": "1s",  # row counts of running tasks come with it

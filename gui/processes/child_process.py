@@ -81,8 +81,7 @@ class ChildProcess(QObject):
         self._cancelled = False
         self._output, self._errors = _Lines(), _Lines()
         self._error_lines.clear()
-        process = QProcess(self)
-        program(process, arguments)
+        process = program(arguments, self)
         process.started.connect(self._remember_pid)
         process.readyReadStandardOutput.connect(self._read_output)
         process.readyReadStandardError.connect(self._read_errors)

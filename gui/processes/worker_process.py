@@ -69,8 +69,7 @@ class WorkerProcess(QObject):
             return
         self._stopping = self._restarting = False
         self._error_lines.clear()
-        process = QProcess(self)
-        program(process, self.options.arguments())
+        process = program(self.options.arguments(), self)
         process.started.connect(self.started)
         process.readyReadStandardOutput.connect(self._read_output)
         process.readyReadStandardError.connect(self._read_errors)

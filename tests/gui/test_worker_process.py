@@ -9,11 +9,12 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
+from broker_core import children
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, ReadMessageById, SendMessage, SendReceipt
-from gui.processes import child_process, program
+from gui.processes import child_process
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
@@ -138,7 +139,7 @@ def test_the_last_words_of_a_broken_worker_are_in_the_reason(
 ):
     script = tmp_path / "main.py"
     script.write_text("import sys; sys.exit('a library is missing')\n")
-    monkeypatch.setattr(program, "_MAIN", script)
+    monkeypatch.setattr(children, "_MAIN", script)
     with qtbot.waitSignal(worker.lost, timeout=TIMEOUT_MS) as lost:
         worker.start()
     assert "exit code 1. Its last words: a library is missing" in lost.args[0].message
@@ -149,7 +150,7 @@ def test_a_worker_that_talks_nonsense_is_ended(
 ):
     script = tmp_path / "main.py"
     script.write_text("import sys, time; print('hello', flush=True); time.sleep(600)\n")
-    monkeypatch.setattr(program, "_MAIN", script)
+    monkeypatch.setattr(children, "_MAIN", script)
     with qtbot.waitSignal(worker.lost, timeout=TIMEOUT_MS) as lost:
         worker.start()
     assert lost.args[0].kind == "CodecError"
@@ -169,7 +170,7 @@ class Child:
     def __init__(self, qtbot: QtBot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._qtbot = qtbot
         self._script = folder / "main.py"
-        monkeypatch.setattr(program, "_MAIN", self._script)
+        monkeypatch.setattr(children, "_MAIN", self._script)
         self.process = ChildProcess()
         self.lines: list[str] = []
         self.ends: list[ChildEnd] = []
