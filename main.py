@@ -35,7 +35,9 @@ def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code of the process."""
     from broker_core.children import disown
     from broker_core.errors import OrbitError
+    from broker_core.output import settle
 
+    settle(sys.stdout, sys.stderr)
     if ignored := disown():
         print(f"orbit: variables of other programs are ignored: {', '.join(ignored)}", file=sys.stderr)
     links = [word for word in argv if word.startswith("orbit://")]

@@ -123,7 +123,7 @@ class JavaMachine:
             self._process.wait(timeout=STOP_GRACE_S)  # its last words are written while it ends
         log = hint
         with contextlib.suppress(FileNotFoundError):  # removed with its folder when the session is killed
-            log = self._log_path.read_text(errors="replace") + hint
+            log = self._log_path.read_text(encoding="utf-8", errors="replace") + hint
         code = self._process.poll()
         if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
             return JavaError(
