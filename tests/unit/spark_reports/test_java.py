@@ -10,8 +10,8 @@ from spark_reports.java import (
     class_path,
     find_java,
     heap_bytes_for,
-    python_path,
     spark_home,
+    worker_environment,
 )
 
 GIB = 1 << 30
@@ -42,7 +42,7 @@ def test_the_class_path_is_in_a_fixed_order():
     assert any("spark-core" in jar for jar in jars)
 
 
-def test_workers_find_our_package_first():
-    first, *others = python_path(os.pathsep.join(["/elsewhere", ""])).split(os.pathsep)
-    assert Path(first, "spark_reports").is_dir()
-    assert others == ["/elsewhere"]
+def test_workers_find_our_package_and_search_no_other_folder():
+    found = worker_environment()
+    assert Path(found["PYTHONPATH"], "spark_reports").is_dir()
+    assert found["PYTHONSAFEPATH"]
