@@ -6,6 +6,7 @@ The machine ends with its standard input: if this process dies in any way, the p
 from __future__ import annotations
 
 import contextlib
+import signal
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import IO
 import psutil
 
 from broker_core.errors import JavaError
+from broker_core.machine_limits import kill_text, memory, memory_kills
 from spark_reports.java import class_path, is_local, machine_environment, machine_options, spark_home, worker_environment
 from spark_reports.pyspark_internals import CONNECTION_FILE
 
@@ -43,6 +45,7 @@ class JavaMachine:
         self, java: Path, conf: Mapping[str, str], *, heap_bytes: int, folder: Path, extra_options: Sequence[str] = ()
     ) -> None:
         self.heap_bytes = heap_bytes
+        self._kills_before = memory_kills()
         self._log_path = folder / "java.log"
         self._log: IO[bytes] = self._log_path.open("wb")
         self._process = self._launch(java, conf, folder, extra_options)
@@ -117,6 +120,22 @@ class JavaMachine:
             self._process.wait(timeout=STOP_GRACE_S)
         return not self.running
 
+    @property
+    def lost_a_child_to_the_kernel(self) -> bool:
+        """Whether the kernel has killed a process of this control group for lack of memory since the machine started."""
+        return memory_kills() > self._kills_before
+
+    def short_of_memory(self, what: str) -> JavaError:
+        """An error that says so, with what may be used."""
+        free = memory()
+        return JavaError(
+            f"{what}. Java has a heap of {self.heap_bytes >> 20:,} MiB, needs as much again beside it, and {free.owner} has "
+            f"{free.free_bytes >> 20:,} MiB left. Give it more, give Java less with --memory-mib N, or choose a shorter range.",
+            heap_bytes=self.heap_bytes,
+            available_bytes=free.free_bytes,
+            exit_code=self._process.poll(),
+        )
+
     def failure(self, what: str, *, hint: str = "") -> JavaError:
         """An error that describes the machine's end by its exit code, its log and ``hint``, its earlier output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -125,6 +144,8 @@ class JavaMachine:
         with contextlib.suppress(FileNotFoundError):  # removed with its folder when the session is killed
             log = self._log_path.read_text(encoding="utf-8", errors="replace") + hint
         code = self._process.poll()
+        if code == -signal.SIGKILL:
+            return self.short_of_memory(f"Java {what}: {kill_text()}")
         if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
             return JavaError(
                 f"Java ran out of memory: its heap of {self.heap_bytes >> 20} MiB was not enough or could not be had. "

@@ -9,6 +9,7 @@ from collections import deque
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from broker_core.api import OrbitError, WorkerLostError
+from gui.processes.child_process import SHORT_OF_MEMORY
 from gui.processes.program import program
 from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import EMBEDDED_NAME
@@ -165,5 +166,6 @@ class WorkerProcess(QObject):
 
 def _signal_text(number: int) -> str:
     with contextlib.suppress(ValueError):
-        return f"was killed by signal {number} ({signal.Signals(number).name})"
+        name = signal.Signals(number).name
+        return f"was killed by signal {number} ({name}){f', {SHORT_OF_MEMORY}' if name == 'SIGKILL' else ''}"
     return f"crashed (code {number})"

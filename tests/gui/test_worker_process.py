@@ -96,7 +96,7 @@ def test_a_killed_worker_is_lost_with_the_reason_and_can_be_restarted(qtbot: QtB
         os.kill(worker.pid, signal.SIGKILL)
     (reason,) = lost.args
     assert isinstance(reason, WorkerLostError)
-    assert "signal 9 (SIGKILL)" in reason.message
+    assert "signal 9 (SIGKILL), as the system does where memory runs out" in reason.message
     assert worker.source.status is SourceStatus.LOST
     worker.restart()
     wait_ready(qtbot, worker)
@@ -272,6 +272,11 @@ def test_a_child_that_cannot_be_started_says_so(child: Child, monkeypatch: pytes
     end = child.end()
     assert (end.ok, end.exit_code) == (False, -1)
     assert end.error_text
+
+
+def test_a_child_that_was_killed_says_so_before_its_last_words():
+    end = ChildEnd(int(signal.SIGKILL), crashed=True, cancelled=False, error_lines=("WARN something else",))
+    assert end.error_text == "the process was killed by signal 9, as the system does where memory runs out"
 
 
 def test_a_line_without_end_is_cut(child: Child, monkeypatch: pytest.MonkeyPatch):

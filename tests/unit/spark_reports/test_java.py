@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from broker_core.errors import JavaError
+from broker_core.machine_limits import Memory
 from spark_reports.java import (
     HEAP_BYTES_MAX,
     HEAP_BYTES_MIN,
@@ -28,12 +29,24 @@ def test_a_folder_without_java_is_named(tmp_path):
 
 @pytest.mark.parametrize(("available", "heap"), [(GIB + 1, HEAP_BYTES_MIN), (6 * GIB, 2 * GIB), (100 * GIB, HEAP_BYTES_MAX)])
 def test_the_heap_follows_the_free_memory(available, heap):
-    assert heap_bytes_for(available) == heap
+    assert heap_bytes_for(Memory(available)) == heap
 
 
 def test_too_little_memory_is_said_first():
-    with pytest.raises(JavaError, match="needs about 1024 MiB of free memory and this machine has 300 MiB"):
-        heap_bytes_for(300 << 20)
+    with pytest.raises(JavaError, match="needs about 1,024 MiB of free memory and this machine has 300 MiB"):
+        heap_bytes_for(Memory(300 << 20))
+
+
+def test_too_little_in_a_container_is_said_with_its_limit():
+    text = r"1,024 MiB of free memory and the control group \(container\) of Orbit, which may use 700 MiB, has 600 MiB"
+    with pytest.raises(JavaError, match=text):
+        heap_bytes_for(Memory(600 << 20, 700 << 20))
+
+
+def test_the_heap_leaves_addresses_for_the_rest_of_java():
+    assert heap_bytes_for(Memory(64 * GIB), 6 * GIB) == 2 * GIB
+    with pytest.raises(JavaError, match="needs about 4,608 MiB of addresses and the limit of this shell is 4,096 MiB"):
+        heap_bytes_for(Memory(64 * GIB), 4 * GIB)
 
 
 def test_the_class_path_is_in_a_fixed_order():
