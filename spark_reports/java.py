@@ -84,9 +84,20 @@ def is_local(master: str) -> bool:
 
 
 def class_path(home: Path) -> str:
-    """Spark's jars by name: a fixed order, so that a class cache stays valid."""
+    """Spark's jars by name: a fixed order, so that a class cache stays valid. `JavaError` if Java cannot load any of them."""
+    if found := sorted(set(filter(_is_strange_to_java, str(home)))):
+        raise JavaError(
+            f"Java loads no programs from a folder whose name has {' '.join(map(ascii, found))}: {str(home)!a}. Move Orbit to "
+            "a folder without it to make reports; all else works here, and stores and results may have any name.",
+            path=str(home),
+        )
     jars = sorted(str(jar) for jar in (home / "jars").glob("*.jar"))
     return os.pathsep.join(jars)
+
+
+def _is_strange_to_java(character: str) -> bool:
+    """Whether a class path cannot have the character: emoji and others of four bytes, a byte that is no UTF-8, a separator."""
+    return character > "\uffff" or "\ud800" <= character <= "\udfff" or character == os.pathsep
 
 
 def machine_options(heap_bytes: int) -> list[str]:

@@ -72,8 +72,8 @@ class ReportSession:
         require_master(options.master)
         heap_bytes = options.heap_bytes or heap_bytes_for(memory(), address_bytes())
         java = find_java(options.java_home)
-        self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
         cache = ClassCache(options.class_cache, java).options() if options.class_cache else []
+        self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
         self._spark: SparkSession | None = None
         self._reports = 0
         self._first_stage: int | None = None

@@ -15,7 +15,7 @@ from tests.support.store_writer import StoreWriter
 
 pytestmark = [pytest.mark.spark, pytest.mark.environment, pytest.mark.timeout(400)]
 
-NAME = "Bücher 商店"
+NAME = "Bücher 商店 😀"
 MODULES = ("json", "types", "select", "numpy", "site", "pyspark", "broker_core")
 MESSAGES = 40
 OF_OTHERS = {

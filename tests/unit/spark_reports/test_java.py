@@ -55,6 +55,20 @@ def test_the_class_path_is_in_a_fixed_order():
     assert any("spark-core" in jar for jar in jars)
 
 
+@pytest.mark.parametrize("name", ["Orbit 😀", "Orbit\udcff", f"a{os.pathsep}b"])
+def test_a_folder_from_which_java_loads_nothing_is_refused_with_the_reason(name):
+    with pytest.raises(JavaError, match=r"Java loads no programs from a folder whose name has .*\. Move Orbit") as told:
+        class_path(Path("/opt", name))
+    assert told.value.message.isascii()
+
+
+def test_a_folder_with_other_letters_is_on_the_class_path(tmp_path):
+    jar = tmp_path / "Bücher 商店 %41#!" / "jars" / "spark.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    assert class_path(jar.parents[1]) == str(jar)
+
+
 def test_workers_find_our_package_and_search_no_other_folder():
     found = worker_environment()
     assert Path(found["PYTHONPATH"], "spark_reports").is_dir()
