@@ -33,8 +33,13 @@ exit codes: 0 success, 1 failure or a partial result, 2 wrong arguments, 3 the s
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code of the process."""
+    from broker_core.children import disown
     from broker_core.errors import OrbitError
+    from broker_core.output import settle
 
+    settle(sys.stdout, sys.stderr)
+    if ignored := disown():
+        print(f"orbit: variables of other programs are ignored: {', '.join(ignored)}", file=sys.stderr)
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""

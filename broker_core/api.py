@@ -6,6 +6,8 @@ console process stays light: the engine runs in the worker process.
 
 from __future__ import annotations
 
+from broker_core.children import environment as child_environment
+from broker_core.children import is_kept, main_command, module_command
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.clock import utc_text
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
@@ -144,15 +146,19 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
+    "child_environment",
     "counted",
     "csv_bytes",
     "csv_text",
     "error_from_wire",
     "first_topic_of_retry",
     "group_body",
+    "is_kept",
     "java_string_hash",
+    "main_command",
     "marks_of",
     "may_be_stored",
+    "module_command",
     "names",
     "open_csv",
     "parse_field",

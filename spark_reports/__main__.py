@@ -70,20 +70,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--prepare", action="store_true", help="prepare Java's classes once, so that reports start faster")
     parser.add_argument("--serve", action="store_true", help="stay with Spark started and take reports on standard input")
     parser.add_argument("--idle-s", type=float, default=300.0, metavar="S", help="with --serve: leave after such a rest")
-    parser.add_argument("--store", action="append", default=[], metavar="DIR", help="store directory; several are read as one")
     parser.add_argument(
-        "--commit-log", default="", metavar="DIRS",
+        "--store", type=_absolute, action="append", default=[], metavar="DIR", help="store directory; several are read as one"
+    )
+    parser.add_argument(
+        "--commit-log", type=_all_absolute, default="", metavar="DIRS",
         help="directories of the store's commit log, separated by commas (storePathCommitLog)",
     )  # fmt: skip
     _add_cluster(parser)
     parser.add_argument(
-        "--parquet", type=Path, metavar="DIR",
+        "--parquet", type=_absolute_path, metavar="DIR",
         help="prepared messages: continued from --store if that is given, and read instead of the log; no NAME: only continued",
     )  # fmt: skip
     parser.add_argument(
         "--bodies", action=argparse.BooleanOptionalAction, default=None, help="prepare bodies too (a new folder: without)"
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the result; an earlier result there is replaced")
+    parser.add_argument(
+        "--out", type=_absolute_path, metavar="DIR", help="folder of the result; an earlier result there is replaced"
+    )
     parser.add_argument("--from", dest="from_time", metavar="T", help="stored at or after: 2026-03-01T08:00, epoch ms, -2h")
     parser.add_argument("--to", dest="to_time", metavar="T", help="stored before; default: the newest message")
     parser.add_argument("--topic", action="append", default=[], metavar="T", help="only this topic; may be repeated")
@@ -99,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--spark-conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument("--driver-host", metavar="ADDRESS", help="where the workers of a cluster reach this machine")
     parser.add_argument("--memory-mib", type=int, metavar="N", help="heap of Java in MiB; default a third of the free memory")
-    parser.add_argument("--java-home", type=Path, metavar="DIR", help="use this Java (17 or newer) instead of the packaged one")
+    parser.add_argument(
+        "--java-home", type=_absolute_path, metavar="DIR", help="use this Java (17 or newer) instead of the packaged one"
+    )
     parser.add_argument("--progress", choices=("text", "json"), default="text", help="progress lines for people or programs")
     parser.add_argument("--low-priority", action="store_true", help="leave the processor to other programs")
     parser.add_argument("--parent-pipe", action="store_true", help="cancel when standard input ends")
@@ -115,6 +121,21 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add("--rate-mib", type=_amount, metavar="N", help="MiB a second from one broker of a cluster; default 32, 0: no bound")
     add("--offsets", metavar="JSON", help='of a cluster these alone: {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}')
     add("--history", type=Path, metavar="DIR", help="folder of the recorded history of a cluster, if it is not the usual one")
+
+
+# Java and Spark's processes run in a folder of their own.
+
+
+def _absolute_path(text: str) -> Path:
+    return Path(text).absolute()
+
+
+def _absolute(text: str) -> str:
+    return text and str(_absolute_path(text))
+
+
+def _all_absolute(text: str) -> str:
+    return ",".join(_absolute(part.strip()) for part in text.split(","))
 
 
 def _amount(text: str) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 import platformdirs
 
 from broker_core.errors import JavaError
-from spark_reports.java import HEAP_BYTES_MIN, class_path, machine_options, spark_home
+from spark_reports.java import HEAP_BYTES_MIN, class_path, machine_environment, machine_options, spark_home
 
 DUMP_TIMEOUT_S = 300.0
 
@@ -49,7 +49,10 @@ class ClassCache:
             f"-XX:SharedClassListFile={self._list_path}", f"-XX:SharedArchiveFile={partial}", "-cp", class_path(spark_home()),
         ]  # fmt: skip
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=DUMP_TIMEOUT_S, check=False)
+            done = subprocess.run(
+                command, capture_output=True, encoding="utf-8", errors="replace", timeout=DUMP_TIMEOUT_S, check=False,
+                cwd=self._folder, env=machine_environment(),
+            )  # fmt: skip
             if done.returncode != 0 or not partial.is_file():
                 last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
                 raise JavaError(f"the class archive {self.path} could not be made (exit code {done.returncode}). {last}")

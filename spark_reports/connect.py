@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import shutil
 import sys
 import tempfile
@@ -65,7 +64,6 @@ class ConnectSession:
         """Connect to the server, else a `ReportError`; returns the same session at each call."""
         if self._spark is not None:
             return self._spark
-        os.environ.pop("SPARK_REMOTE", None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what third-party modules say at import is not the report's business
             from pyspark.sql import SparkSession

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -26,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from broker_core.errors import ReportError
+from broker_core.machine_limits import processors
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.datasource.schema import SKIPPED_REASON
 from spark_reports.pyspark_internals import arrow_schema
@@ -121,7 +121,7 @@ def _side_by_side(read: ReadWhile, parts: Sequence[InputPartition]) -> Generator
     if len(parts) == 1:
         yield batches(parts[0])
         return
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS_MAX), thread_name_prefix="driver-rows") as threads:
+    with ThreadPoolExecutor(min(processors(), THREADS_MAX), thread_name_prefix="driver-rows") as threads:
         try:
             yield from threads.map(batches, parts)
         finally:

@@ -9,11 +9,15 @@ import importlib.util
 import os
 from pathlib import Path
 
+from broker_core.children import environment
 from broker_core.errors import JavaError
+from broker_core.machine_limits import Memory, processors
 
 HEAP_BYTES_MIN = 512 << 20
 HEAP_BYTES_MAX = 8 << 30
 OVERHEAD_BYTES = 512 << 20  # code, threads and buffers of Java, and the first Python worker
+RESERVED_BYTES = 4 << 30
+"""Addresses beside the heap: 1 GiB for classes, the stacks of Spark's threads, mapped jars, arenas of the allocator."""
 
 # Packages of the Java runtime that Spark 4 reaches into by reflection.
 _OPENED_PACKAGES = (
@@ -44,15 +48,26 @@ def find_java(java_home: Path | None = None) -> Path:
     return java
 
 
-def heap_bytes_for(available_bytes: int) -> int:
-    """Heap for that much free memory: a third of it, within bounds. `JavaError` if it is too little for any report."""
-    if available_bytes < HEAP_BYTES_MIN + OVERHEAD_BYTES:
+def heap_bytes_for(free: Memory, addresses: int | None = None) -> int:
+    """Heap for that much free memory: a third of it, within bounds. `JavaError` if it is too little for any report.
+
+    ``addresses``: The bound of a process's addresses, of which Java reserves much more than it uses; None: there is none.
+    """
+    if addresses is not None and addresses < HEAP_BYTES_MIN + RESERVED_BYTES:
         raise JavaError(
-            f"a report needs about {(HEAP_BYTES_MIN + OVERHEAD_BYTES) >> 20} MiB of free memory and this machine has "
-            f"{available_bytes >> 20} MiB. Close other programs and run the report again.",
-            available_bytes=available_bytes,
+            f"a report needs about {(HEAP_BYTES_MIN + RESERVED_BYTES) >> 20:,} MiB of addresses and the limit of this shell is "
+            f"{addresses >> 20:,} MiB. Raise it (ulimit -v unlimited) and run the report again.",
+            available_bytes=addresses,
         )
-    return max(HEAP_BYTES_MIN, min(HEAP_BYTES_MAX, available_bytes // 3))
+    if free.free_bytes < HEAP_BYTES_MIN + OVERHEAD_BYTES:
+        advice = "Close other programs" if free.limit_bytes is None else "Give it more"
+        raise JavaError(
+            f"a report needs about {(HEAP_BYTES_MIN + OVERHEAD_BYTES) >> 20:,} MiB of free memory and {free.owner} has "
+            f"{free.free_bytes >> 20:,} MiB. {advice} and run the report again.",
+            available_bytes=free.free_bytes,
+        )
+    largest = HEAP_BYTES_MAX if addresses is None else min(HEAP_BYTES_MAX, addresses - RESERVED_BYTES)
+    return max(HEAP_BYTES_MIN, min(largest, free.free_bytes // 3))
 
 
 def spark_home() -> Path:
@@ -69,15 +84,27 @@ def is_local(master: str) -> bool:
 
 
 def class_path(home: Path) -> str:
-    """Spark's jars by name: a fixed order, so that a class cache stays valid."""
+    """Spark's jars by name: a fixed order, so that a class cache stays valid. `JavaError` if Java cannot load any of them."""
+    if found := sorted(set(filter(_is_strange_to_java, str(home)))):
+        raise JavaError(
+            f"Java loads no programs from a folder whose name has {' '.join(map(ascii, found))}: {str(home)!a}. Move Orbit to "
+            "a folder without it to make reports; all else works here, and stores and results may have any name.",
+            path=str(home),
+        )
     jars = sorted(str(jar) for jar in (home / "jars").glob("*.jar"))
     return os.pathsep.join(jars)
+
+
+def _is_strange_to_java(character: str) -> bool:
+    """Whether a class path cannot have the character: emoji and others of four bytes, a byte that is no UTF-8, a separator."""
+    return character > "\uffff" or "\ud800" <= character <= "\udfff" or character == os.pathsep
 
 
 def machine_options(heap_bytes: int) -> list[str]:
     """Options of the machine itself, without class path and program."""
     return [
         f"-Xmx{heap_bytes >> 20}m",
+        f"-XX:ActiveProcessorCount={processors()}",  # also what ``local[*]`` means
         "-XX:+IgnoreUnrecognizedVMOptions",
         "-XX:+ExitOnOutOfMemoryError",  # a machine without memory that lives on hangs the report
         *[f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED_PACKAGES],
@@ -96,7 +123,11 @@ def machine_options(heap_bytes: int) -> list[str]:
     ]
 
 
-def python_path(present: str) -> str:
-    """``PYTHONPATH`` with the folder of `spark_reports` in front, for Python workers."""
-    ours = str(Path(__file__).resolve().parent.parent)
-    return os.pathsep.join([ours, *[part for part in present.split(os.pathsep) if part and part != ours]])
+def machine_environment() -> dict[str, str]:
+    """The environment of Java: that of a child, in a locale in which Java opens files of any name."""
+    return environment() | {"LC_ALL": "C.UTF-8"}
+
+
+def worker_environment() -> dict[str, str]:
+    """What Spark's Python processes need besides: the folder of Orbit's packages, and no module of the folder they run in."""
+    return {"PYTHONPATH": str(Path(__file__).resolve().parent.parent), "PYTHONSAFEPATH": "1"}

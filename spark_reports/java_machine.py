@@ -6,7 +6,7 @@ The machine ends with its standard input: if this process dies in any way, the p
 from __future__ import annotations
 
 import contextlib
-import os
+import signal
 import struct
 import subprocess
 import sys
@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-import platformdirs
 import psutil
 
 from broker_core.errors import JavaError
-from spark_reports.java import class_path, is_local, machine_options, python_path, spark_home
+from broker_core.machine_limits import kill_text, memory, memory_kills
+from spark_reports.java import class_path, is_local, machine_environment, machine_options, spark_home, worker_environment
 from spark_reports.pyspark_internals import CONNECTION_FILE
 
 START_TIMEOUT_S = 120.0
@@ -45,6 +45,7 @@ class JavaMachine:
         self, java: Path, conf: Mapping[str, str], *, heap_bytes: int, folder: Path, extra_options: Sequence[str] = ()
     ) -> None:
         self.heap_bytes = heap_bytes
+        self._kills_before = memory_kills()
         self._log_path = folder / "java.log"
         self._log: IO[bytes] = self._log_path.open("wb")
         self._process = self._launch(java, conf, folder, extra_options)
@@ -66,6 +67,7 @@ class JavaMachine:
                 stdout=self._log,
                 stderr=self._log,
                 env=self._environment(java, home, conf),
+                cwd=folder,
                 start_new_session=True,
             )
         except OSError as error:
@@ -75,19 +77,13 @@ class JavaMachine:
             ) from error
 
     def _environment(self, java: Path, home: Path, conf: Mapping[str, str]) -> dict[str, str]:
-        environment = dict(os.environ)
-        for foreign in (
-            "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "JAVA_TOOL_OPTIONS", "SPARK_REMOTE",
-            "SPARK_LOCAL_IP",
-        ):  # fmt: skip
-            environment.pop(foreign, None)  # another Spark's settings on this machine must not change a report
+        environment = machine_environment() | worker_environment()
         environment |= {
             "SPARK_SCALA_VERSION": "2.13",
             "SPARK_CONNECT_MODE": "0",
             "JAVA_HOME": str(java.parent.parent),
             "PYSPARK_PYTHON": sys.executable,
             CONNECTION_FILE: str(self._connection_path),
-            "PYTHONPATH": python_path(environment.get("PYTHONPATH", "")),
         }
         if not is_local(conf.get("spark.master", "")):
             # Clusters get PySpark from there. Here it would put the archive with PySpark's sources before the installed
@@ -95,9 +91,6 @@ class JavaMachine:
             environment["SPARK_HOME"] = str(home)
         if "spark.driver.bindAddress" in conf:
             environment["SPARK_LOCAL_IP"] = conf["spark.driver.bindAddress"]
-        if environment.pop("PYTHONDONTWRITEBYTECODE", None):
-            # Each of Spark's Python processes would compile pandas and pyarrow: 1.3 s of processor time each.
-            environment.setdefault("PYTHONPYCACHEPREFIX", str(Path(platformdirs.user_cache_dir("orbit")) / "bytecode"))
         return environment
 
     def gateway(self, timeout_s: float = START_TIMEOUT_S) -> tuple[int, str]:
@@ -127,14 +120,32 @@ class JavaMachine:
             self._process.wait(timeout=STOP_GRACE_S)
         return not self.running
 
+    @property
+    def lost_a_child_to_the_kernel(self) -> bool:
+        """Whether the kernel has killed a process of this control group for lack of memory since the machine started."""
+        return memory_kills() > self._kills_before
+
+    def short_of_memory(self, what: str) -> JavaError:
+        """An error that says so, with what may be used."""
+        free = memory()
+        return JavaError(
+            f"{what}. Java has a heap of {self.heap_bytes >> 20:,} MiB, needs as much again beside it, and {free.owner} has "
+            f"{free.free_bytes >> 20:,} MiB left. Give it more, give Java less with --memory-mib N, or choose a shorter range.",
+            heap_bytes=self.heap_bytes,
+            available_bytes=free.free_bytes,
+            exit_code=self._process.poll(),
+        )
+
     def failure(self, what: str, *, hint: str = "") -> JavaError:
         """An error that describes the machine's end by its exit code, its log and ``hint``, its earlier output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=STOP_GRACE_S)  # its last words are written while it ends
         log = hint
         with contextlib.suppress(FileNotFoundError):  # removed with its folder when the session is killed
-            log = self._log_path.read_text(errors="replace") + hint
+            log = self._log_path.read_text(encoding="utf-8", errors="replace") + hint
         code = self._process.poll()
+        if code == -signal.SIGKILL:
+            return self.short_of_memory(f"Java {what}: {kill_text()}")
         if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
             return JavaError(
                 f"Java ran out of memory: its heap of {self.heap_bytes >> 20} MiB was not enough or could not be had. "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from broker_core.machine_limits import processors
 from spark_reports.cancel import Cancellation
 from spark_reports.catalog import BEFORE, CLUSTER, EARLIER, PREPARING, ReportSpec
 from spark_reports.connect import Session, open_session
@@ -211,7 +211,7 @@ def _read(session: Session, run: ReportRun, report: ModuleType, reading: ReportI
 def _plan(run: ReportRun) -> ReadPlan:
     if run.spec.needs_samples:
         return ReadPlan(files=tuple(str(history_of(store)) for store in run.stores))
-    cores = os.cpu_count() if is_local(run.spark.master) else None
+    cores = processors() if is_local(run.spark.master) else None
     return plan_read(
         run.stores, directories=run.directories, cores=cores, from_ms=_earliest(run), to_ms=run.parameters.to_ms,
         for_sums=run.spec.is_summed,

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from broker_core.errors import OrbitError, ReportError, UsageError
+from broker_core.machine_limits import address_bytes, memory, processors
 from spark_reports import pyspark_internals
 from spark_reports.class_cache import ClassCache
-from spark_reports.java import find_java, heap_bytes_for, is_local, python_path
+from spark_reports.java import find_java, heap_bytes_for, is_local, worker_environment
 from spark_reports.java_machine import JavaMachine
 from spark_reports.masters import require_master
 from spark_reports.worker_packages import packages_zip
@@ -71,10 +70,10 @@ class ReportSession:
 
     def __init__(self, options: SparkOptions) -> None:
         require_master(options.master)
-        heap_bytes = options.heap_bytes or heap_bytes_for(psutil.virtual_memory().available)
+        heap_bytes = options.heap_bytes or heap_bytes_for(memory(), address_bytes())
         java = find_java(options.java_home)
-        self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
         cache = ClassCache(options.class_cache, java).options() if options.class_cache else []
+        self._folder = Path(tempfile.mkdtemp(prefix="orbit-report-"))
         self._spark: SparkSession | None = None
         self._reports = 0
         self._first_stage: int | None = None
@@ -178,6 +177,8 @@ class ReportSession:
         if isinstance(error, OrbitError) or not type(error).__module__.startswith(("pyspark", "py4j", "builtins")):
             return error
         text = _text_of(error)
+        if self._machine.lost_a_child_to_the_kernel:
+            return self._machine.short_of_memory("the system has killed a process of the report for lack of memory")
         if "BindException" in text or "OutOfMemoryError" in text or self._machine.ended_soon():
             return self._machine.failure("ended in the middle of the work", hint=text)
         if not type(error).__module__.startswith(("pyspark", "py4j")):
@@ -235,6 +236,7 @@ def settings(options: SparkOptions, folder: Path) -> dict[str, str]:
         **SESSION_SETTINGS,
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
+        "spark.executorEnv.PYTHONSAFEPATH": "1",  # workers import nothing from the folder they run in
     }
     more = _local_settings() if is_local(options.master) else _cluster_settings(options)
     return common | more | dict(options.conf)
@@ -252,11 +254,11 @@ SESSION_SETTINGS = {
 
 def _local_settings() -> dict[str, str]:
     return {
+        **{f"spark.executorEnv.{name}": text for name, text in worker_environment().items()},
         "spark.driver.host": LOOPBACK,
         "spark.driver.bindAddress": LOOPBACK,
         "spark.authenticate": "true",  # with a secret that Spark makes up; other users of this machine can connect, but not in
-        "spark.executorEnv.PYTHONPATH": python_path(""),
-        "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 1, _LOCAL_PARTITIONS_MAX)),
+        "spark.sql.shuffle.partitions": str(min(processors(), _LOCAL_PARTITIONS_MAX)),
         "spark.sql.adaptive.enabled": "false",  # its extra jobs cost more than they save on one machine
         "spark.executor.heartbeatInterval": "1s",  # row counts of running tasks come with it
         "spark.sql.codegen.cache.maxEntries": "1000",  # what all reports need; by default those of five or six are kept

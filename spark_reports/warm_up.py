@@ -6,11 +6,11 @@ Idle sessions do this, and the preparation of the archive of Java's classes.
 from __future__ import annotations
 
 import importlib
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from broker_core.machine_limits import processors
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import ClassCache
@@ -32,7 +32,7 @@ def warm_workers(session: Session) -> None:
     for name in (*OUTPUT_MODULES, "spark_reports.datasource.kernels"):
         importlib.import_module(name)
     report = importlib.import_module(f"spark_reports.reports.{catalog.reports()[0].module}")
-    nothing = ReadPlan(tasks=((),) * (os.cpu_count() or 1))
+    nothing = ReadPlan(tasks=((),) * processors())
     gather(ReportInput(session.begin(), nothing, ReportParameters()), report)
 
 

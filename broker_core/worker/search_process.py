@@ -19,6 +19,7 @@ from typing import Final
 
 import msgpack
 
+from broker_core.children import environment, main_command
 from broker_core.errors import BugError, OrbitError, WorkerLostError, error_from_wire
 from broker_core.tools.search.plan import Plan
 from broker_core.tools.search.queues import QueueSpan
@@ -31,7 +32,6 @@ from broker_core.worker.search_turns import SearchTurns
 
 COMMAND: Final = "search-process"
 NICENESS: Final = 15
-_MAIN = Path(__file__).resolve().parents[2] / "main.py"
 _GO_ON: Final = frame(b"\x01")
 _PIECE_BYTES = 1 << 20
 
@@ -67,11 +67,15 @@ class SearchProcess:
     """The worker's end; raises `WorkerLostError` where no process starts. One thread at a time, but for `cancel`."""
 
     def __init__(self, order: SearchOrder) -> None:
-        command = [sys.executable, str(_MAIN), COMMAND]
         try:
             # A session of its own, because an interrupt of the terminal is for the worker alone.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+                main_command(COMMAND),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env=environment(),
+                start_new_session=True,
             )
         except OSError as error:
             raise WorkerLostError(f"no process for the search could be started: {error}") from error

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, QProcess, QSettings, Qt
+from PySide6.QtCore import QObject, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window.tool_bar import ToolBar
@@ -118,7 +118,9 @@ def _tell_desktop(tell_tray: Callable[[str, str], bool], title: str, text: str) 
     """Show a message of the desktop by its tray, else by ``notify-send``; without both it is only under the bell."""
     program = None if tell_tray(title, text) else shutil.which("notify-send")
     if program is not None:
-        QProcess.startDetached(program, ["--app-name=Orbit", "--", title, text])
+        from gui.processes.program import start_detached
+
+        start_detached([program, "--app-name=Orbit", "--", title, text])
 
 
 def raise_window(window: QWidget) -> None:

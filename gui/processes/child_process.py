@@ -16,6 +16,8 @@ from gui.processes.program import program
 CANCEL_GRACE_MS = 4_000
 LINE_CHARACTERS_MAX = 64 * 1024
 ERROR_LINES_MAX = 40
+SHORT_OF_MEMORY = "as the system does where memory runs out"
+_KILLED = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class ChildEnd:
 
     @property
     def error_text(self) -> str:
-        """Error for the user: its last error line, without the program's name, or the exit code."""
+        """Error for the user: what killed it, its last error line, without the program's name, or the exit code."""
+        if self.crashed and self.exit_code == _KILLED:
+            return f"the process was killed by signal {_KILLED}, {SHORT_OF_MEMORY}"
         if self.error_lines:
             return self.error_lines[-1].removeprefix("orbit: ")
         return f"the process was killed by signal {self.exit_code}" if self.crashed else f"exit code {self.exit_code}"
@@ -76,8 +80,7 @@ class ChildProcess(QObject):
         self._cancelled = False
         self._output, self._errors = _Lines(), _Lines()
         self._error_lines.clear()
-        process = QProcess(self)
-        program(process, arguments)
+        process = program(arguments, self)
         process.started.connect(self._remember_pid)
         process.readyReadStandardOutput.connect(self._read_output)
         process.readyReadStandardError.connect(self._read_errors)

@@ -1,30 +1,48 @@
-"""Starts this program again as a child: worker, demo, report, window."""
+"""Starts programs as children of the window, foremost this one again: worker, demo, report, another window."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from PySide6.QtCore import QProcess
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment
 
-_MAIN = Path(__file__).resolve().parents[2] / "main.py"
+from broker_core.api import is_kept, main_command
 
 
 def start_window(arguments: Sequence[str]) -> bool:
     """Start another window, which is independent of this one; returns whether it started."""
-    process = QProcess()
-    program(process, arguments)
-    return bool(process.startDetached()[0])
+    return start_detached(main_command(*arguments))
 
 
-def program(process: QProcess, arguments: Sequence[str]) -> None:
-    """Set up a `QProcess` that runs ``main.py`` with ``arguments`` by this Python.
+def start_detached(command: Sequence[str]) -> bool:
+    """Start a program that is independent of this one; returns whether it started."""
+    return bool(_process(command, None).startDetached()[0])
+
+
+def program(arguments: Sequence[str], parent: QObject) -> QProcess:
+    """A process, not started yet, that runs ``main.py`` with ``arguments`` by this Python."""
+    return _process(main_command(*arguments), parent)
+
+
+def _process(command: Sequence[str], parent: QObject | None) -> QProcess:
+    """A process with the environment of a child.
 
     The child has a session of its own: Ctrl-C in the terminal reaches only the window, which then ends its children in order,
     and a child with children can be ended as a process group.
     """
-    process.setProgram(sys.executable)
-    process.setArguments(["-X", "utf8", str(_MAIN), *arguments])
+    process = QProcess(parent)
+    process.setProgram(command[0])
+    process.setArguments(list(command[1:]))
+    process.setProcessEnvironment(_environment())
     if sys.platform != "win32":
         process.setUnixProcessParameters(QProcess.UnixProcessFlag.CreateNewSession)
+    return process
+
+
+def _environment() -> QProcessEnvironment:
+    found = QProcessEnvironment.systemEnvironment()
+    for name in found.keys():  # noqa: SIM118  it is no mapping
+        if not is_kept(name):
+            found.remove(name)
+    return found

@@ -9,6 +9,7 @@ from collections import deque
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
 from broker_core.api import OrbitError, WorkerLostError
+from gui.processes.child_process import SHORT_OF_MEMORY
 from gui.processes.program import program
 from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import EMBEDDED_NAME
@@ -69,8 +70,7 @@ class WorkerProcess(QObject):
             return
         self._stopping = self._restarting = False
         self._error_lines.clear()
-        process = QProcess(self)
-        program(process, self.options.arguments())
+        process = program(self.options.arguments(), self)
         process.started.connect(self.started)
         process.readyReadStandardOutput.connect(self._read_output)
         process.readyReadStandardError.connect(self._read_errors)
@@ -166,5 +166,6 @@ class WorkerProcess(QObject):
 
 def _signal_text(number: int) -> str:
     with contextlib.suppress(ValueError):
-        return f"was killed by signal {number} ({signal.Signals(number).name})"
+        name = signal.Signals(number).name
+        return f"was killed by signal {number} ({name}){f', {SHORT_OF_MEMORY}' if name == 'SIGKILL' else ''}"
     return f"crashed (code {number})"

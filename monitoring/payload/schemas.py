@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-from broker_core.api import UsageError
+from broker_core.api import UsageError, child_environment, module_command
 
 
 class ProtobufSchema:
@@ -101,8 +100,10 @@ def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
 
 def _run_compiler(words: Sequence[str]) -> str:
     """Run the packaged compiler in its own process, because it writes to standard error; returns that text."""
-    command = [sys.executable, "-m", "grpc_tools.protoc", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        module_command("grpc_tools.protoc", *words), capture_output=True, encoding="utf-8", errors="replace", check=False,
+        env=child_environment(), timeout=60,
+    )  # fmt: skip
     return done.stderr.strip()
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker_core.cluster.slices import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
 from broker_core.errors import UsageError
+from broker_core.machine_limits import processors
 
 SLICE_MESSAGES = 50_000
 """Approximate messages of one task without rate limits."""
@@ -63,7 +63,7 @@ def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
 
 def usual_tasks() -> int:
     """Default tasks of a broker: as many as this machine runs at once, because each has a fixed share of the limits."""
-    return min(os.cpu_count() or 1, _TASKS_USUAL)
+    return min(processors(), _TASKS_USUAL)
 
 
 def amount_of(options: Mapping[str, str], name: str, usual: float) -> float:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from broker_core.engine.store.layout import map_file, scan_records
 from broker_core.errors import JavaError
+from broker_core.machine_limits import address_bytes, memory
 from spark_reports.datasource.log_files import CommitLogFile, log_files
 from spark_reports.datasource.segments import outside
 from spark_reports.java import heap_bytes_for
@@ -69,7 +68,7 @@ def _mean_record_bytes(files: Sequence[CommitLogFile]) -> float | None:
 def memory_shortage() -> str:
     """Why there is not enough memory for Spark, in words; empty if there is."""
     try:
-        heap_bytes_for(psutil.virtual_memory().available)
+        heap_bytes_for(memory(), address_bytes())
     except JavaError as error:
         return error.message
     return ""

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from broker_core.children import environment
 from broker_core.errors import ReportError, UsageError
 
 PDF = "report.pdf"
@@ -42,7 +43,10 @@ def print_page(page: Path, browser: Path) -> str:
                    "--window-size=1280,1000",  # charts are drawn for a window and scaled to the paper
                    *_sandbox(), f"--print-to-pdf={target.absolute()}", page.absolute().as_uri()]  # fmt: skip
         try:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=PRINT_TIMEOUT_S, check=False)
+            run = subprocess.run(
+                command, capture_output=True, encoding="utf-8", errors="replace", timeout=PRINT_TIMEOUT_S, check=False,
+                env=environment(),
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise ReportError(
                 f"{browser} did not print the page within {PRINT_TIMEOUT_S} s. Print report.html by hand."

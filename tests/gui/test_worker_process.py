@@ -9,11 +9,12 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
+from broker_core import children
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, ReadMessageById, SendMessage, SendReceipt
-from gui.processes import child_process, program
+from gui.processes import child_process
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
@@ -95,7 +96,7 @@ def test_a_killed_worker_is_lost_with_the_reason_and_can_be_restarted(qtbot: QtB
         os.kill(worker.pid, signal.SIGKILL)
     (reason,) = lost.args
     assert isinstance(reason, WorkerLostError)
-    assert "signal 9 (SIGKILL)" in reason.message
+    assert "signal 9 (SIGKILL), as the system does where memory runs out" in reason.message
     assert worker.source.status is SourceStatus.LOST
     worker.restart()
     wait_ready(qtbot, worker)
@@ -138,7 +139,7 @@ def test_the_last_words_of_a_broken_worker_are_in_the_reason(
 ):
     script = tmp_path / "main.py"
     script.write_text("import sys; sys.exit('a library is missing')\n")
-    monkeypatch.setattr(program, "_MAIN", script)
+    monkeypatch.setattr(children, "_MAIN", script)
     with qtbot.waitSignal(worker.lost, timeout=TIMEOUT_MS) as lost:
         worker.start()
     assert "exit code 1. Its last words: a library is missing" in lost.args[0].message
@@ -149,7 +150,7 @@ def test_a_worker_that_talks_nonsense_is_ended(
 ):
     script = tmp_path / "main.py"
     script.write_text("import sys, time; print('hello', flush=True); time.sleep(600)\n")
-    monkeypatch.setattr(program, "_MAIN", script)
+    monkeypatch.setattr(children, "_MAIN", script)
     with qtbot.waitSignal(worker.lost, timeout=TIMEOUT_MS) as lost:
         worker.start()
     assert lost.args[0].kind == "CodecError"
@@ -169,7 +170,7 @@ class Child:
     def __init__(self, qtbot: QtBot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._qtbot = qtbot
         self._script = folder / "main.py"
-        monkeypatch.setattr(program, "_MAIN", self._script)
+        monkeypatch.setattr(children, "_MAIN", self._script)
         self.process = ChildProcess()
         self.lines: list[str] = []
         self.ends: list[ChildEnd] = []
@@ -271,6 +272,11 @@ def test_a_child_that_cannot_be_started_says_so(child: Child, monkeypatch: pytes
     end = child.end()
     assert (end.ok, end.exit_code) == (False, -1)
     assert end.error_text
+
+
+def test_a_child_that_was_killed_says_so_before_its_last_words():
+    end = ChildEnd(int(signal.SIGKILL), crashed=True, cancelled=False, error_lines=("WARN something else",))
+    assert end.error_text == "the process was killed by signal 9, as the system does where memory runs out"
 
 
 def test_a_line_without_end_is_cut(child: Child, monkeypatch: pytest.MonkeyPatch):

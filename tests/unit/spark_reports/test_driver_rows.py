@@ -3,7 +3,6 @@
 import contextlib
 import threading
 import time
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -107,7 +106,7 @@ class EndlessReader:
 def test_a_cancelled_report_does_not_wait_for_what_is_still_read(tmp_path, monkeypatch):
     schema = StructType([StructField("number", LongType())])
     reader = EndlessReader(to_arrow_schema(schema))
-    monkeypatch.setattr(driver_rows, "os", SimpleNamespace(cpu_count=lambda: 2))
+    monkeypatch.setattr(driver_rows, "processors", lambda: 2)
 
     def cancelled(_batch):
         assert reader.began.wait(60)

@@ -1,9 +1,12 @@
 import json
+import signal
 import sys
 
 import pytest
 
 from broker_core.errors import JavaError
+from broker_core.machine_limits import Memory
+from spark_reports import java_machine
 from spark_reports.java import spark_home
 from spark_reports.java_machine import JavaMachine
 
@@ -61,3 +64,22 @@ def test_a_file_that_may_not_be_run_is_named(tmp_path):
     java.write_text("x")
     with pytest.raises(JavaError, match="could not be started: Permission denied"):
         JavaMachine(java, {}, heap_bytes=64 << 20, folder=tmp_path)
+
+
+def test_a_machine_that_the_system_killed_is_short_of_memory(tmp_path, monkeypatch):
+    java = tmp_path / "java"
+    java.write_text(f"#!/bin/sh\nkill -{int(signal.SIGKILL)} $$\n")
+    java.chmod(0o755)
+    monkeypatch.setattr(java_machine, "memory", lambda: Memory(40 << 20, 700 << 20))
+    machine = JavaMachine(java, {}, heap_bytes=512 << 20, folder=tmp_path)
+    with pytest.raises(JavaError, match=r"killed by signal 9.*heap of 512 MiB.*may use 700 MiB, has 40 MiB left"):
+        machine.gateway()
+    machine.close()
+
+
+def test_a_child_that_the_kernel_killed_is_noticed(tmp_path, monkeypatch):
+    kills = iter([3, 3, 4])
+    monkeypatch.setattr(java_machine, "memory_kills", lambda: next(kills))
+    machine = machine_that_says(tmp_path, "", 0)
+    assert [machine.lost_a_child_to_the_kernel for _ in range(2)] == [False, True]
+    machine.close()
