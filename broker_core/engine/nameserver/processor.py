@@ -19,6 +19,7 @@ from broker_core.protocol.codes import VERSION_STRICT_JSON_ROUTES, RequestCode, 
 from broker_core.protocol.fields import Fields, bool_field, int_field, long_field, text_field
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit, parse_object
+from broker_core.protocol.mandatory import check_mandatory_fields
 
 _CRC_MASK = 0x7FFFFFFF
 _SILENCE_MS_MAX = 3_600_000
@@ -73,6 +74,7 @@ class NameServerProcessor:
         if serve is None:
             return command.not_supported()
         try:
+            check_mandatory_fields(command)
             return serve(connection, command)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NoReturn
 
-from broker_core.engine.nameserver.registration import SINGLE_TAG, TopicConfig
+from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
@@ -41,7 +41,7 @@ class TopicProcessor:
             read_queues=int_field(fields, "readQueueNums"),
             write_queues=int_field(fields, "writeQueueNums"),
             permission=int_field(fields, "perm"),
-            filter_type=fields.get("topicFilterType") or SINGLE_TAG,
+            filter_type=text_field(fields, "topicFilterType"),
             sys_flag=int_field(fields, "topicSysFlag", 0),
             order=bool_field(fields, "order"),
             attributes=_changed({} if known is None else known.attributes, fields.get("attributes", "")),
