@@ -25,8 +25,10 @@ async def refused_without(name_server, address, left_out):
     asked = Asked(client, names)
     try:
         await asked.fill()
-        found = [await _needed(asked, client, code, *row[:2]) for code, row in BROKER.items() if code not in left_out]
-        found += [await _needed(asked, names, code, *row[:2]) for code, row in NAME_SERVER.items() if code not in left_out]
+        found = []
+        for connection, table in ((client, BROKER), (names, NAME_SERVER)):
+            rows = {code: row[:2] for code, row in table.items() if row[0] and code not in left_out}
+            found += [await _needed(asked, connection, code, *row) for code, row in rows.items()]
     finally:
         client.close()
         names.close()

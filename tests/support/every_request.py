@@ -163,7 +163,7 @@ NAME_SERVER = {
     Q.DELETE_TOPIC_IN_NAMESRV: ({"topic": "Told"}, b"", R.SUCCESS, ""),
     Q.WIPE_WRITE_PERM_OF_BROKER: ({"brokerName": "broker-a"}, b"", R.SUCCESS, ""),
     Q.ADD_WRITE_PERM_OF_BROKER: ({"brokerName": "broker-a"}, b"", R.SUCCESS, ""),
-    Q.GET_NAMESRV_CONFIG: ({}, b"", R.SUCCESS, "orderMessageEnable"),
+    Q.GET_NAMESRV_CONFIG: ({}, b"", R.SUCCESS, "config/kvConfig.json"),
     Q.UPDATE_NAMESRV_CONFIG: ({}, b"orderMessageEnable=true\n", R.SUCCESS, ""),
     Q.GET_UNIT_TOPIC_LIST: ({}, b"", R.SUCCESS, "topicList"),
     Q.GET_HAS_UNIT_SUB_TOPIC_LIST: ({}, b"", R.SUCCESS, "topicList"),

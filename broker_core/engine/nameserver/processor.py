@@ -11,6 +11,7 @@ from broker_core.engine.nameserver.route_json import decode_queues, encode_clust
 from broker_core.engine.nameserver.settings import (
     ALL_TOPIC_LIST,
     ORDER_MESSAGES,
+    ORDER_TO_BROKERS,
     TOPIC_LIST,
     NameServerSettings,
 )
@@ -169,7 +170,7 @@ class NameServerProcessor:
         )
         known = {"masterAddr": answer.master_address, "haServerAddr": answer.ha_address}
         ext_fields = {name: value for name, value in known.items() if value is not None}
-        order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
+        order = self._kv.namespace(ORDER_TOPIC_NAMESPACE) if self._settings.is_on(ORDER_TO_BROKERS) else None
         return command.reply(ext_fields=ext_fields, body=b"" if order is None else emit({"table": order}))
 
     def _unregister(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:

@@ -105,6 +105,7 @@ class Dispatcher:
         self.info = BrokerInfoProcessor(state)
         self.settings = LiveSettings(state, changed=settings_changed)
         self.settings.add_listener(self.send.reconfigure)
+        self.settings.add_listener(self.pop.processor.reconfigure)
         self.maintenance = MaintenanceProcessor(state)
         self._settings = SettingsProcessor(state, self.settings)
         self._resets = ResetProcessor(state)
