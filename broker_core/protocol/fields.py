@@ -2,6 +2,7 @@
 
 A missing field or one of another type is the client's mistake: the request is refused with SYSTEM_ERROR and a remark that
 names the field, instead of the NullPointerException text of the reference implementation (Source: docs/spec/remoting.md §1.5).
+`broker_core.protocol.mandatory` refuses requests of clients that lack a field before their processor reads them.
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ LMQ_PREFIX = "%LMQ%"
 SYSTEM_PREFIX = "rmq_sys_"
 SYSTEM_GROUP_PREFIX = "CID_RMQ_SYS_"
 
+BLANK_TOPIC = "The specified topic is blank."
+"""Remark to a request without a topic, in the reference broker's words."""
+
 TOPIC_LENGTH_MAX = 127
 GROUP_LENGTH_MAX = 255
 
@@ -85,7 +88,7 @@ _ALLOWED = re.compile(r"[%|a-zA-Z0-9_-]+")
 def topic_name_fault(topic: str) -> str | None:
     """Why a topic name is not allowed, in the reference broker's words; None when it is."""
     if not topic or topic.isspace():
-        return "The specified topic is blank."
+        return BLANK_TOPIC
     if not _ALLOWED.fullmatch(topic):
         return f"The specified topic[{topic}] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$"
     if len(topic) > TOPIC_LENGTH_MAX:

@@ -29,7 +29,7 @@ async def ask(address, *requests):
 
 
 def topic(name):
-    queues = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6}
+    queues = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG"}
     return Q.UPDATE_AND_CREATE_TOPIC, {"topic": name, "defaultTopic": "TBW102", **queues}, b""
 
 

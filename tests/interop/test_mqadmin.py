@@ -229,7 +229,11 @@ def test_settings_of_broker_and_name_server(tool, broker):
     refused = tool.run("updateBrokerConfig", "-b", broker.broker, "-k", "brokerConfigPath", "-v", "/tmp/x")
     assert "CODE: 16" in refused
     assert "CODE: 16" in tool.run("updateBrokerConfig", "-b", broker.broker, "-k", "storePathRootDir", "-v", "/tmp/x")
-    assert re.search(r"orderMessageEnable += +false", tool.run("getNamesrvConfig"))
+    assert "success" in tool.run("updateBrokerConfig", "-b", broker.broker, "-k", "transactionCheckMax", "-v", "20")
+    assert "no slaves" in tool.run("updateBrokerConfig", "-b", broker.broker, "-k", "haListenPort", "-v", "1")
+    shown = tool.run("getNamesrvConfig")
+    assert re.search(r"orderMessageEnable += +false", shown)
+    assert re.search(r"kvConfigPath += +\S+kvConfig", shown)
     assert "CODE: 16" in tool.run("updateNamesrvConfig", "-k", "kvConfigPath", "-v", "/tmp/x")
     assert "success" in tool.run("updateKvConfig", "-s", "NS", "-k", "k", "-v", "v")
     assert "success" in tool.run("deleteKvConfig", "-s", "NS", "-k", "k")

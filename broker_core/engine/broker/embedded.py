@@ -30,7 +30,7 @@ from broker_core.engine.broker.services import Service, broker_services
 from broker_core.engine.grpc.endpoint import GrpcEndpoint, open_grpc
 from broker_core.engine.nameserver.kv_config import KV_FILE, KV_RULE, KvConfig
 from broker_core.engine.nameserver.server import NameServer
-from broker_core.engine.nameserver.settings import NAME_SERVER_FILE, NAME_SERVER_RULE, NameServerSettings
+from broker_core.engine.nameserver.settings import BLACK_LIST, NAME_SERVER_FILE, NAME_SERVER_RULE, NameServerSettings
 from broker_core.engine.processors.atomic_processor import AtomicProcessor
 from broker_core.engine.processors.atomic_service import AtomicService, ContainedDecisions
 from broker_core.engine.processors.dispatcher import Dispatcher
@@ -246,8 +246,7 @@ class EmbeddedBroker:
             await self._server.start()
             self._fast_server = await self._open_fast_port()
             self._grpc = await open_grpc(self.config, limits=self._limits)
-            self._name_server_settings.show("bindAddress", self.config.bind_host)
-            self._name_server_settings.show("listenPort", str(self._name_server.port))
+            self._show_name_server()
             self._addresses = bound_addresses(self.config, name_server_port=self._name_server.port, port=self._server.port)
             self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
             # Shielded: a start that is cancelled must still learn of the open store, to close it.
@@ -358,6 +357,19 @@ class EmbeddedBroker:
         processor = AtomicProcessor(state, service, dispatcher.send, dispatcher.topics, loaded.durable)
         dispatcher.extend(processor.table())
         return service
+
+    def _show_name_server(self) -> None:
+        folder = self.config.store.root / "config"
+        shown = {
+            "bindAddress": self.config.bind_host,
+            "listenPort": str(self._name_server.port),
+            "kvConfigPath": str(folder / KV_FILE),
+            "configStorePath": str(folder / NAME_SERVER_FILE),
+            "rocketmqHome": str(self.config.store.root),
+            "configBlackList": ";".join(sorted(BLACK_LIST)),
+        }
+        for key, value in shown.items():
+            self._name_server_settings.show(key, value)
 
     def _reconfigured(self, config: BrokerConfig) -> None:
         old, self.config = self.config, config

@@ -15,6 +15,7 @@ from broker_core.engine.nameserver.route_info import BrokerData, BrokerIdentity,
 from broker_core.engine.nameserver.settings import (
     ALL_TOPIC_LIST,
     ORDER_MESSAGES,
+    ORDER_TO_BROKERS,
     TOPIC_LIST,
     NameServerSettings,
 )
@@ -24,6 +25,7 @@ from broker_core.protocol.codes import VERSION_STRICT_JSON_ROUTES, RequestCode, 
 from broker_core.protocol.fields import Fields, bool_field, int_field, long_field, text_field
 from broker_core.protocol.frame import Buffer, RemotingCommand
 from broker_core.protocol.json_body import JsonValue, emit, parse_object
+from broker_core.protocol.mandatory import check_mandatory_fields
 
 _CRC_MASK = 0x7FFFFFFF
 _SILENCE_MS_MAX = 3_600_000
@@ -131,6 +133,7 @@ class NameServerProcessor:
         if serve is None:
             return command.not_supported()
         try:
+            check_mandatory_fields(command)
             return serve(connection, command)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)
@@ -225,7 +228,7 @@ class NameServerProcessor:
         )
         known = {"masterAddr": answer.master_address, "haServerAddr": answer.ha_address}
         ext_fields = {name: value for name, value in known.items() if value is not None}
-        order = self._kv.namespace(ORDER_TOPIC_NAMESPACE)
+        order = self._kv.namespace(ORDER_TOPIC_NAMESPACE) if self._settings.is_on(ORDER_TO_BROKERS) else None
         return command.reply(ext_fields=ext_fields, body=b"" if order is None else emit({"table": order}))
 
     def _unregister(self, _connection: Hashable, command: RemotingCommand) -> RemotingCommand:

@@ -40,6 +40,7 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.mandatory import check_mandatory_fields
 
 Serve = Callable[[Peer, RemotingCommand], RemotingCommand | None]
 
@@ -114,6 +115,7 @@ class Dispatcher:
         self.settings = LiveSettings(state, changed=settings_changed)
         self.settings.add_listener(self.send.reconfigure)
         self.settings.add_listener(self.plain.reconfigure)
+        self.settings.add_listener(self.pop.processor.reconfigure)
         self.maintenance = MaintenanceProcessor(state)
         self._settings = SettingsProcessor(state, self.settings)
         self._resets = ResetProcessor(state)
@@ -137,6 +139,7 @@ class Dispatcher:
         if serve is None:
             return command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark_of_unserved(command.code))
         try:
+            check_mandatory_fields(command)
             return serve(peer, command)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)

@@ -17,6 +17,7 @@ from typing import Any
 
 from broker_core.config import BrokerConfig, live_settings, setting_text, setting_value, with_settings
 from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.engine.processors.refused_settings import why_not_live
 from broker_core.engine.store.config_file import ConfigRule
 from broker_core.engine.store.settings_check import check_settings
 from broker_core.engine.tables.state import BrokerState
@@ -54,7 +55,7 @@ class LiveSettings:
                 raise RequestRefusedError("Can not update config in black list.", code=ResponseCode.NO_PERMISSION)
             if key not in live_settings():
                 remark = (
-                    f"the setting “{key[:100]}” cannot be changed while the broker runs; these can: "
+                    f"the setting “{key[:100]}” cannot be changed while the broker runs: {why_not_live(key)}; these can: "
                     f"{', '.join(sorted(live_settings()))}"
                 )
                 raise RequestRefusedError(remark, code=ResponseCode.NO_PERMISSION)

@@ -99,7 +99,7 @@ class TermsReader:
 
 
 def _parse(fields: Mapping[str, str]) -> PullTerms:
-    flags = int_field(fields, "sysFlag", 0)
+    flags = int_field(fields, "sysFlag")
     inline = bool(flags & FLAG_SUBSCRIPTION)
     # Where the registered subscription decides, the pull's own is not kept, because it could be long.
     expression, expression_type = (fields.get("subscription"), fields.get("expressionType")) if inline else (None, None)

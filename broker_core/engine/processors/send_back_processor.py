@@ -82,7 +82,7 @@ class SendBackProcessor:
             return command.reply()
         given = fields.get("maxReconsumeTimes") and command.version >= VERSION_MAX_RECONSUME_TIMES
         limit = int_field(fields, "maxReconsumeTimes") if given else config.retry_times_max
-        request = _SendBack(group, long_field(fields, "offset"), int_field(fields, "delayLevel", 0), limit)
+        request = _SendBack(group, long_field(fields, "offset"), int_field(fields, "delayLevel"), limit)
         topic = self._retry_topic(config, unit_mode=bool_field(fields, "unitMode"))
         message = self._message_at(request.offset)
         result = self._put_back(request, message, topic)

@@ -41,7 +41,7 @@ class TopicProcessor:
             read_queues=int_field(fields, "readQueueNums"),
             write_queues=int_field(fields, "writeQueueNums"),
             permission=int_field(fields, "perm"),
-            filter_type=fields.get("topicFilterType") or SINGLE_TAG,
+            filter_type=text_field(fields, "topicFilterType"),
             sys_flag=int_field(fields, "topicSysFlag", 0),
             order=bool_field(fields, "order"),
             attributes=_changed({} if known is None else known.attributes, fields.get("attributes", "")),

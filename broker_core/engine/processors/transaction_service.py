@@ -105,6 +105,7 @@ class TransactionService:
         self._progress = DurableProgress()
         self._early_ends = EarlyEnds()
         state.store.add_arrival_listener(self.engine.arrived, (HALF_TOPIC, OP_TOPIC))
+        dispatcher.settings.add_listener(self._reconfigure)
         dispatcher.rewrites.half = self._place_half
         dispatcher.extend(
             {
@@ -174,25 +175,29 @@ class TransactionService:
 
     async def _run(self, loading: Iterator[None]) -> None:
         await self._load(loading)
-        settings, loop = self.engine.settings, asyncio.get_running_loop()
-        pause = min(TICK_MS, settings.check_interval_ms, settings.op_batch_interval_ms or TICK_MS) / 1000
-        round_at = loop.time() + settings.check_interval_ms / 1000
-        batch_at = loop.time()
+        loop = asyncio.get_running_loop()
+        round_ended = batch_at = loop.time()
         while True:
-            await asyncio.sleep(pause)
+            settings = self.engine.settings
+            await asyncio.sleep(min(TICK_MS, settings.check_interval_ms, settings.op_batch_interval_ms or TICK_MS) / 1000)
             try:
                 if loop.time() >= batch_at:
                     batch_at = loop.time() + settings.op_batch_interval_ms / 1000
                     self.engine.write_owed_ops()
-                if loop.time() >= round_at:
+                if loop.time() >= round_ended + self.engine.settings.check_interval_ms / 1000:
                     await self.check_round()
-                    round_at = loop.time() + settings.check_interval_ms / 1000
-                    self.next_round_ms = self._state.clock() + settings.check_interval_ms
+                    round_ended = loop.time()
+                    self.next_round_ms = self._state.clock() + self.engine.settings.check_interval_ms
                 self._tell_progress()
                 self._stage_progress()
             except Exception:
                 # The root of a background task: a fault of one round must not end all later ones.
                 logger.exception("a round of transaction checks failed; the next one comes as usual")
+
+    def _reconfigure(self, config: BrokerConfig) -> None:
+        settings = transaction_settings(config)
+        self.next_round_ms += settings.check_interval_ms - self.engine.settings.check_interval_ms
+        self.engine.settings = settings
 
     async def check_round(self) -> None:
         """Check the due transactions, in slices between which requests are served."""

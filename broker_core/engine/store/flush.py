@@ -91,6 +91,12 @@ class FlushService:
         for thread in self._threads:
             thread.start()
 
+    def reconfigure(self, config: StoreConfig) -> None:
+        """Take over changed intervals; the ones that run end as they began."""
+        with self._watch:
+            self._config = config
+            self._watch.notify_all()
+
     def when_durable(self, physical_end: int, done: Callable[[bool], None]) -> None:
         """Call ``done(True)`` once the log is on the disk up to ``physical_end``; ``done(False)`` if that failed or is late.
 
@@ -154,12 +160,10 @@ class FlushService:
     # ---- store-flush-log -----------------------------------------------------------------------------------------------
 
     def _flush_log(self) -> None:
-        interval_s = self._config.flush_commit_log_interval_ms / 1000
-        thorough_s = self._config.flush_commit_log_thorough_interval_ms / 1000
         last_thorough_s = time.monotonic()
-        while (wanted := self._wait_for_work(interval_s)) is not None:
+        while (wanted := self._wait_for_work(self._config.flush_commit_log_interval_ms / 1000)) is not None:
             now_s = time.monotonic()
-            is_thorough = now_s - last_thorough_s >= thorough_s
+            is_thorough = now_s - last_thorough_s >= self._config.flush_commit_log_thorough_interval_ms / 1000
             due = wanted or is_thorough or self._commit_log.dirty_pages() >= self._config.flush_commit_log_least_pages
             if due and not self._sync_log():
                 return
@@ -221,7 +225,9 @@ class FlushService:
                 _answer(waiter, durable=False)
             with self._watch:
                 if not self._closing.is_set():
-                    self._watch.wait(min(max(next_deadline_s - time.monotonic(), 0.001), _IDLE_WAIT_S))
+                    # Read under the lock, because a shorter timeout that comes just now must not be slept over.
+                    timeout_s = self._config.sync_flush_timeout_ms / 1000
+                    self._watch.wait(min(max(next_deadline_s - time.monotonic(), 0.001), timeout_s, _IDLE_WAIT_S))
 
     def _take_late(self, now_s: float) -> tuple[list[Waiter], float]:
         with self._wake:
@@ -233,17 +239,14 @@ class FlushService:
     # ---- store-flush-queues --------------------------------------------------------------------------------------------
 
     def _flush_queues(self) -> None:
-        interval_s = self._config.flush_consume_queue_interval_ms / 1000
-        thorough_s = self._config.flush_consume_queue_thorough_interval_ms / 1000
-        check_s = self._config.clean_interval_ms / 1000
         last_thorough_s = last_check_s = time.monotonic()
-        while not self._closing.wait(interval_s):
+        while not self._closing.wait(self._config.flush_consume_queue_interval_ms / 1000):
             now_s = time.monotonic()
             try:
-                if now_s - last_check_s >= check_s:
+                if now_s - last_check_s >= self._config.clean_interval_ms / 1000:
                     last_check_s = now_s
                     self._targets.check_disk()
-                if now_s - last_thorough_s >= thorough_s:
+                if now_s - last_thorough_s >= self._config.flush_consume_queue_thorough_interval_ms / 1000:
                     last_thorough_s = now_s
                     self._targets.write_checkpoint()
                 else:
@@ -253,8 +256,7 @@ class FlushService:
                 return
 
     def _flush_index(self) -> None:
-        interval_s = self._config.flush_consume_queue_interval_ms / 1000 / _INDEX_ROUNDS
-        while not self._closing.wait(interval_s):
+        while not self._closing.wait(self._config.flush_consume_queue_interval_ms / 1000 / _INDEX_ROUNDS):
             try:
                 self._targets.write_index()
             except OSError as error:

@@ -99,6 +99,7 @@ class StoreParts:
         """Apply changed settings."""
         self.config = config
         self.cleaner.reconfigure(config)
+        self.flush_service.reconfigure(config)
 
     # ---- flushing ------------------------------------------------------------------------------------------------------
 

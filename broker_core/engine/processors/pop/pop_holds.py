@@ -51,8 +51,8 @@ class PopHolds:
     """Held requests by topic and group; ``per_queue_max`` bounds those of one topic, group and queue, ``holds_max`` all."""
 
     def __init__(self, *, per_queue_max: int, holds_max: int) -> None:
-        self._per_queue_max = per_queue_max
-        self._holds_max = holds_max
+        self.per_queue_max = per_queue_max
+        self.holds_max = holds_max
         self._topics: dict[str, dict[str, dict[HeldPop, None]]] = {}
         self._all: dict[HeldPop, None] = {}
         self._queues: dict[tuple[str, str, int], int] = {}
@@ -72,7 +72,7 @@ class PopHolds:
     def hold(self, held: HeldPop) -> bool:
         """Add a request; False beyond a bound."""
         queue = (held.topics[0], held.group, held.queue_id)
-        if self._queues.get(queue, 0) >= self._per_queue_max or len(self._all) >= self._holds_max:
+        if self._queues.get(queue, 0) >= self.per_queue_max or len(self._all) >= self.holds_max:
             return False
         of_peer = self._peers.get(held.peer, 0)
         if of_peer + held.size > HELD_BYTES_PER_PEER_MAX:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
+from broker_core.config import BrokerConfig
 from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.pop_holds import HeldPop, PopHolds
@@ -57,6 +58,11 @@ class PopProcessor:
         self.holds = PopHolds(**limits)
         self.notices = PopHolds(**limits)
         self._next_look_ms = 0
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Take over changed bounds; requests that are held beyond them stay."""
+        for holds in (self.holds, self.notices):
+            holds.per_queue_max, holds.holds_max = config.pop_polling_size, config.pop_polling_size_total
 
     # ---- pop ----
 

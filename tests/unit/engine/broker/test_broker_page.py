@@ -39,7 +39,7 @@ def test_settings_of_the_name_server():
     documented = dict(re.findall(r"\| `(\w+)` \| `(\w+)` \|", section))
     text = NameServerSettings().to_text()
     assert documented == dict(line.split("=", 1) for line in text.splitlines() if line.split("=", 1)[0] in documented)
-    assert len(documented) == 3
+    assert len(documented) == 4
 
 
 def test_limits_of_connections():

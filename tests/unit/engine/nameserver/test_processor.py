@@ -73,6 +73,13 @@ def test_a_registration_answers_the_order_configuration(server):
     assert parse_object(response.body) == {"table": {"T": "a:4"}}
 
 
+def test_a_registration_answers_no_order_configuration_where_that_is_switched_off(server):
+    ask(server, Q.PUT_KV_CONFIG, {"namespace": "ORDER_TOPIC_CONFIG", "key": "T", "value": "a:4"})
+    assert ask(server, Q.REGISTER_BROKER, BROKER, BODY).body
+    assert ask(server, Q.UPDATE_NAMESRV_CONFIG, body=b"returnOrderTopicConfigToBroker=false").code == R.SUCCESS
+    assert not ask(server, Q.REGISTER_BROKER, BROKER, BODY).body
+
+
 def test_a_slave_is_told_its_master(with_broker):
     slave = BROKER | {"brokerId": "1", "brokerAddr": "10.0.0.2:1"}
     response = ask(with_broker, Q.REGISTER_BROKER, slave, BODY)

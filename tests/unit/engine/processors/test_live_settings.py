@@ -10,6 +10,7 @@ from broker_core.engine.processors.live_settings import LiveSettings
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from tests.support.broker_bench import RecordingPeer, pull_fields, send_fields
+from tests.support.transaction_bench import TransactionBench
 
 PEER = RecordingPeer()
 
@@ -114,3 +115,37 @@ def test_changes_come_back_from_their_file_unless_the_start_says_otherwise(bench
     assert config.store.root != Path("/etc")
     assert config.store.disk_warning_percent == 100, "the bench gives 100 at its start"
     assert settings.to_json() == {"fileReservedTime": "48"}
+
+
+def test_changes_of_transactions_take_effect(bench):
+    transactions = TransactionBench(bench)
+    producer = transactions.join()
+    change(bench, "rejectTransactionMessage=true")
+    half = send_fields(properties="TRAN_MSG\x01true\x02PGROUP\x01PG", sys_flag=4)
+    assert bench.answer(PEER, Q.SEND_MESSAGE_V2, half, b"x").code == R.NO_PERMISSION
+    change(bench, "rejectTransactionMessage=false\ntransactionTimeOut=1000\ntransactionCheckMax=1\nfileReservedTime=2")
+    transactions.send()
+    bench.clock.advance(1_001)
+    transactions.round()
+    assert len(producer.pushed) == 1, "checked after a second, not after the six of the start"
+    bench.clock.advance(1_001)
+    transactions.round()
+    assert (len(transactions.engine.ledger), len(producer.pushed)) == (0, 1), "given up after one check, not after fifteen"
+    assert transactions.engine.settings.reserved_ms == 2 * 3_600_000
+
+
+def test_a_changed_interval_moves_the_next_round(bench):
+    service = TransactionBench(bench).service
+    change(bench, "transactionCheckInterval=5000")
+    assert service.next_round_ms == bench.clock() + 5_000
+
+
+def test_changed_bounds_of_waiting_pops_take_effect(bench):
+    bench.put()
+    fields = {
+        "consumerGroup": "CG", "topic": "T", "queueId": 1, "maxMsgNums": 1, "invisibleTime": 10_000, "pollTime": 10_000,
+        "bornTime": bench.clock(), "initMode": 0,
+    }  # fmt: skip
+    assert bench.ask(PEER, Q.POP_MESSAGE, fields) is None, "it waits"
+    change(bench, "popPollingSize=1")
+    assert bench.answer(PEER, Q.POP_MESSAGE, fields).code == R.POLLING_FULL

@@ -80,7 +80,6 @@ def test_a_value_that_ends_like_wait_is_kept(bench):
         (send_fields(sys_flag=4), R.MESSAGE_ILLEGAL, "transaction"),
         (send_fields() | {"e": "first"}, R.SYSTEM_ERROR, "field e"),
         (send_fields() | {"h": str(1 << 40)}, R.SYSTEM_ERROR, "field h"),
-        ({"a": "PG", "c": "TBW102"}, R.SYSTEM_ERROR, "missing"),
     ],
 )
 def test_what_may_not_be_stored_is_refused_with_its_code_and_a_reason(bench, fields, code, words):

@@ -25,7 +25,7 @@ from tests.support.held_saves import HeldSaves
 from tests.support.remoting_peer import eventually
 
 TIMEOUT_MS = 60_000
-TOPIC = {"defaultTopic": "TBW102", "readQueueNums": "2", "writeQueueNums": "2", "perm": "6"}
+TOPIC = {"defaultTopic": "TBW102", "readQueueNums": "2", "writeQueueNums": "2", "perm": "6", "topicFilterType": "SINGLE_TAG"}
 AT = {"consumerGroup": "G", "topic": "Known", "queueId": "0", "commitOffset": "5"}
 MODE = {"topic": "Known", "consumerGroup": "G", "mode": "POP", "popShareQueueNum": 0}
 RESET = {"group": "G", "topic": "Known", "timestamp": "-1", "isForce": "true", "queueId": "0", "offset": "3"}

@@ -110,3 +110,22 @@ def test_one_who_cannot_be_told_does_not_stop_the_others(log, caplog):
     assert told.wait(DEADLINE_S)
     running.close()
     assert "could not be told" in caplog.text
+
+
+def test_changed_intervals_take_effect_while_it_runs(log):
+    queues, checkpoint = Called(), Called()
+    running = service(log, write_queues=queues, write_checkpoint=checkpoint, flush_consume_queue_interval_ms=5)
+    assert queues.event.wait(DEADLINE_S)
+    assert not checkpoint.event.is_set(), "the usual minute is not over"
+    running.reconfigure(StoreConfig(flush_consume_queue_interval_ms=5, flush_consume_queue_thorough_interval_ms=1))
+    assert checkpoint.event.wait(DEADLINE_S)
+    running.close()
+
+
+def test_a_changed_wait_for_the_disk_counts_for_sends_after_it(log):
+    told = Called()
+    running = service(log, sync_flush_timeout_ms=3_600_000)
+    running.reconfigure(StoreConfig(flush_commit_log_interval_ms=60_000, sync_flush_timeout_ms=1))
+    assert running.add_waiter(1, told)
+    assert told.event.wait(DEADLINE_S)
+    running.close()

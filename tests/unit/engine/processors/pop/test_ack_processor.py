@@ -34,7 +34,7 @@ def test_acking_twice_or_too_late_changes_nothing(bench):
         ({"queueId": -1}, 13, "illegal"),
         ({"offset": 99}, 208, "store:0~1"),
         ({"extraInfo": "bad handle"}, 13, "no receipt handle"),
-        ({"extraInfo": ""}, 13, "no receipt handle"),
+        ({"extraInfo": ""}, 1, "extraInfo is missing"),
         ({"extraInfo": "0 x 10000 0 0 broker-a 0 0"}, 13, "a number"),
         ({"extraInfo": "0 1 10000 0 9 broker-a 0 0"}, 13, "0, 1 or 2"),
         ({"consumerGroup": ""}, 1, "consumerGroup"),
