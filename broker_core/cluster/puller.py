@@ -135,7 +135,7 @@ class Puller:
 
     async def offset_near(self, part: QueueSlice, at_ms: int) -> int:
         """The broker's offset of a time; `broker_core.cluster.time_bounds` finds the exact one."""
-        return await self._asking.ask(part, partial(self._client.offset_by_time_of, part.address, part.queue, at_ms))
+        return await self._asking.ask(part, partial(self._client.offset_near_of, part.address, part.queue, at_ms))
 
     # ---- record by record ----------------------------------------------------------------------------------------------
 

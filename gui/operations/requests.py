@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from broker_core.api import OrbitError, RemoteError
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from broker_core.worker.questions.question import Question
 from monitoring.sources.base import ClusterSource, Pending
 
 T = TypeVar("T")
@@ -33,17 +33,17 @@ class BegunLater(Generic[T]):
             tell(answer)
 
 
-class RequestChain:
-    """A `Pending` of the answers to all requests; it ends at the first refusal and reports how many were done before."""
+class RequestChain(Generic[A]):
+    """A `Pending` of the answers to all questions; it ends at the first refusal and reports how many were done before."""
 
-    def __init__(self, source: ClusterSource, requests: Sequence[AskBroker]) -> None:
+    def __init__(self, source: ClusterSource, requests: Sequence[Question[A]]) -> None:
         self._source = source
         self._requests = list(requests)
-        self._answers: list[BrokerAnswer] = []
-        self._open: Pending[BrokerAnswer] | None = None
-        self._callbacks: tuple[Callable[[list[BrokerAnswer]], None], Callable[[OrbitError], None]] | None = None
+        self._answers: list[A] = []
+        self._open: Pending[A] | None = None
+        self._callbacks: tuple[Callable[[list[A]], None], Callable[[OrbitError], None]] | None = None
 
-    def then(self, done: Callable[[list[BrokerAnswer]], None], failed: Callable[[OrbitError], None]) -> None:
+    def then(self, done: Callable[[list[A]], None], failed: Callable[[OrbitError], None]) -> None:
         self._callbacks = (done, failed)
         self._next()
 
@@ -64,7 +64,7 @@ class RequestChain:
         self._open = self._source.ask(self._requests[len(self._answers)])
         self._open.then(self._answered, self._refused)
 
-    def _answered(self, answer: BrokerAnswer) -> None:
+    def _answered(self, answer: A) -> None:
         self._answers.append(answer)
         self._next()
 

@@ -24,6 +24,7 @@ from broker_core.worker.attached.gathering import (
     ask_one,
     ask_table,
     merged_answer,
+    numbered,
 )
 from broker_core.worker.attached.lost_brokers import LostParts
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic
@@ -133,4 +134,4 @@ async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) 
                 raise type(error)(text, **error.context) from error
             raise
         done.append(broker)
-    return answer_of(answers[0]) if len(answers) == 1 else merged_answer(answers)
+    return numbered(link, merged_answer(answers), command.code)

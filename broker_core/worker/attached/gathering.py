@@ -40,7 +40,14 @@ OF_EACH = frozenset(
     }
 )
 """Of which each broker has its own."""
-_OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
+_OF_QUEUES = frozenset(
+    {
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.GET_CONSUMER_RUNNING_INFO,
+        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+    }
+)
 """Whose answers have tables by queue."""
 _ONE_OF_TABLE = {
     RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, read_topic_configs, "topic"),
@@ -52,7 +59,7 @@ _ABSENT = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.TOPIC_NOT_EXIST)
 
 async def ask_one(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:
     """The answer of one broker. Raises `RemoteError` where it refuses, `NetworkError` where it does not answer."""
-    return _numbered(link, await _ask_own(link, broker, command), command.code)
+    return numbered(link, await _ask_own(link, broker, command), command.code)
 
 
 async def ask_table(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
@@ -76,7 +83,7 @@ async def ask_table(link: ClusterLink, brokers: list[str], command: RemotingComm
         # The part of a missing broker may be just the one asked for, so nobody can say that there is nothing.
         raise lost.nobody() if lost.notice() else absent[0]
     told = merged_answer([answers[broker] for broker in brokers if broker in answers])
-    return replace(_numbered(link, told, command.code), notice=lost.notice())
+    return replace(numbered(link, told, command.code), notice=lost.notice())
 
 
 async def ask_each(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
@@ -145,7 +152,7 @@ async def _ask_own(link: ClusterLink, broker: str, command: RemotingCommand) -> 
     return BrokerAnswer({}, emit(row))
 
 
-def _numbered(link: ClusterLink, answer: BrokerAnswer, code: int) -> BrokerAnswer:
+def numbered(link: ClusterLink, answer: BrokerAnswer, code: int) -> BrokerAnswer:
     """An answer whose tables have queues under the numbers that the window knows."""
     if code not in _OF_QUEUES or len(link.numbers.names) < 2:
         return answer

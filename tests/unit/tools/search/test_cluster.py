@@ -68,7 +68,7 @@ class FakeAdmin:
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
         return {MessageQueue(topic, name, queue): QueueOffsets(0, 10, self.newest_ms) for queue in (0, 1)}
 
-    async def offset_by_time_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
+    async def offset_near_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
         return self.guess
 
     async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
