@@ -404,11 +404,17 @@ class BrokerRounds:
         self._moving = self._moving | {topic} if moves else self._moving - {topic}
 
     async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
-        """Queues that may be read but no longer written: brokers of 4.x do not list them (docs/spec/remoting.md §2.5.6)."""
-        row = self._figures.of(self._name).topics.get(topic)
+        """Queues that brokers do not list, as far as they are known.
+
+        On 4.x those that may be read but no longer written (docs/spec/remoting.md §2.5.6); on all brokers those in which groups
+        stand although the topic has shrunk.
+        """
+        of = self._figures.of(self._name)
+        row = of.topics.get(topic)
         readable = row.read_queues if row is not None and row.permission & PERMISSION_READ else 0
+        stood = {queue for (_group, where), queues in of.positions.items() if where == topic for queue in queues}
         found: dict[int, QueueOffsets] = {}
-        for queue_id in [one for one in range(readable) if one not in listed][:UNLISTED_QUEUES_MAX]:
+        for queue_id in [one for one in sorted(stood.union(range(readable))) if one not in listed][:UNLISTED_QUEUES_MAX]:
             fields = {"topic": topic, "queueId": str(queue_id)}
             first = whole_number((await self._ask(RequestCode.GET_MIN_OFFSET, fields)).ext_fields.get("offset"))
             end = whole_number((await self._ask(RequestCode.GET_MAX_OFFSET, fields)).ext_fields.get("offset"))
