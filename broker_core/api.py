@@ -45,7 +45,7 @@ from broker_core.kept_file import replace_file
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
-from broker_core.protocol.admin.offsets import read_consume_stats, read_offset
+from broker_core.protocol.admin.offsets import read_consume_stats, read_offset, read_reset_offsets
 from broker_core.protocol.admin.routes import Route, read_route
 from broker_core.protocol.admin.running import (
     ConsumeOutcome,
@@ -171,6 +171,7 @@ __all__ = [
     "read_group_settings",
     "read_imports",
     "read_offset",
+    "read_reset_offsets",
     "read_route",
     "read_running_info",
     "read_runtime",

@@ -32,11 +32,20 @@ FOREVER = -1
 TOTALS = "totals"
 KINDS: Mapping[str, tuple[str, ...]] = {
     "topic": ("put_rate", "got_rate", "kept_messages"),
-    "group": ("lag_messages", "behind_ms", "got_rate", "members", "unattended_messages"),
+    "group": (
+        "lag_messages",
+        "behind_ms",
+        "got_rate",
+        "members",
+        "unattended_messages",
+        "lost_messages",
+        "beyond_messages",
+    ),
     "level": ("pending", "overdue_ms", "late_p50_ms", "late_p99_ms", "delivered_rate"),
 }
 """Figures of each kind of subject; ``totals`` has the figures of `ClusterState.totals`. ``unattended_messages`` is the lag of a
-group without members, 0 of a group with members; it is not recorded, because the lag and the members are.
+group without members, 0 of a group with members; it is not recorded, because the lag and the members are. ``lost_messages``
+were deleted before the group read them; ``beyond_messages`` is how far it is beyond the ends of its queues: it has no lag then.
 """
 FORMAT_VERSION = 1
 
@@ -103,6 +112,8 @@ DEFAULT_RULES = (
     AlertRule("lag", "Lag of a group", "group:*.lag_messages", True, 15_000, 60_000, Severity.CRITICAL),
     AlertRule("behind", "A group is far behind", "group:*.behind_ms", True, 600_000, 60_000),
     AlertRule("nobody", "Nobody consumes", "group:*.unattended_messages", True, 0, 60_000),
+    AlertRule("beyond", "Position beyond the end", "group:*.beyond_messages", True, 0, 60_000, Severity.CRITICAL),
+    AlertRule("lost", "Messages lost unread", "group:*.lost_messages", True, 0, 60_000),
     AlertRule("dead-letters", "Dead letters", "topic:%DLQ%*.kept_messages", True, 0, 0),
     AlertRule("given-up", "Transactions given up", "totals.transactions_given_up", True, 0, 0),
     AlertRule("late", "Delayed messages are late", "level:*.late_p99_ms", True, 1_000, 30_000),
@@ -184,13 +195,27 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
     match figure:
         case "members":
             return members_known(state)
+        case "lost_messages" | "beyond_messages":
+            return _standing_of_groups(state, figure)
         case "unattended_messages":
-            members, lag = members_known(state), state.group_lag_messages
+            members, lag = members_known(state), _no_lag_beyond(state, state.group_lag_messages)
             return np.where((members > 0) | (lag == 0), 0.0, np.where(np.isnan(members), np.nan, lag))
         case "got_rate":
             return np.where(_groups_in_part(state), np.nan, state.group_got_rate)
         case _:
-            return known(getattr(state, f"group_{figure}"))
+            return _no_lag_beyond(state, known(getattr(state, f"group_{figure}")))
+
+
+def _standing_of_groups(state: ClusterState, figure: str) -> Floats:
+    of_groups = state.group_standings
+    values = of_groups.lost if figure == "lost_messages" else of_groups.beyond
+    # What is known of a part is an alarm; that nothing is wrong needs the whole.
+    return np.where(_groups_in_part(state) & ~(values > 0), np.nan, values)
+
+
+def _no_lag_beyond(state: ClusterState, values: Floats) -> Floats:
+    """A lag for rules: 0 for a group beyond the end, about which ``beyond_messages`` tells; no rule waits for its lag."""
+    return np.where(state.group_standings.beyond > 0, 0.0, values)
 
 
 def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
@@ -210,7 +235,7 @@ def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
     if state.catalog.brokers_without_offsets:
         return np.ones(len(state.catalog.groups), bool)
     of = np.asarray(state.catalog.position_group, np.int64)
-    return np.bincount(of[np.isnan(state.position_lag_messages)], minlength=len(state.catalog.groups)) > 0
+    return np.bincount(of[np.isnan(state.position_standings.beyond)], minlength=len(state.catalog.groups)) > 0
 
 
 def members_known(state: ClusterState) -> Floats:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
+from broker_core.worker.questions.standing import Standings, standings
 from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
 from monitoring.state import ClusterState
@@ -104,10 +105,12 @@ class Collector:
         topics = _columns(snapshot.topics, ("put_messages", "put_bytes", "got_messages"), topic_count)
         groups = _columns(snapshot.groups, ("members", "got_messages"), group_count)
         positions = _columns(snapshot.positions, ("offset", "next_store_ms", "owner"), places.position_count)
-        lag = _lag_messages(positions["offset"], queues["max_offset"][places.position_queue])
+        at = places.position_queue
+        standing = standings(positions["offset"], queues["min_offset"][at], queues["max_offset"][at])
+        lag, of_groups = standing.waiting, standing.summed(places.position_group, group_count)
         behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
-        unknown = places.groups_known_in_part(lag)
-        group_lag = np.where(unknown, np.nan, _sum_known(lag, places.position_group, group_count))
+        unknown = places.groups_known_in_part(standing)
+        group_lag = np.where(unknown, np.nan, of_groups.waiting)
         kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
         last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
@@ -130,7 +133,11 @@ class Collector:
             topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
-            group_behind_ms=_frozen(np.where(unknown, np.nan, _most_behind(behind, lag, places.position_group, group_count))),
+            group_behind_ms=_frozen(
+                np.where(
+                    unknown | (of_groups.beyond > 0), np.nan, _most_behind(behind, lag, places.position_group, group_count)
+                )
+            ),
             group_got_rate=_frozen(self._group_got_rate.add(taken_ms, groups["got_messages"])),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
@@ -184,7 +191,7 @@ _TOTAL_COUNTERS = {
     "atomic_abort_rate": "atomic_aborted",
 }
 _TOPIC_FIGURES = ("put_rate", "got_rate")
-_GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate")
+_GROUP_FIGURES = ("lag_messages", "behind_ms", "got_rate", "lost_messages", "beyond_messages")
 
 
 class _Places:
@@ -208,7 +215,7 @@ class _Places:
         if len(system) != self.group_count:
             raise CodecError(f"the worker's catalog has {self.group_count} groups, but {len(system)} marks of system groups")
 
-    def groups_known_in_part(self, lag: Floats) -> NDArray[np.bool_]:
+    def groups_known_in_part(self, standing: Standings) -> NDArray[np.bool_]:
         """Groups of an attached cluster with a position of unknown lag: their sum is unknown.
 
         A lag is unknown if the broker is lost or the queue was not read yet; a broker that sent no offsets may have some of any
@@ -218,7 +225,7 @@ class _Places:
             return np.zeros(self.group_count, bool)
         if self.catalog.brokers_without_offsets:
             return np.ones(self.group_count, bool)
-        return np.bincount(self.position_group[np.isnan(lag)], minlength=self.group_count) > 0
+        return np.bincount(self.position_group[np.isnan(standing.beyond)], minlength=self.group_count) > 0
 
     @property
     def queue_keys(self) -> list[tuple[str, int]]:
@@ -255,22 +262,10 @@ def _frozen(values: Floats) -> Floats:
     return values
 
 
-def _lag_messages(offset: Ints, max_offset: Ints) -> Floats:
-    known = (offset >= 0) & (max_offset >= 0)
-    # A consumer may have committed what it read after the queue's end was sampled.
-    return np.where(known, np.maximum(max_offset - offset, 0), np.nan)
-
-
 def _behind_ms(lag: Floats, next_store_ms: Ints, taken_ms: int) -> Floats:
     waiting = np.where(next_store_ms >= 0, np.maximum(taken_ms - next_store_ms, 0), np.nan)
     behind: Floats = np.where(lag == 0, 0.0, np.where(np.isnan(lag), np.nan, waiting))
     return behind
-
-
-def _sum_known(values: Floats, owner: Ints, count: int) -> Floats:
-    known = ~np.isnan(values)
-    sums = np.bincount(owner[known], weights=values[known], minlength=count)
-    return np.where(np.bincount(owner[known], minlength=count) > 0, sums, np.nan)
 
 
 def _most_behind(behind: Floats, lag: Floats, owner: Ints, count: int) -> Floats:
@@ -306,12 +301,15 @@ def _last_store_ms(last_store_ms: Ints, queue_topic: Ints, count: int) -> Ints:
 
 def _recorded(state: ClusterState) -> Floats:
     """Values in the order of `_names`."""
+    of_groups = state.group_standings
     figures = (
         state.topic_put_rate,
         state.topic_got_rate,
         state.group_lag_messages,
         state.group_behind_ms,
         state.group_got_rate,
+        of_groups.lost,
+        of_groups.beyond,
     )
     return np.concatenate([np.fromiter(state.totals.values(), np.float64), *figures])
 

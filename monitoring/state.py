@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog
+from broker_core.worker.questions.standing import Standings, standings
 from monitoring.delay import DelayState, Lateness, no_delays
 
 Ints = NDArray[np.int64]
@@ -50,20 +51,21 @@ class ClusterState:
     topic_last_store_ms: Ints  # [T]
 
     group_members: Ints  # [G], -1 offline, `MEMBERS_UNREAD`
-    group_lag_messages: Floats  # [G], NaN when no position is known
+    group_lag_messages: Floats  # [G], NaN when no position is known, or one is beyond the end of its queue
     group_behind_ms: Floats  # [G] taken_ms - store time of the oldest message not consumed; 0 when none waits
     group_got_rate: Floats  # [G] messages/s
 
     position_offset: Ints  # [P]
-    position_lag_messages: Floats  # [P]
+    position_lag_messages: Floats  # [P], NaN also beyond the end of the queue
     position_behind_ms: Floats  # [P]
     position_owner: Ints  # [P], index into owners, -1 nobody, -2 not known
     owners: list[str]
 
     totals: dict[str, float]
     """As in `Snapshot.totals`, plus put_rate, put_byte_rate, got_rate, got_byte_rate, transaction_commit_rate,
-    transaction_rollback_rate, transaction_unknown_rate, transaction_check_rate (a second), lag_messages,
-    unflushed_bytes, disk_used_percent, process_cpu_percent, dead_letters (messages that are kept as such; NaN unknown)."""
+    transaction_rollback_rate, transaction_unknown_rate, transaction_check_rate (a second), lag_messages (without groups
+    that are beyond an end), unflushed_bytes, disk_used_percent, process_cpu_percent, dead_letters (messages that are kept as
+    such; NaN unknown)."""
 
     delays: DelayState = field(default_factory=no_delays)
     timers: dict[str, float] = field(default_factory=dict)
@@ -74,6 +76,17 @@ class ClusterState:
     """As in `Snapshot.slave_lag_bytes`."""
     lateness: Lateness | None = None
     """None if the source sends none."""
+
+    @property
+    def position_standings(self) -> Standings:
+        """What waits, was lost, or lies beyond the end, by position."""
+        at = np.asarray(self.catalog.position_queue, np.int64)
+        return standings(self.position_offset, self.queue_min_offset[at], self.queue_max_offset[at])
+
+    @property
+    def group_standings(self) -> Standings:
+        """The same by group: the sums of what is known."""
+        return self.position_standings.summed(self.catalog.position_group, len(self.catalog.groups))
 
     @property
     def is_blank(self) -> bool:

@@ -102,6 +102,8 @@ COLUMNS: dict[str, tuple[str, ValueUnit]] = {
     "failed": ("Failed", ValueUnit.COUNT),
     "lag_avg": ("Lag, average", ValueUnit.RATIO),
     "lag_max": ("Lag, largest", ValueUnit.COUNT),
+    "beyond_max": ("Beyond the end", ValueUnit.COUNT),
+    "lost_max": ("Lost unread", ValueUnit.COUNT),
     "lag_before": ("Lag before", ValueUnit.COUNT),
     "lag_last": ("Lag at the end", ValueUnit.COUNT),
     "within_share": ("Service level", ValueUnit.SHARE),

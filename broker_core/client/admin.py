@@ -5,8 +5,11 @@ Each call asks a name server or the brokers of its topic, and merges their answe
 
 from __future__ import annotations
 
+from functools import partial
+
 from broker_core.client.group_admin import GroupAdmin
 from broker_core.client.message_admin import MessageAdmin
+from broker_core.client.time_bounds import first_checked, time_of_answer
 from broker_core.client.topic_admin import TopicAdmin
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.offsets import ConsumeOffset, QueueOffsets, read_consume_stats, read_offset, read_queue_offsets
@@ -68,11 +71,20 @@ class AdminClient(GroupAdmin, MessageAdmin, TopicAdmin):
         return await self._offset(RequestCode.GET_MIN_OFFSET, queue)
 
     async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The first offset stored at or after a time, the max offset if there is none; 4.x brokers return the nearest."""
-        return await self.offset_by_time_of(await self._queue_address(queue), queue, timestamp_ms)
+        """The first offset stored at or after a time, the max offset if there is none; raises `CodecError` as a pull."""
+        address = await self._queue_address(queue)
+        name = f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
 
-    async def offset_by_time_of(self, address: str, queue: MessageQueue, timestamp_ms: int) -> int:
-        """As `offset_by_time`, at the broker of an address."""
+        async def store_ms(offset: int) -> int:
+            record, following = await self.pull_records(address, queue, offset, 1)
+            return time_of_answer(record, offset, following, name=name)
+
+        first, end = await self.min_offset_of(address, queue), await self.max_offset_of(address, queue)
+        near = partial(self.offset_near_of, address, queue, timestamp_ms)
+        return await first_checked(near, store_ms, timestamp_ms, first, end)
+
+    async def offset_near_of(self, address: str, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The offset of a time as a broker answers it: the nearest message's on 4.x, the lower bound since 5.0."""
         more = {"timestamp": str(timestamp_ms), "boundaryType": "LOWER"}
         return await self._offset_of(address, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, **more)
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from broker_core.client.instance import ClientInstance, answer_error
-from broker_core.client.pulling import number
+from broker_core.client.pulling import QueuePuller, number
+from broker_core.client.subscription import subscribe
+from broker_core.client.time_bounds import first_checked, time_of_answer
 from broker_core.errors import CodecError, UsageError
 from broker_core.kept_file import KeptFile
 from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.filter.rejection import ALL_TAGS
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, as_message_queue, emit, parse_object
 from broker_core.protocol.names import retry_topic
@@ -137,12 +141,32 @@ async def first_offset(
     Raises `RemoteError` when the broker refuses, and `NetworkError` when no server answers.
     """
     is_retry = queue.topic == retry_topic(group)
-    code, more = RequestCode.GET_MAX_OFFSET, {}
+    code = RequestCode.GET_MAX_OFFSET
     if consume_from is ConsumeFrom.FIRST_OFFSET or (is_retry and consume_from is ConsumeFrom.LAST_OFFSET):
         code = RequestCode.GET_MIN_OFFSET
     elif consume_from is ConsumeFrom.TIMESTAMP and not is_retry:
-        code, more = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, {"timestamp": str(consume_from_ms)}
-    return await queue_offset(instance, code, queue, **more)
+        return await first_stored_from(instance, group, queue, consume_from_ms)
+    return await queue_offset(instance, code, queue)
+
+
+async def first_stored_from(instance: ClientInstance, group: str, queue: MessageQueue, at_ms: int) -> int:
+    """The first offset stored at or after a time, the max offset if there is none; raises as `QueuePuller.pull`.
+
+    Whatever the broker answers: the messages beside its answer are pulled, and nothing is committed.
+    """
+    puller, everything = QueuePuller(instance, group), subscribe(queue.topic, ALL_TAGS, 0)
+    name = f"queue {queue.queue_id} of {queue.topic} on {queue.broker_name}"
+
+    async def store_ms(offset: int) -> int:
+        pulled = await puller.pull(queue, offset, everything, messages_max=1)
+        if pulled.messages:
+            return pulled.messages[0].stored.store_timestamp_ms
+        return time_of_answer(b"", offset, pulled.next_offset, name=name)
+
+    near = partial(queue_offset, instance, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, timestamp=str(at_ms))
+    first = await queue_offset(instance, RequestCode.GET_MIN_OFFSET, queue)
+    end = await queue_offset(instance, RequestCode.GET_MAX_OFFSET, queue)
+    return await first_checked(near, store_ms, at_ms, first, end)
 
 
 async def queue_offset(instance: ClientInstance, code: RequestCode, queue: MessageQueue, **more: str) -> int:

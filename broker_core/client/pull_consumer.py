@@ -9,7 +9,7 @@ import asyncio
 
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
-from broker_core.client.offsets import BrokerOffsets, OffsetStore, queue_offset
+from broker_core.client.offsets import BrokerOffsets, OffsetStore, first_stored_from, queue_offset
 from broker_core.client.pulling import PullResult, QueuePuller, number
 from broker_core.client.subscription import Wanted, subscribe
 from broker_core.config import ClientConfig, RemotingLimits
@@ -27,8 +27,9 @@ _UNSTABLE_SECONDS = 0.02
 
 
 class QueueReads(OpenedClient):
-    """Reads of a consumer about single queues; a subclass sets ``_offsets``."""
+    """Reads of a consumer about single queues; a subclass sets ``group`` and ``_offsets``."""
 
+    group: str
     _offsets: OffsetStore
 
     async def queues(self, topic: str) -> list[MessageQueue]:
@@ -51,9 +52,8 @@ class QueueReads(OpenedClient):
         return await queue_offset(self._instance, RequestCode.GET_MAX_OFFSET, queue)
 
     async def offset_by_time(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset stored nearest to a time."""
-        code = RequestCode.SEARCH_OFFSET_BY_TIMESTAMP
-        return await queue_offset(self._instance, code, queue, timestamp=str(timestamp_ms))
+        """The first offset stored at or after a time, the max offset if there is none; raises `CodecError` as a pull."""
+        return await first_stored_from(self._instance, self.group, queue, timestamp_ms)
 
 
 class PullConsumer(QueueReads):

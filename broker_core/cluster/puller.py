@@ -22,7 +22,7 @@ from broker_core.cluster.slices import QueueSlice
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.codes import ResponseCode
-from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.json_body import JsonBodyError, MessageQueue
 from broker_core.protocol.message.record import FIXED_BYTES
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC
 
@@ -133,9 +133,22 @@ class Puller:
     async def max_offset(self, part: QueueSlice) -> int:
         return await self._asking.ask(part, partial(self._client.max_offset_of, part.address, part.queue))
 
+    async def has_queue(self, part: QueueSlice) -> bool:
+        """Whether the broker has a queue, also one that its topic does not name; the question makes none."""
+        asked = partial(self._client.queue_units_of, part.address, part.queue, 0, 1)
+        try:
+            await self._asking.ask(part, asked)
+        except JsonBodyError:
+            return True  # 4.x has nothing to say of an entry that was deleted
+        except RemoteError as error:
+            if error.context.get("code") not in (ResponseCode.SYSTEM_ERROR, ResponseCode.REQUEST_CODE_NOT_SUPPORTED):
+                raise
+            return False
+        return True
+
     async def offset_near(self, part: QueueSlice, at_ms: int) -> int:
         """The broker's offset of a time; `broker_core.cluster.time_bounds` finds the exact one."""
-        return await self._asking.ask(part, partial(self._client.offset_by_time_of, part.address, part.queue, at_ms))
+        return await self._asking.ask(part, partial(self._client.offset_near_of, part.address, part.queue, at_ms))
 
     # ---- record by record ----------------------------------------------------------------------------------------------
 

@@ -25,6 +25,9 @@ from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 
 QUESTIONS_AT_ONCE = 16
+SHRUNK_GAP = 8
+"""Ids without a queue in a row after which no more are asked for: a topic has 8 queues unless somebody says otherwise."""
+SHRUNK_IDS_MAX = 4_096
 INTERNAL_TOPICS = (names.SCHEDULE_TOPIC, names.WHEEL_TIMER_TOPIC, HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC)
 _GROUP_TOPICS = (names.RETRY_PREFIX, names.DLQ_PREFIX)
 _TOLD = (NetworkError, RemoteError, CodecError)
@@ -37,17 +40,33 @@ async def queues_on(
     """Queues of a topic on one broker, by id, each as a whole slice with its offsets.
 
     Brokers of 4.x leave out queues that may be read but no longer written (docs/spec/remoting.md §2.5.6): the offsets of those
-    among the first ``read_queues`` are requested one by one, without a time of the last message. Raises as `Puller`.
+    among the first ``read_queues`` are requested one by one, without a time of the last message. No broker lists the queues
+    that a topic had before it shrank, and they keep their messages: they are looked for behind those that are known.
+    Raises as `Puller`.
     """
     any_queue = QueueSlice(topic, broker, address, 0, 0, 0)
     held = {queue.queue_id: offsets for queue, offsets in (await puller.held(any_queue)).items()}
     for queue_id in range(read_queues):
         if queue_id not in held:
             held[queue_id] = await offsets_of(puller, replace(any_queue, queue_id=queue_id))
+    for part in await _shrunk_queues(puller, any_queue, max(held, default=-1) + 1):
+        held[part.queue_id] = await offsets_of(puller, part)
     return [
         (replace(any_queue, queue_id=queue_id, first=offsets.min_offset, end=offsets.max_offset), offsets)
         for queue_id, offsets in sorted(held.items())
     ]
+
+
+async def _shrunk_queues(puller: Puller, any_queue: QueueSlice, first: int) -> list[QueueSlice]:
+    """Queues from an id on, up to the first `SHRUNK_GAP` ids that the broker has not."""
+    found: list[QueueSlice] = []
+    for start in range(first, SHRUNK_IDS_MAX, SHRUNK_GAP):
+        some = [replace(any_queue, queue_id=queue_id) for queue_id in range(start, start + SHRUNK_GAP)]
+        known = await asyncio.gather(*map(puller.has_queue, some))
+        if not any(known):
+            break
+        found += [part for part, is_there in zip(some, known, strict=True) if is_there]
+    return found
 
 
 async def offsets_of(puller: Puller, part: QueueSlice) -> QueueOffsets:

@@ -24,6 +24,10 @@ NOBODY = -1
 class GroupHealth(Enum):
     """State of a group, for its dot and chip."""
 
+    BEYOND_END = "beyond end"
+    """It stands where no message is: the topic was made anew, or an offset was committed that is none."""
+    LOST = "lost"
+    """Messages were deleted before it read them."""
     OFFLINE = "offline"
     UNKNOWN = "unknown"
     NO_POSITION = "no position"
@@ -51,6 +55,10 @@ class GroupRow:
     """A larger lag is coloured; see `monitoring.lag_limits`."""
     may_lag: bool = True
     """Whether it has a position in any queue, or may have one that was not read."""
+    lost_messages: float = 0.0
+    """Deleted before it read them."""
+    beyond_messages: float = 0.0
+    """How far it is beyond the ends of its queues."""
 
     @property
     def offline(self) -> bool:
@@ -80,6 +88,8 @@ class PositionRow:
     """Client that owns it; empty: none, None: not known."""
     lag_limit: float = math.inf
     """Share of its group's limit."""
+    lost_messages: float = 0.0
+    beyond_messages: float = 0.0
 
     @property
     def over_limit(self) -> bool:
@@ -127,6 +137,10 @@ _HEALTH = {
 
 def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
     """Health of a group with this lag; a group whose alert fires is never well."""
+    if group.beyond_messages > 0:
+        return GroupHealth.BEYOND_END
+    if group.lost_messages > 0:
+        return GroupHealth.LOST
     if group.offline:
         return GroupHealth.OFFLINE
     if np.isnan(lag.lag_messages) and not group.may_lag:
@@ -143,6 +157,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
     catalog = state.catalog
     system = catalog.group_is_system or [False] * len(catalog.groups)
     positions = np.bincount(np.asarray(catalog.position_group, np.int64), minlength=len(catalog.groups))
+    standing = state.group_standings
     return [
         GroupRow(
             name=name,
@@ -153,21 +168,51 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
             got_rate=float(state.group_got_rate[row]),
             lag_limit=limits.of_group(name),
             may_lag=bool(positions[row]) or bool(state.faults),
+            lost_messages=float(standing.lost[row]),
+            beyond_messages=float(standing.beyond[row]),
         )
         for row, name in enumerate(catalog.groups)
     ]
 
 
 def by_urgency(rows: list[GroupRow]) -> list[GroupRow]:
-    return sorted(rows, key=lambda row: (np.isnan(row.lag_messages), -np.nan_to_num(row.lag_messages), row.name))
+    """Groups beyond an end first, then those that lost messages, then by lag, unknown last."""
+    return sorted(
+        rows,
+        key=lambda row: (
+            not row.beyond_messages > 0,
+            not row.lost_messages > 0,
+            np.isnan(row.lag_messages),
+            -np.nan_to_num(row.lag_messages),
+            row.name,
+        ),
+    )
 
 
 def position_rows(state: ClusterState, group: str, limits: LagLimits = SHIPPED) -> list[PositionRow]:
-    """One row a queue in which ``group`` has a position, largest lag first; empty when the group is not known."""
-    places = _positions_of(state, group)
+    """One row a queue in which ``group`` has a position; empty when the group is not known.
+
+    Queues beyond whose end it is come first, then the largest lag.
+    """
+    places, standing = _positions_of(state, group), state.position_standings
     limit = limits.of_queue(group, len(places))
-    rows = [_position_row(state, row, limit) for row in places]
-    return sorted(rows, key=lambda row: (-np.nan_to_num(row.lag_messages, nan=-1.0), row.topic, row.queue_id))
+    rows = [
+        replace(
+            _position_row(state, row, limit),
+            lost_messages=float(standing.lost[row]),
+            beyond_messages=float(standing.beyond[row]),
+        )
+        for row in places
+    ]
+    return sorted(
+        rows,
+        key=lambda row: (
+            not row.beyond_messages > 0,
+            -np.nan_to_num(row.lag_messages, nan=-1.0),
+            row.topic,
+            row.queue_id,
+        ),
+    )
 
 
 def _positions_of(state: ClusterState, group: str) -> Ints:

@@ -61,6 +61,8 @@ def _topic_row(state: ClusterState, row: int) -> PinRow:
 def _group_row(state: ClusterState, row: int, limits: LagLimits) -> PinRow:
     name, lag = state.catalog.groups[row], float(state.group_lag_messages[row])
     value = short_count_text(lag)
+    if state.group_standings.beyond[row] > 0:
+        return PinRow(True, name, value, State.CRITICAL)
     if value == UNKNOWN or state.group_members[row] <= 0:
         return PinRow(True, name, value, State.IDLE)
     return PinRow(True, name, value, State.WARNING if lag > limits.of_group(name) else State.HEALTHY)

@@ -1,17 +1,36 @@
-"""`OffsetReset`: stores the current offsets of a group, then moves it: through its members, or directly without members."""
+"""`OffsetReset`: keeps the offsets of a group, moves it through its members or directly, and reads back where it went."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from broker_core.api import JsonBodyError, NetworkError, OrbitError, RequestCode, ResponseCode, read_consume_stats
+from broker_core.api import (
+    JsonBodyError,
+    NetworkError,
+    OrbitError,
+    RemoteError,
+    RequestCode,
+    ResponseCode,
+    read_consume_stats,
+    read_offset,
+    read_reset_offsets,
+)
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
 from gui.words.broker_words import broker_text
-from gui.words.text import tr
-from monitoring.admin.offsets import OffsetSnapshot, QueueMove, offline_requests, online_requests, snapshot_of
+from gui.words.text import count_text, tr
+from monitoring.admin.offsets import (
+    TO_THE_END,
+    OffsetSnapshot,
+    QueueMove,
+    ask_group_offset,
+    offline_requests,
+    online_requests,
+    snapshot_of,
+    strayed,
+)
 from monitoring.sources.base import ClusterSource, Pending
 
 
@@ -47,13 +66,16 @@ class ResetResult:
 
 
 class OffsetReset:
-    """A `Pending` of a `ResetResult`. The broker records each request that changes something before it acts."""
+    """A `Pending` of a `ResetResult`. The broker records each request that changes something before it acts.
+
+    It succeeds where the broker's own account agrees with the order: what it told the members, or the offsets it keeps.
+    """
 
     def __init__(self, source: ClusterSource, snapshots: OffsetSnapshots, order: ResetOrder) -> None:
         self._source = source
         self._snapshots = snapshots
         self._order = order
-        self._open: Pending[BrokerAnswer] | RequestChain | None = None
+        self._open: Pending[BrokerAnswer] | RequestChain[BrokerAnswer] | None = None
         self._snapshot: OffsetSnapshot | None = None
         self._callbacks: tuple[Callable[[ResetResult], None], Callable[[OrbitError], None]] | None = None
 
@@ -96,9 +118,45 @@ class OffsetReset:
             requests = online_requests(order.group, order.topic, order.moves, order.timestamp_ms)
         else:
             requests = offline_requests(order.group, order.topic, order.moves)
-        chain = RequestChain(self._source, requests)
-        self._open = chain
-        chain.then(lambda _answers: self._done(by_members=by_members), self._refused if by_members else self._failed)
+        chain = self._open = RequestChain(self._source, requests)
+        if by_members:
+            chain.then(self._members_told, self._refused)
+        else:
+            chain.then(lambda _answers: self._read_back(), self._failed)
+
+    def _members_told(self, answers: list[BrokerAnswer]) -> None:
+        try:
+            tables = [read_reset_offsets(answer.body) for answer in answers]
+        except JsonBodyError as error:
+            self._failed(error)
+            return
+        topic = self._order.topic
+        stands = {queue.queue_id: at for table in tables for queue, at in table.items() if queue.topic == topic}
+        self._judge(stands, by_members=True)
+
+    def _read_back(self) -> None:
+        order = self._order
+        asked = [ask_group_offset(order.group, order.topic, move.queue_id) for move in order.moves]
+        chain = self._open = RequestChain(self._source, asked)
+        chain.then(self._stands_read, self._failed)
+
+    def _stands_read(self, answers: list[BrokerAnswer]) -> None:
+        try:
+            found = [read_offset(answer.fields) for answer in answers]
+        except JsonBodyError as error:
+            self._failed(error)
+            return
+        ids = [move.queue_id for move in self._order.moves]
+        self._judge(dict(zip(ids, found, strict=True)), by_members=False)
+
+    def _judge(self, stands: dict[int, int], *, by_members: bool) -> None:
+        moves = self._order.moves
+        elsewhere = strayed(moves, stands, to_the_end=by_members and self._order.timestamp_ms == TO_THE_END)
+        if elsewhere:
+            move, at = elsewhere[0]
+            self._failed(RemoteError(strayed_text(move, at, len(elsewhere), len(moves)), topic=self._order.topic))
+        else:
+            self._done(by_members=by_members)
 
     def _refused(self, error: OrbitError) -> None:
         if error.context.get("code") == ResponseCode.CONSUMER_NOT_ONLINE:
@@ -117,6 +175,16 @@ class OffsetReset:
         callbacks, self._callbacks = self._callbacks, None
         if callbacks is not None:
             callbacks[1](error)
+
+
+def strayed_text(move: QueueMove, at: int, count: int, all_count: int) -> str:
+    """That queues went elsewhere, with the first of them as an example."""
+    place = count_text(at) if at >= 0 else tr("an unknown offset")
+    return tr(
+        "{count} of {all} went elsewhere: queue {queue} is at {at}, not at {after}. The offsets of before are saved: "
+        "the tab Offsets puts them back.",
+        count=count, all=all_count, queue=move.queue_id, at=place, after=count_text(move.after),
+    )  # fmt: skip
 
 
 def result_text(result: ResetResult, group: str) -> str:

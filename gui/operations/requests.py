@@ -7,7 +7,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from broker_core.api import OrbitError, RemoteError
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from broker_core.worker.questions.question import Question
 from gui.operations.in_turn import InTurn
 from monitoring.sources.base import ClusterSource
 
@@ -34,10 +34,10 @@ class BegunLater(Generic[T]):
             tell(answer)
 
 
-class RequestChain(InTurn[BrokerAnswer]):
-    """The answers to all requests; an error says how many were done before. What is sent already is executed when cancelled."""
+class RequestChain(InTurn[A]):
+    """The answers to all questions; an error says how many were done before. What is sent is executed, also when cancelled."""
 
-    def __init__(self, source: ClusterSource, requests: Sequence[AskBroker]) -> None:
+    def __init__(self, source: ClusterSource, requests: Sequence[Question[A]]) -> None:
         super().__init__([partial(source.ask, request) for request in requests])
 
     def failure(self, error: OrbitError) -> OrbitError:

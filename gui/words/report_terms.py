@@ -84,6 +84,8 @@ RESULT_COLUMNS: dict[str, str] = {
     "times": "How often it happened.",
     "failed": "How often it failed.",
     "lag_avg": "Mean lag over the samples.",
+    "beyond_max": "Most messages that the group was beyond the ends of its queues; it has no lag then, and counts as late.",
+    "lost_max": "Most messages that had been deleted before the group read them.",
     "lag_max": "Largest lag of a sample.",
     "lag_before": "Lag before the time that is looked at.",
     "lag_last": "Lag of the last sample.",

@@ -41,6 +41,10 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "consumers/Delivered again": (
             "Messages from the new offset to the one of now: the group gets them once more. [messages]"
         ),
+        "Standing": (
+            "What no lag tells: how far the group is beyond the end of the queue, as after its topic was made anew, and how "
+            "many messages were deleted before the group read them. [messages]"
+        ),
         "Drains": (
             "When the lag is gone if it goes on as in the last minutes; grows: it never is. A dash where the trend is not "
             "clear. [time]"

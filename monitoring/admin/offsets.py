@@ -125,7 +125,7 @@ def _within(stand: QueueStand, offset: int) -> int:
 
 
 def ask_offset_of_time(topic: str, queue_id: int, timestamp_ms: int) -> AskBroker:
-    """Request the offset of a queue at a time, by the rule of a reset by time. Answer: `read_offset`."""
+    """Request where a reset by time of the whole topic takes a queue, exact or not. Answer: `read_offset`."""
     fields = {"topic": topic, "queueId": str(queue_id), "timestamp": str(timestamp_ms)}
     return AskBroker(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)
 
@@ -160,6 +160,21 @@ def offline_requests(group: str, topic: str, moves: Sequence[QueueMove]) -> list
         )
         for move in moves
     ]
+
+
+def ask_group_offset(group: str, topic: str, queue_id: int) -> AskBroker:
+    """Request the offset of a group in a queue. Answer: `read_offset`."""
+    fields = {"consumerGroup": group, "topic": topic, "queueId": str(queue_id)}
+    return AskBroker(RequestCode.QUERY_CONSUMER_OFFSET, fields)
+
+
+def strayed(moves: Sequence[QueueMove], stands: Mapping[int, int], *, to_the_end: bool) -> list[tuple[QueueMove, int]]:
+    """Moves whose queue stands elsewhere by the broker's own account, with where it stands; -1 where it does not tell.
+
+    ``to_the_end``: the broker found the ends itself, so messages that came meanwhile are behind the group, too.
+    """
+    told = [(move, stands.get(move.queue_id, -1)) for move in moves]
+    return [(move, at) for move, at in told if not (at >= move.after if to_the_end else at == move.after)]
 
 
 # ---- snapshots ---------------------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from monitoring.state import ClusterState
 TOTALS, TOPIC, GROUP, QUEUE, POSITION, LEVEL = "totals", "topic", "group", "queue", "position", "level"
 FIGURES = {
     TOPIC: ("put_rate", "got_rate", "kept_messages"),
-    GROUP: ("lag_messages", "behind_ms", "got_rate", "members"),
+    GROUP: ("lag_messages", "behind_ms", "got_rate", "members", "lost_messages", "beyond_messages"),
     QUEUE: ("min_offset", "max_offset", "put_rate"),
-    POSITION: ("offset", "lag_messages", "behind_ms", "owner"),
+    POSITION: ("offset", "lag_messages", "behind_ms", "owner", "lost_messages", "beyond_messages"),
     LEVEL: ("pending", "overdue_ms", "delivered_rate", "late_p50_ms", "late_p99_ms"),
 }
 
@@ -52,6 +52,8 @@ class Names:
 def samples_of(state: ClusterState, names: Names, client_number: Callable[[str], int]) -> list[KindSample]:
     """All samples of a state; ``client_number`` returns the number of a client id."""
     totals = sorted(state.totals)
+    standing = state.position_standings
+    of_groups = standing.summed(state.catalog.position_group, len(state.catalog.groups))
     numbers = np.array([client_number(client) for client in state.owners] + [np.nan])
     delays = state.delays
     levels = [str(level) for level in delays.level.tolist()]
@@ -66,6 +68,8 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
             state.group_behind_ms,
             state.group_got_rate,
             members_known(state),
+            of_groups.lost,
+            of_groups.beyond,
         ),
         _kind(QUEUE, names.queues, known(state.queue_min_offset), known(state.queue_max_offset), state.queue_put_rate),
         _kind(
@@ -75,6 +79,8 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
             state.position_lag_messages,
             state.position_behind_ms,
             numbers[np.maximum(state.position_owner, -1)],
+            standing.lost,
+            standing.beyond,
         ),
         _kind(LEVEL, levels, known(delays.pending), known(delays.overdue_ms), delays.delivered_rate, *late),
     ]

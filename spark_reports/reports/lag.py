@@ -59,6 +59,7 @@ def result(found: QueryResults) -> ReportResult:
     of_groups = first(found)
     groups = of_groups.data
     hours = ordered(found["hours"], "-late_ms", "-lag_max", "hour_time", "group", "store")
+    wrong = groups.filter(pc.greater(pc.add(_or_0(groups["beyond_max"]), _or_0(groups["lost_max"])), 0))
     late = ordered(found["episodes"], "-late_ms", "first_time", "group", "store")
     target = found.parameters.number("target-percent")
     missed = groups.filter(pc.less(groups["within_share"], target / 100))
@@ -71,7 +72,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(late.num_rows, ValueUnit.COUNT, "times late", _longest(late)),
             KeyFigure(gaps.num_rows, ValueUnit.COUNT, "gaps", "times without samples"),
         ),
-        findings=[*_findings(groups, missed, hours, late, target), *gap_findings(gaps)],
+        findings=[*_standing_findings(wrong), *_findings(groups, missed, hours, late, target), *gap_findings(gaps)],
         charts=(
             lines("lag", "Largest lag over time", ordered(found["lines"], "bucket_ms"), by="group", value="lag_max",
                   unit=ValueUnit.COUNT, width_ms=bucket_ms(found.parameters),
@@ -86,11 +87,31 @@ def result(found: QueryResults) -> ReportResult:
         ),
         notes=(
             "Lag exists only where it was sampled: nothing is known of the gaps, and they count neither as within nor as late.",
-            "A minute counts as late when its largest lag or longest wait is above the bounds.",
+            "A minute counts as late when its largest lag or longest wait is above the bounds, or the group is beyond an end.",
             "The running minute is not in the history yet.",
         ),
         nothing=NO_SAMPLE,
     )  # fmt: skip
+
+
+def _or_0(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.fill_null(column, 0)
+
+
+def _standing_findings(wrong: pa.Table) -> list[str]:
+    """Groups that were beyond an end or lost messages, which no lag tells."""
+    found = []
+    for row in rows_of(wrong):
+        if row["beyond_max"]:
+            found.append(
+                say("{group} was beyond the end of its queues by {count:,}: its offset is none, so it has no lag.",
+                    group=row["group"], count=row["beyond_max"])
+            )  # fmt: skip
+        if row["lost_max"]:
+            found.append(
+                say("{count:,} messages were deleted before {group} read them.", count=row["lost_max"], group=row["group"])
+            )
+    return found
 
 
 def _longest(late: pa.Table) -> str:
@@ -110,7 +131,7 @@ def _findings(groups: pa.Table, missed: pa.Table, hours: pa.Table, late: pa.Tabl
         hour = rows_of(hours)[0]
         found.append(
             say("{group} was late for {late} of {sampled}; its lag was {lag:,} messages at most.", group=worst["group"],
-                late=duration_text(worst["late_ms"]), sampled=duration_text(worst["sampled_ms"]), lag=worst["lag_max"])
+                late=duration_text(worst["late_ms"]), sampled=duration_text(worst["sampled_ms"]), lag=worst["lag_max"] or 0)
         )  # fmt: skip
         found.append(
             say("The worst hour began at {hour}: {group} was late for {late}.", hour=clock(hour["hour_time"]),
@@ -129,5 +150,5 @@ def _findings(groups: pa.Table, missed: pa.Table, hours: pa.Table, late: pa.Tabl
 
 
 def _largest(groups: pa.Table) -> dict[str, object]:
-    row = max(rows_of(groups), key=lambda one: one["lag_max"])
-    return {"lag": row["lag_max"], "group": row["group"]}
+    row = max(rows_of(groups), key=lambda one: one["lag_max"] or 0)
+    return {"lag": row["lag_max"] or 0, "group": row["group"]}

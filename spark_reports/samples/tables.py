@@ -4,8 +4,10 @@ Lag, owners and rates cannot be computed from stored messages; they are known on
 Orbit's worker samples once a second and stores the figures in ``orbit/history.db`` of the store (docs/history.md).
 
     table         a row is                                       columns beside store, time, step_ms
-    lag           a consumer group in an interval                group; lag_messages, behind_ms, got_rate, members
-    positions     a group in a queue in an interval              group, topic, queue_id, owner; offset, lag_messages, behind_ms
+    lag           a consumer group in an interval                group; lag_messages, behind_ms, got_rate, members,
+                                                                 lost_messages, beyond_messages
+    positions     a group in a queue in an interval              group, topic, queue_id, owner; offset, lag_messages,
+                                                                 behind_ms, lost_messages, beyond_messages
     delay         a delay level in an interval                   level; pending, overdue_ms, delivered_rate, late_p50_ms,
                                                                  late_p99_ms
     rates         a topic in an interval                         topic; put_rate, got_rate, kept_messages
@@ -62,10 +64,13 @@ def _same(*names: str) -> dict[str, str]:
 
 
 FIGURE_TABLES: dict[str, SampleTable] = {
-    "lag": SampleTable("group", (("group", _TEXT),), _same("lag_messages", "behind_ms", "got_rate", "members")),
+    "lag": SampleTable(
+        "group", (("group", _TEXT),),
+        _same("lag_messages", "behind_ms", "got_rate", "members", "lost_messages", "beyond_messages"),
+    ),
     "positions": SampleTable(
         "position", (("group", _TEXT), ("topic", _TEXT), ("queue_id", _WHOLE), ("owner", _TEXT)),
-        _same("offset", "lag_messages", "behind_ms"),
+        _same("offset", "lag_messages", "behind_ms", "lost_messages", "beyond_messages"),
     ),
     "delay": SampleTable(
         "level", (("level", _WHOLE),), _same("pending", "overdue_ms", "delivered_rate", "late_p50_ms", "late_p99_ms")

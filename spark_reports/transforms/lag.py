@@ -10,16 +10,22 @@ from pyspark.sql import functions as F
 
 
 def judged(samples: DataFrame, *, lag_max: int, behind_ms_max: int) -> DataFrame:
-    """Rows of table ``lag`` with ``late``: whether the group was above one of the bounds."""
-    late = (F.col("lag_messages_max") > lag_max) | (F.coalesce("behind_ms_max", F.lit(0.0)) > behind_ms_max)
-    return samples.where(F.col("lag_messages_max").isNotNull()).withColumn("late", late)
+    """Rows of table ``lag`` with ``late``: whether the group was above one of the bounds, or beyond the end of a queue.
+
+    A group beyond the end has no lag: nothing tells what it will read.
+    """
+    is_beyond = F.coalesce("beyond_messages_max", F.lit(0.0)) > 0
+    lag, behind = F.coalesce("lag_messages_max", F.lit(0.0)), F.coalesce("behind_ms_max", F.lit(0.0))
+    known = samples.where(F.col("lag_messages_max").isNotNull() | is_beyond)
+    return known.withColumn("late", (lag > lag_max) | (behind > behind_ms_max) | is_beyond)
 
 
 def by_group(stretches: DataFrame, *keys: str) -> DataFrame:
     """Service level of `judged` intervals by group and further columns.
 
     Returns:
-        group, the keys, samples, sampled_ms, late_ms, within_share (0 … 1), lag_avg, lag_max, behind_max_ms, lag_last.
+        group, the keys, samples, sampled_ms, late_ms, within_share (0 … 1), lag_avg, lag_max, behind_max_ms, lag_last,
+        beyond_max (messages beyond the end), lost_max (deleted before the group read them); both null if not sampled.
     """
     late_ms = F.sum(F.when(F.col("late"), F.col("step_ms")).otherwise(0))
     return stretches.groupBy("store", "group", *keys).agg(
@@ -31,6 +37,8 @@ def by_group(stretches: DataFrame, *keys: str) -> DataFrame:
         _whole(F.max("lag_messages_max")).alias("lag_max"),
         F.max("behind_ms_max").alias("behind_max_ms"),
         _whole(F.max_by("lag_messages", "time")).alias("lag_last"),
+        _whole(F.max("beyond_messages_max")).alias("beyond_max"),
+        _whole(F.max("lost_messages_max")).alias("lost_max"),
     )
 
 

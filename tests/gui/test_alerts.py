@@ -75,11 +75,11 @@ def put_rate(source: FakeSource, rate: float, *, later_ms: int = 1_000) -> None:
 
 def test_the_page_says_who_judges_and_when_that_changes(show_page, source):
     view = show_page(AlertsView, source)
-    here = "9 rules, judged once a second, also without a window"
+    here = "11 rules, judged once a second, also without a window"
     assert view.header.facts == here
     source.alerts._judges = False
     source.push_later(1_000)
-    assert view.header.facts == "9 rules, judged by the process that records this connection; when it ends, here"
+    assert view.header.facts == "11 rules, judged by the process that records this connection; when it ends, here"
     source.alerts._judges = True
     source.push_later(1_000)
     assert view.header.facts == here

@@ -29,14 +29,22 @@ from gui.models.consumers import (
 )
 from gui.operations.group_facts import GroupVersions
 from gui.theme.tokens import State
-from gui.views.consumers.columns import SYSTEM_GROUPS, forecast_text, group_dot, health_chip
+from gui.views.consumers.columns import (
+    SYSTEM_GROUPS,
+    forecast_text,
+    group_dot,
+    health_chip,
+    standing_state,
+    standing_text,
+)
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
+from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.sources.base import SourceStatus
-from monitoring.state import MEMBERS_UNREAD
+from monitoring.state import MEMBERS_UNREAD, ClusterState
 from tests.support.fake_source import (
     PAYMENT_SHARES,
     FakeSource,
@@ -68,6 +76,46 @@ def test_groups_stand_by_lag_with_unknown_last():
     assert [row.name for row in rows[:3]] == ["payment-settle", "stock-worker", "order-service"]
     assert rows[-1].name == "bi-export"
     assert math.isnan(rows[-1].lag_messages)
+
+
+def with_offset(state: ClusterState, row: int, offset: int) -> ClusterState:
+    """The group of a position stands there, by the rules of the collector."""
+    offsets, group = state.position_offset.copy(), state.catalog.position_group[row]
+    offsets[row] = offset
+    moved = replace(state, position_offset=offsets)
+    lag = state.group_lag_messages.copy()
+    lag[group] = moved.group_standings.waiting[group]
+    return replace(moved, position_lag_messages=moved.position_standings.waiting, group_lag_messages=lag)
+
+
+def test_a_group_beyond_the_end_is_first_critical_and_no_group_without_lag():
+    row = STATE.catalog.groups.index("risk-scan")
+    place = STATE.catalog.position_group.index(row)
+    state = with_offset(STATE, place, 928_803_233_967_072_000)
+
+    first, *_others = by_urgency(group_rows(state))
+    assert (first.name, first.beyond_messages > 9e17) == ("risk-scan", True)
+    assert math.isnan(first.lag_messages)
+    assert group_dot(first) is State.CRITICAL
+    assert health_chip(first, Forecast(NAN, NAN, NAN, NAN)) == ("Beyond the end", State.CRITICAL)
+    assert health_chip(replace(first, members=-1), Forecast(NAN, NAN, NAN, NAN)) == ("Beyond the end", State.CRITICAL)
+    worst = position_rows(state, "risk-scan")[0]
+    assert standing_text(worst).endswith(" beyond the end")
+    assert standing_state(worst) is State.CRITICAL
+    assert state.catalog.groups[lagging_groups(state, 1)[0]] == "risk-scan"
+
+
+def test_messages_that_were_deleted_unread_are_lost_and_do_not_wait():
+    row = STATE.catalog.groups.index("risk-scan")
+    place = STATE.catalog.position_group.index(row)
+    queue = STATE.catalog.position_queue[place]
+    low = STATE.queue_min_offset.copy()
+    low[queue] = STATE.queue_max_offset[queue]
+    state = with_offset(replace(STATE, queue_min_offset=low), place, int(low[queue]) - 150)
+
+    (group,) = [one for one in group_rows(state) if one.name == "risk-scan"]
+    assert (group.lag_messages, group.lost_messages, standing_text(group)) == (0, 150, "150 lost unread")
+    assert health_chip(group, Forecast(0, 0, 0, 0)) == ("Messages lost unread", State.WARNING)
 
 
 def test_dot_of_a_group_says_offline_over_the_limit_or_healthy():
@@ -119,7 +167,8 @@ def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
 ])  # fmt: skip
 def test_only_a_group_that_cannot_have_one_has_no_position_yet(positions, faults, health):
     catalog = replace(STATE.catalog, position_group=positions, position_queue=positions)
-    rows = group_rows(replace(STATE, catalog=catalog, faults=faults, group_lag_messages=np.full(len(catalog.groups), NAN)))
+    unknown = {"group_lag_messages": np.full(len(catalog.groups), NAN), "position_offset": np.full(len(positions), -1)}
+    rows = group_rows(replace(STATE, catalog=catalog, faults=faults, **unknown))
     row = next(row for row in rows if not row.offline and row.name == catalog.groups[0])
 
     assert group_health(row, Forecast(NAN, NAN, NAN, NAN)) is health

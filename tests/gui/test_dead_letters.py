@@ -134,7 +134,7 @@ def test_groups_are_counted_with_what_waits(view):
     assert set(rows) == {"stock-worker", "payment-settle"}
     stock = rows["stock-worker"]
     assert (stock.figures.dead, stock.figures.members, stock.waiting) == (21, 4, 1)
-    # The fake source finds every time at offset 100, which is behind the last of the 21.
+    # The fake source finds every time at an offset behind the last of the 21.
     assert stock.recent == 0
     assert stock.figures.last_died_ms == TAKEN_MS - 14 * 60_000
     assert stock.oldest_ms == fake_page(fake_state(), DEAD, 0, 0, 1).store_ms[0]

@@ -13,8 +13,10 @@ from PySide6.QtGui import QKeySequence, QShortcut
 
 from broker_core.api import MessageQueue, RemoteError, RequestCode, ResponseCode
 from broker_core.protocol.json_body import emit
+from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from broker_core.worker.questions.history import ReadOwnership
+from broker_core.worker.questions.stored_messages import FindOffset
 from gui.models.offset_moves import offset_at, scale_low, shares_of
 from gui.theme.tokens import State
 from gui.views.consumers.columns import members_text
@@ -24,7 +26,7 @@ from gui.views.consumers.view import ConsumersView
 from gui.words.text import UNKNOWN
 from monitoring.admin.offsets import QueueMove
 from monitoring.state import MEMBERS_UNREAD, ClusterState
-from tests.support.fake_broker import FOUND_OFFSET, JSTACK
+from tests.support.fake_broker import FOUND_OFFSET, JSTACK, reset_answer
 from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
 
@@ -232,14 +234,108 @@ def test_a_reset_to_a_time_shows_where_the_queues_stood_then(make_view):
 
     dialog.time.setText("02:00")
 
-    asked = requests(source, RequestCode.SEARCH_OFFSET_BY_TIMESTAMP)[-8:]
-    assert {fields["timestamp"] for fields in asked} == {str(TAKEN_MS - 15 * 60_000 - 2_640)}
+    assert {one.timestamp_ms for one in source.asked_for(FindOffset)[-8:]} == {TAKEN_MS - 15 * 60_000 - 2_640}
     assert {move.after for move in dialog.model.rows} == {FOUND_OFFSET}
     repeated = sum(move.now - FOUND_OFFSET for move in dialog.model.rows)
     assert dialog.sums.text().startswith(f"{repeated:,} messages are delivered again, 0 are skipped.")
     accept(dialog)
     (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
     assert sent["timestamp"] == str(TAKEN_MS - 15 * 60_000 - 2_640)
+
+
+NEAREST = FOUND_OFFSET + 45
+"""What a broker of 4.x answers for a millisecond with a hundred messages."""
+
+
+def nearest_answers(source: FakeSource, *, but: set[int]) -> None:
+    """Have the broker answer every time with `NEAREST`, but for these milliseconds with the first message of the time."""
+    answer = source.answers[AskBroker]
+
+    def told(request):
+        if request.code != RequestCode.SEARCH_OFFSET_BY_TIMESTAMP:
+            return answer(request)
+        return BrokerAnswer({"offset": str(FOUND_OFFSET if int(request.fields["timestamp"]) in but else NEAREST)})
+
+    source.answers[AskBroker] = told
+
+
+AT_MS = 1_795_000_000_000
+
+
+def test_a_broker_that_goes_to_the_nearest_message_is_asked_for_the_time_before(make_view):
+    source = FakeSource()
+    nearest_answers(source, but={AT_MS - 1})
+    dialog = reset(make_view(source), "time")
+
+    dialog.time.setText(str(AT_MS))
+
+    assert {move.after for move in dialog.model.rows} == {FOUND_OFFSET}, "the first of the hundred, not the nearest"
+    accept(dialog)
+    (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
+    assert sent["timestamp"] == str(AT_MS - 1)
+
+
+def test_queues_go_one_by_one_where_no_time_takes_them_all_to_the_first_message(make_view):
+    source = FakeSource()
+    nearest_answers(source, but=set())
+    dialog = reset(make_view(source), "time")
+
+    dialog.time.setText(str(AT_MS))
+
+    accept(dialog)
+    sent = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
+    assert [(one["queueId"], one["offset"]) for one in sent] == [(str(queue), str(FOUND_OFFSET)) for queue in range(8)]
+
+
+def test_a_time_that_a_4_x_broker_cannot_reset_to_exactly_is_refused_while_members_are_online(make_view):
+    cannot = {Ability.RESET_ONE_QUEUE: "broker a (4.9.4) would reset the whole topic"}
+    source = FakeSource(replace(STATE, catalog=replace(STATE.catalog, cannot=cannot)))
+    nearest_answers(source, but=set())
+    dialog = reset(make_view(source), "time")
+
+    dialog.time.setText(str(AT_MS))
+
+    dialog.typed.setText("payment-settle")
+    assert not dialog.is_ready
+    assert dialog.go.toolTip().startswith("While members are online, this cluster goes to the nearest message")
+    dialog.reject()
+
+
+def test_members_that_were_told_another_offset_are_no_success(make_view, window):
+    source = FakeSource()
+    answer = source.answers[AskBroker]
+
+    def told(request):
+        if request.code == RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
+            return reset_answer(request.fields | {"timestamp": str(AT_MS)})
+        return answer(request)
+
+    source.answers[AskBroker] = told
+    dialog = reset(make_view(source), "earliest")
+    accept(dialog)
+
+    assert "8 of 8 went elsewhere: queue 0 is at 267,000, not at 0." in dialog.error.text
+    assert window.notices == []
+    dialog.reject()
+
+
+def test_offsets_that_do_not_stay_as_they_were_set_are_no_success(make_view, window):
+    members = STATE.group_members.copy()
+    members[STATE.catalog.groups.index("payment-settle")] = -1
+    source = FakeSource(replace(STATE, group_members=members))
+    answer = source.answers[AskBroker]
+
+    def told(request):
+        changed = request.code == RequestCode.QUERY_CONSUMER_OFFSET and request.fields["queueId"] == "5"
+        return BrokerAnswer({"offset": "267045"}) if changed else answer(request)
+
+    source.answers[AskBroker] = told
+    dialog = reset(make_view(source), "earliest")
+    accept(dialog)
+
+    assert "1 of 8 went elsewhere: queue 5 is at 267,045, not at 0." in dialog.error.text
+    assert window.notices == []
+    dialog.reject()
 
 
 @pytest.mark.parametrize(
@@ -317,6 +413,7 @@ def test_a_group_without_members_is_moved_in_the_broker(make_view, window):
 
     sent = requests(source, RequestCode.UPDATE_CONSUMER_OFFSET)
     assert [(fields["queueId"], fields["commitOffset"]) for fields in sent] == [(str(queue), "0") for queue in range(8)]
+    assert len(requests(source, RequestCode.QUERY_CONSUMER_OFFSET)) == 8, "what was set is read back"
     assert requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET) == []
     assert window.notices[0][0] == "payment-settle starts at the new offsets when its next client comes"
 

@@ -623,7 +623,7 @@ def calm_outside(**changes: object):
     zeros = np.zeros(len(catalog.groups))
     calm = replace(
         state, catalog=catalog, group_lag_messages=zeros, group_behind_ms=zeros,
-        topic_kept_messages=state.topic_kept_messages * 0,
+        topic_kept_messages=state.topic_kept_messages * 0, position_offset=np.maximum(state.position_offset, 0),
         totals={"transactions_given_up": 0.0, "disk_used_percent": 10.0, "put_p99_ms": 1.0},
     )  # fmt: skip
     return replace(calm, **changes)

@@ -20,7 +20,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.cluster.watch_settings import WatchSettings
-from broker_core.errors import NetworkError, OrbitError, RemoteError
+from broker_core.errors import NetworkError, RemoteError
 from broker_core.protocol.admin.offsets import read_consumer_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import RemotingCommand
@@ -34,6 +34,7 @@ from spark_reports.datasource.cluster_source import RocketMQClusterDataSource
 from spark_reports.datasource.cluster_stream import ClusterStreamReader
 from spark_reports.datasource.schema import ALL_COLUMNS
 from spark_reports.session import ReportSession, SparkOptions
+from tests.support.asking_source import AskingSource
 from tests.support.attached import asking, attached, sampled
 from tests.support.broker_process import CHECKOUT
 from tests.support.own_consumer import own_consumer
@@ -130,34 +131,6 @@ def test_a_live_tail_shows_each_message_once_over_a_kill(real):
         return [one for one in every if one != (0, 0)]
 
     asyncio.run(scenario())
-
-
-class AskingSource:
-    """What `OffsetReset` uses of a source, over an attached cluster; each answer is there when `then` is called."""
-
-    def __init__(self, loop, queries):
-        self._loop, self._queries = loop, queries
-        self.before = lambda _request: None
-
-    def ask_broker(self, request):
-        self.before(request)
-        return Answered(lambda: asyncio.run_coroutine_threadsafe(self._queries.answer(request), self._loop).result())
-
-
-class Answered:
-    def __init__(self, ask):
-        self._ask = ask
-
-    def then(self, done, failed):
-        try:
-            answer = self._ask()
-        except OrbitError as error:
-            failed(error)
-        else:
-            done(answer)
-
-    def cancel(self):
-        raise AssertionError("nobody gives it up")
 
 
 def carried_out(source, snapshots, offsets, now, **order):

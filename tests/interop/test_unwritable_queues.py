@@ -45,10 +45,14 @@ async def _fill(broker: RealBroker) -> None:
         queues = await producer.queues("orders")
         for number in range(SENT):
             await producer.send(Message("orders", b"%d" % number), queue=queues[number % QUEUES])
+    await _shrink(broker, read_queues=QUEUES)
+
+
+async def _shrink(broker: RealBroker, *, read_queues: int) -> None:
     connection = await connect(broker.address)
     fields = {
-        "topic": "orders", "defaultTopic": "TBW102", "readQueueNums": str(QUEUES), "writeQueueNums": str(LEFT), "perm": "6",
-        "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
+        "topic": "orders", "defaultTopic": "TBW102", "readQueueNums": str(read_queues), "writeQueueNums": str(LEFT),
+        "perm": "6", "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false",
     }  # fmt: skip
     try:
         answer = await connection.request(RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
@@ -73,3 +77,10 @@ def test_their_messages_are_found_counted_and_reported(broker):
         survey = reader.survey(SurveyRequest(topics=("orders",)))
     assert sum(one.end - one.first for one in survey.slices) == SENT
     assert survey.unknown == ()
+
+    asyncio.run(_shrink(broker, read_queues=LEFT))
+    found = _told("search", "--ns", broker.name_server, 'topic = "orders"')
+    assert f"complete: {SENT} hits in {SENT} messages" in found.stderr, found.stderr
+    with SliceReader(broker.name_server, limits=ReadLimits(0, 0)) as reader:
+        survey = reader.survey(SurveyRequest(topics=("orders",)))
+    assert (sum(one.end - one.first for one in survey.slices), survey.unknown) == (SENT, ())

@@ -52,6 +52,18 @@ def test_a_service_level_counts_sampled_time_only(spark):
     assert (row["sampled_ms"], row["late_ms"], row["within_share"], row["lag_last"]) == (4 * MINUTE_MS, MINUTE_MS, 0.75, 5)
 
 
+def test_minutes_beyond_the_end_are_late_and_have_no_lag(spark):
+    schema = table_schema("lag")
+    made = [
+        tuple({"store": "s", "time": at(minute), "step_ms": MINUTE_MS, "group": "a", "lag_messages_max": lag,
+               "beyond_messages_max": beyond, "lost_messages_max": lost}.get(name) for name in schema.names)
+        for minute, lag, beyond, lost in ((0, 5.0, 0.0, 0.0), (1, None, 7.0, 0.0), (2, 0.0, 0.0, 150.0), (3, None, None, None))
+    ]  # fmt: skip
+    (row,) = by_group(judged(spark.createDataFrame(made, schema), lag_max=10, behind_ms_max=1)).toArrow().to_pylist()
+    assert (row["sampled_ms"], row["late_ms"]) == (3 * MINUTE_MS, MINUTE_MS)
+    assert (row["lag_max"], row["beyond_max"], row["lost_max"]) == (5, 7, 150)
+
+
 def owned(spark, *rows):
     """Rows of table ``ownership`` from queue, owner, minutes and whether a gap lies before."""
     made = [("s", "g", "t", queue, owner, at(begin), at(end), gap) for queue, owner, begin, end, gap in rows]

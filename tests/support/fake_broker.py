@@ -8,6 +8,9 @@ from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 FOUND_OFFSET = 267_000
 """Where every queue stood at any time that is asked for."""
+PAYMENT_QUEUES = 8
+BEHIND_ALL = 1_000_000
+"""A reset to the end finds it in every queue: messages came since the figures."""
 JSTACK = """ConsumeMessageThread_1                   TID: 43 STATE: WAITING
 ConsumeMessageThread_1                   sun.misc.Unsafe.park(Unsafe.java:-2)
 ConsumeMessageThread_1                   java.util.concurrent.LinkedBlockingQueue.take(LinkedBlockingQueue.java:442)
@@ -74,6 +77,15 @@ def running_info(client_id: str, *, expression: str = "*", stacks: bool = False)
     }
 
 
+def reset_answer(fields: dict[str, str]) -> BrokerAnswer:
+    """Where a reset takes the members of a group."""
+    queues, offset = range(PAYMENT_QUEUES), {"0": 0, "-1": BEHIND_ALL}.get(fields["timestamp"], FOUND_OFFSET)
+    if "offset" in fields:
+        queues, offset = range(int(fields["queueId"]), int(fields["queueId"]) + 1), int(fields["offset"])
+    table = {MessageQueue(fields["topic"], "broker-a", queue): offset for queue in queues}
+    return BrokerAnswer(body=emit({"offsetTable": table}))
+
+
 def fake_broker_answer(request: AskBroker) -> BrokerAnswer:
     """What the shop's broker says; members of notify-sms disagree about their filter."""
     fields = request.fields
@@ -95,4 +107,6 @@ def fake_broker_answer(request: AskBroker) -> BrokerAnswer:
             return BrokerAnswer(body=emit(info))
         case RequestCode.SEARCH_OFFSET_BY_TIMESTAMP:
             return BrokerAnswer({"offset": str(FOUND_OFFSET)})
+        case RequestCode.INVOKE_BROKER_TO_RESET_OFFSET:
+            return reset_answer(fields)
     return BrokerAnswer()

@@ -75,7 +75,9 @@ def fake_state(taken_ms: int = TAKEN_MS) -> ClusterState:
         group_lag_messages=group_lag,
         group_behind_ms=np.array([group[3] for group in GROUPS]),
         group_got_rate=np.array([group[4] for group in GROUPS]),
-        position_offset=np.where(np.isnan(lag), -1, queue_max[catalog.position_queue] - np.nan_to_num(lag)).astype(np.int64),
+        position_offset=np.where(
+            np.isnan(lag), -1, np.maximum(queue_max[catalog.position_queue] - np.nan_to_num(lag), 0)
+        ).astype(np.int64),
         position_lag_messages=lag,
         position_behind_ms=behind,
         position_owner=owner,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from broker_core.api import OrbitError, WorkerError
+from broker_core.api import OrbitError, RequestCode, WorkerError
 from broker_core.worker.questions.administration import (
     AskBroker,
     BrokerAnswer,
@@ -82,7 +82,7 @@ from monitoring.sources.base import ClusterListener, SourceStatus
 from monitoring.state import ClusterState
 from tests.support.clock import ManualClock
 from tests.support.fake_alerts import FakeHook, fake_alerts
-from tests.support.fake_broker import fake_broker_answer
+from tests.support.fake_broker import FOUND_OFFSET, fake_broker_answer
 from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, fake_forecast, fake_timers
 from tests.support.fake_figures import fake_measures, fake_members, fake_state
 from tests.support.fake_history import fake_history, fake_history_lines, fake_ownership
@@ -183,6 +183,8 @@ class FakeSource:
         self.fail_with: OrbitError | None = None
         self.broker_answers: dict[int, BrokerAnswer] = fake_broker_answers()
         """By request code."""
+        self.set_offsets: dict[tuple[str, str, str], str] = {}
+        """Group, topic, queue → the offset that was set last."""
         self.follow: FakePending[Followed] | None = None
         self._clock = ManualClock(TAKEN_MS)
         self.hook = FakeHook()
@@ -304,11 +306,20 @@ class FakeSource:
 
     # ---- the answers ----
 
+    def _broker_answer(self, one: AskBroker) -> BrokerAnswer:
+        """What the broker says; it keeps the offsets that are set in it."""
+        fields = one.fields
+        if one.code == RequestCode.UPDATE_CONSUMER_OFFSET:
+            self.set_offsets[fields["consumerGroup"], fields["topic"], fields["queueId"]] = fields["commitOffset"]
+        if one.code == RequestCode.QUERY_CONSUMER_OFFSET:
+            return BrokerAnswer({"offset": self.set_offsets[fields["consumerGroup"], fields["topic"], fields["queueId"]]})
+        return self.broker_answers.get(one.code) or fake_broker_answer(one)
+
     def made_answers(self) -> Answers:
         """What each kind of question is answered with from the start."""
         return {
             BrowseQueue: lambda one: fake_page(self.state, one.topic, one.queue_id, one.start_offset, one.count),
-            FindOffset: lambda _one: FoundOffset(100),
+            FindOffset: lambda _one: FoundOffset(FOUND_OFFSET),
             ReadMessage: lambda one: fake_detail(one.physical_offset),
             ReadMessageById: lambda one: fake_detail(int(one.offset_message_id[16:], 16)),
             ReadBody: lambda one: MessageBody(fake_detail(one.physical_offset).body),
@@ -316,7 +327,7 @@ class FakeSource:
             ReadLifeline: lambda _one: fake_lifeline(),
             SendMessage: lambda one: SendReceipt("7F00000100002A9F0000000000000400", max(0, one.queue_id), 4_242, TAKEN_MS),
             CreateTopic: _done,
-            AskBroker: lambda one: self.broker_answers.get(one.code) or fake_broker_answer(one),
+            AskBroker: self._broker_answer,
             MeasureTopics: lambda one: fake_measures(one.topics),
             ListConnections: lambda _one: fake_connections(),
             CloseConnection: _done,

@@ -49,6 +49,8 @@ class Peer:
     held: list[Held] = field(default_factory=list)
     locks: dict[MessageQueue, str] = field(default_factory=dict)
     min_offset: int = 0
+    near: int = 1
+    """The offset that every time is answered with: as of 4.x, a message of that time, and not the first."""
 
     async def __aenter__(self) -> Self:
         self.server = RemotingServer("127.0.0.1", 0, self.handle, limits=RemotingLimits())
@@ -78,13 +80,15 @@ class Peer:
         handler = self._handlers().get(command.code)
         return handler(connection, command) if handler else command.not_supported()
 
-    def store(self, topic: str, queue_id: int, body: bytes, properties: bytes = b"", sys_flag: int = 0) -> int:
+    def store(
+        self, topic: str, queue_id: int, body: bytes, properties: bytes = b"", sys_flag: int = 0, *, stored_ms: int = 2
+    ) -> int:
         """Append a message and wake the pulls that wait for it; returns its queue offset."""
         queue = self.records[topic, queue_id]
         message = MessageToStore(topic, queue_id, 0, sys_flag, 1, HOST, HOST, 0, 0, body, properties)
         offset = self.min_offset + len(queue)
         physical = sum(len(record) for records in self.records.values() for record in records)
-        queue.append(encode_record(message, queue_offset=offset, physical_offset=physical, store_timestamp_ms=2))
+        queue.append(encode_record(message, queue_offset=offset, physical_offset=physical, store_timestamp_ms=stored_ms))
         waiting, self.held = self.held, []
         for hold in waiting:
             answer = self._pull(hold.connection, hold.command)
@@ -115,7 +119,7 @@ class Peer:
             RequestCode.UPDATE_CONSUMER_OFFSET: self._update_offset,
             RequestCode.GET_MAX_OFFSET: lambda _, c: c.reply(ext_fields={"offset": str(self._max(c))}),
             RequestCode.GET_MIN_OFFSET: lambda _, c: c.reply(ext_fields={"offset": str(self.min_offset)}),
-            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda _, c: c.reply(ext_fields={"offset": "1"}),
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda _, c: c.reply(ext_fields={"offset": str(self.near)}),
             RequestCode.PULL_MESSAGE: self._pull,
             RequestCode.GET_TOPIC_STATS_INFO: self._topic_stats,
             RequestCode.GET_CONSUME_STATS: self._consume_stats,

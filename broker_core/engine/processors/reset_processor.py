@@ -76,7 +76,7 @@ class ResetProcessor:
         only = int_field(fields, "queueId", -1)
         given = long_field(fields, "offset", -1)
         force = bool_field(fields, "isForce")
-        queues = range(topic.write_queues) if only < 0 else (only,)
+        queues = range(max(topic.read_queues, topic.write_queues)) if only < 0 else (only,)
         current = {queue_id: state.offsets.get(group, topic.name, queue_id) for queue_id in queues}
         known = group in state.groups.all() or state.consumers.group(group) is not None
         if not known and all(offset < 0 for offset in current.values()):

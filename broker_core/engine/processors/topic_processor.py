@@ -8,7 +8,7 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import SINGLE_TAG, TopicConfig
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, text_field
 from broker_core.protocol.frame import RemotingCommand

@@ -28,6 +28,8 @@ from broker_core.tools.copying.plan import CopyPart, CopyPlan, GroupPlan, Offset
 
 GROUPS_ASKED_MAX = 50
 """Groups of a target topic whose members are checked."""
+UNREAD_NAMED = 8
+"""Queues that a warning names."""
 SAMPLES_MAX = 64
 """Pulls for the estimate of bytes."""
 
@@ -190,6 +192,7 @@ class CopyPlanner:
         self, topic: str, pairs: Mapping[MessageQueue, MessageQueue], ends: Mapping[MessageQueue, int]
     ) -> None:
         held = await self._held(topic, Counter(queue.broker_name for queue in pairs))
+        self._warn_of_unread(topic, [whole for queue, whole in held.items() if queue not in pairs])
         gone = 0
         for queue, goal in pairs.items():
             part = await copied_part(self._puller, held[queue], self._order.wanted)
@@ -204,6 +207,18 @@ class CopyPlanner:
         if gone:
             one, several = f"message of {topic} that was asked for is", f"messages of {topic} that were asked for are"
             self._warnings.append(f"{counted(gone, one, several)} no longer kept by the source")
+
+    def _warn_of_unread(self, topic: str, queues: Sequence[QueueSlice]) -> None:
+        """Say what lies in queues that may not be read any more, as after the topic shrank."""
+        left = [queue for queue in queues if queue.messages > 0]
+        if left:
+            messages = counted(sum(queue.messages for queue in left), "message", "messages")
+            places = ", ".join(f"{queue.queue_id} on {queue.broker}" for queue in left[:UNREAD_NAMED])
+            more = f" and {len(left) - UNREAD_NAMED:,} more" if len(left) > UNREAD_NAMED else ""
+            self._warnings.append(
+                f"{messages} of {topic} lie in queues that consumers may no longer read and are not copied "
+                f"(queue {places}{more}): raise its read queues to copy them"
+            )
 
     async def _held(self, topic: str, brokers: Mapping[str, int]) -> dict[MessageQueue, QueueSlice]:
         """Whole slices of the queues of a topic; ``brokers`` has the number of readable queues of each broker."""

@@ -46,7 +46,14 @@ OF_EACH = frozenset(
     }
 )
 """Of which each broker has its own."""
-_OF_QUEUES = frozenset({RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUME_STATS, RequestCode.GET_CONSUMER_RUNNING_INFO})
+_OF_QUEUES = frozenset(
+    {
+        RequestCode.GET_TOPIC_STATS_INFO,
+        RequestCode.GET_CONSUME_STATS,
+        RequestCode.GET_CONSUMER_RUNNING_INFO,
+        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+    }
+)
 """Whose answers have tables by queue."""
 _ONE_OF_TABLE = {
     RequestCode.GET_TOPIC_CONFIG: (RequestCode.GET_ALL_TOPIC_CONFIG, read_topic_configs, "topic"),
@@ -159,7 +166,7 @@ async def _act(link: ClusterLink, brokers: list[str], command: RemotingCommand) 
                 raise type(error)(text, **error.context) from error
             raise
         done.append(broker)
-    return answer_of(answers[0]) if len(answers) == 1 else merged_answer(answers)
+    return _numbered(link, merged_answer(answers), command.code)
 
 
 async def ask_one(link: ClusterLink, broker: str, command: RemotingCommand) -> BrokerAnswer:

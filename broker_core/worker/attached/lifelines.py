@@ -19,6 +19,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.cluster.link import AskGently, ClusterLink
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.records import split_records
+from broker_core.cluster.time_bounds import first_stored_from
 from broker_core.engine.store.results import GetResult, GetStatus
 from broker_core.errors import NetworkError, RecordError, RemoteError
 from broker_core.protocol.admin.offsets import read_offset, read_queue_units
@@ -32,6 +33,7 @@ from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX, TRACE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
+from broker_core.worker.attached.browsing import whole_queue
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
 from broker_core.worker.history import HistoryService
@@ -221,7 +223,13 @@ class ClusterRecords:
         return read_queue_units(self._wait(self._link.ask_gently(broker, RequestCode.QUERY_CONSUME_QUEUE, fields)).body)
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
-        return self._offset(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, topic, queue_id, timestamp=str(timestamp_ms))
+        broker, own_id = self._link.numbers.queue_of(queue_id)
+        try:
+            part = self._wait(whole_queue(self._link, MessageQueue(topic, broker, own_id)))
+            return self._wait(first_stored_from(self._puller, part, timestamp_ms))
+        except PART_ERRORS as error:
+            self._lost.failed(broker, error)
+            return 0
 
     def max_offset(self, topic: str, queue_id: int) -> int:
         return self._offset(RequestCode.GET_MAX_OFFSET, topic, queue_id)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 from broker_core.cluster.link import ASKED_AGAIN, ClusterLink, refused_as
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
@@ -58,6 +58,8 @@ UNLISTED_QUEUES_MAX = 64
 ROUTES_TOGETHER = 8
 ROUTES_IN_ROUND, ROUTES_AT_ONCE = 64, 1_024
 """Routes requested while a broker has not reported its topics; sums of topics beyond stay unknown until their turn."""
+ENDS_READ_AGAIN = 64
+"""Topics in a round."""
 MEMBERS_SHARE = 4
 """One group in so many requests for queue offsets is asked for its members."""
 
@@ -230,6 +232,8 @@ class BrokerRounds:
         self._looks = 0
         self._looked: dict[str, int] = {}
         """Topic or group → number of the last look at its queues or members."""
+        self._beyond: set[tuple[str, str, int, int]] = set()
+        """Group, topic, queue and offset of positions that were beyond the end, whose queues were read again."""
         self._topic_turn = self._group_turn = self._age_turn = 0
         self._faults: list[str] = []
         """What this round did not get, and why."""
@@ -326,8 +330,24 @@ class BrokerRounds:
             of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:
-        body = await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, NO_OFFSETS)
-        self._moving_groups = self._figures.take_positions(self._name, read_consumer_offsets(body))
+        positions = read_consumer_offsets(await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, NO_OFFSETS))
+        await self._read_ends(positions)
+        self._moving_groups = self._figures.take_positions(self._name, positions)
+
+    async def _read_ends(self, positions: Mapping[tuple[str, str], Mapping[int, int]]) -> None:
+        """Read the queues again of topics in which a group is beyond the end that was read before its offset.
+
+        A position stays beyond the end after that, which is an alarm; the next look at the topic comes in its turn.
+        """
+        held, known = self._figures.of(self._name).offsets, self._beyond
+        self._beyond = {
+            (group, topic, queue, offset)
+            for (group, topic), queues in positions.items()
+            for queue, offset in queues.items()
+            if topic in held and queue in held[topic] and offset > held[topic][queue].max_offset
+        }
+        for topic in sorted({topic for _group, topic, _queue, _offset in self._beyond - known})[:ENDS_READ_AGAIN]:
+            await self._guarded(f"topic {topic}", self._queues(topic))
 
     async def _levels(self) -> None:
         """Queues of the broker's own topics, deliveries of its delay levels, and their next due times."""
@@ -383,11 +403,17 @@ class BrokerRounds:
         self._moving = self._moving | {topic} if moves else self._moving - {topic}
 
     async def _unlisted_queues(self, topic: str, listed: Collection[int]) -> dict[int, QueueOffsets]:
-        """Queues that may be read but no longer written: brokers of 4.x do not list them (docs/spec/remoting.md §2.5.6)."""
-        row = self._figures.of(self._name).topics.get(topic)
+        """Queues that brokers do not list, as far as they are known.
+
+        On 4.x those that may be read but no longer written (docs/spec/remoting.md §2.5.6); on all brokers those in which groups
+        stand although the topic has shrunk.
+        """
+        of = self._figures.of(self._name)
+        row = of.topics.get(topic)
         readable = row.read_queues if row is not None and row.permission & PERM_READ else 0
+        stood = {queue for (_group, where), queues in of.positions.items() if where == topic for queue in queues}
         found: dict[int, QueueOffsets] = {}
-        for queue_id in [one for one in range(readable) if one not in listed][:UNLISTED_QUEUES_MAX]:
+        for queue_id in [one for one in sorted(stood.union(range(readable))) if one not in listed][:UNLISTED_QUEUES_MAX]:
             fields = {"topic": topic, "queueId": str(queue_id)}
             first = whole_number((await self._ask(RequestCode.GET_MIN_OFFSET, fields)).ext_fields.get("offset"))
             end = whole_number((await self._ask(RequestCode.GET_MAX_OFFSET, fields)).ext_fields.get("offset"))

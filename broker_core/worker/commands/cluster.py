@@ -13,6 +13,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from math import isnan
 from typing import Any, TextIO
 
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
@@ -25,6 +26,7 @@ from broker_core.protocol.names import is_system_group
 from broker_core.tools.commands.control import pipe_closed
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.questions.standing import standings
 
 EXIT_PARTIAL = 1
 NO_BROKER = "no broker is registered there now: is it the right name server, and do the brokers run?"
@@ -155,27 +157,34 @@ def _permission_text(permission: int) -> str:
 def _group_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
     catalog, queues = figures.listed(), figures.queue_offsets()
     topics: dict[int, set[str]] = defaultdict(set)
-    lags: dict[int, list[int | None]] = defaultdict(list)
-    places = zip(catalog.position_group, catalog.position_queue, figures.position_offsets(), strict=True)
-    for group, row, offset in places:
-        held = queues[row]
+    for group, row in zip(catalog.position_group, catalog.position_queue, strict=True):
         topics[group].add(catalog.topics[catalog.queue_topic[row]])
-        lags[group].append(None if held is None or offset < 0 else max(held.max_offset - offset, 0))
+    held = [queues[row] for row in catalog.position_queue]
+    low, high = ([-1 if one is None else getattr(one, end) for one in held] for end in ("min_offset", "max_offset"))
+    standing = standings(figures.position_offsets(), low, high)
+    of_groups = standing.summed(catalog.position_group, len(catalog.groups))
+    in_part = {group for group, beyond in zip(catalog.position_group, standing.beyond.tolist(), strict=True) if isnan(beyond)}
     rows = []
     for place, name in enumerate(catalog.groups):
         members = figures.members_of(name)
-        known = [lag for lag in lags[place] if lag is not None]
-        is_known = bool(known) and len(known) == len(lags[place]) and not catalog.brokers_without_offsets
+        is_known = place not in in_part and not catalog.brokers_without_offsets
+        lag, lost, beyond = (_whole(float(column[place])) for column in of_groups)
         rows.append(
             {
                 "name": name,
                 "system": is_system_group(name),
                 "members": None if members is None else len(members),
                 "topics": sorted(topics[place]),
-                "lag_messages": sum(known) if is_known else None,
+                "lag_messages": lag if is_known else None,
+                "lost_messages": lost if is_known or lost else None,
+                "beyond_messages": beyond if is_known or beyond else None,
             }
         )
     return rows
+
+
+def _whole(figure: float) -> int | None:
+    return None if isnan(figure) else int(figure)
 
 
 # ---- as text -----------------------------------------------------------------------------------------------------------
@@ -201,14 +210,27 @@ def _print(overview: dict[str, Any], out: TextIO) -> None:
     ]
     _table(out, _count("Topics", overview, "topics"), ("TOPIC", "QUEUES", "MAY", "MESSAGES"), topics)
     groups = [
-        (row["name"], _figure(row["members"]), _figure(_topics_of(row, overview)), _figure(row["lag_messages"]))
+        (
+            row["name"],
+            _figure(row["members"]),
+            _figure(_topics_of(row, overview)),
+            _figure(row["lag_messages"]),
+            _standing_text(row),
+        )
         for row in _users(overview, "groups")
     ]
-    _table(out, _count("Groups", overview, "groups"), ("GROUP", "MEMBERS", "TOPICS", "LAG"), groups)
+    _table(out, _count("Groups", overview, "groups"), ("GROUP", "MEMBERS", "TOPICS", "LAG", "STANDING"), groups)
     untold = overview["brokers_untold"]
     if untold and (overview["topics"] or overview["groups"]):
         out.write(f"? stands where {', '.join(untold)} may hold a part: its topics and groups are not known\n")
     out.writelines(f"{part}: {reason}\n" for part, reason in overview["faults"].items())
+
+
+def _standing_text(group: dict[str, Any]) -> str:
+    """What no lag tells: a position beyond the end, messages that were deleted before they were read."""
+    beyond, lost = group["beyond_messages"], group["lost_messages"]
+    told = [f"BEYOND THE END by {beyond:,}"] if beyond else []
+    return ", ".join([*told, *([f"{lost:,} LOST UNREAD"] if lost else [])])
 
 
 def _topics_of(group: dict[str, Any], overview: dict[str, Any]) -> int | None:

@@ -239,6 +239,10 @@ class _QueueColumns:
         self._read(range(self._turn, end))
         self._turn = end % count if count else 0
 
+    def read_again(self, row: int) -> None:
+        """Read one queue now."""
+        self._read(range(row, row + 1))
+
     def columns(self) -> Columns:
         return {"min_offset": packed(self.low), "max_offset": packed(self.high), "last_store_ms": packed(self._last)}
 
@@ -275,7 +279,10 @@ class _PositionColumns:
             row = self._turn
             group, queue_row = positions[row]
             topic, queue_id = keys[queue_row]
-            self._offset[row] = offsets.get(group, topic, queue_id)
+            offset = self._offset[row] = offsets.get(group, topic, queue_id)
+            if offset > queues.high[queue_row]:
+                # The end may have moved since it was read, and a position beyond the end is an alarm.
+                queues.read_again(queue_row)
             self._owner_id[row] = consumers.puller(group, topic, queue_id)
             budget -= self._look_up_time(row, queue_row, queues)
             self._turn = (row + 1) % count

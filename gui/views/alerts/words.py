@@ -78,6 +78,8 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     titles: Mapping[tuple[str, str], Callable[[], str]] = {
         ("group", "lag_messages"): lambda: tr("{group} lags by {count}", group=subject, count=count),
         ("group", "unattended_messages"): lambda: tr("Nobody consumes for {group}", group=subject),
+        ("group", "beyond_messages"): lambda: tr("{group} is beyond the end", group=subject),
+        ("group", "lost_messages"): lambda: tr("{group} lost {count} unread", group=subject, count=count),
         ("group", "behind_ms"): lambda: tr("{group} is {time} behind", group=subject, time=duration_text(value)),
         ("level", "late_p99_ms"): lambda: tr("Delay level {level} is late", level=subject),
         (TOTALS, "transactions_given_up"): lambda: tr("{count} transactions given up", count=count),
@@ -93,6 +95,10 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
         return f"{name}: {value_text(rule.series, value)}", reason
     reasons = {
         ("group", "unattended_messages"): lambda: tr("{count} messages wait, no client is online", count=count),
+        ("group", "beyond_messages"): lambda: tr(
+            "Its offset is {count} behind the last message: reset it, or it may skip what comes", count=count
+        ),
+        ("group", "lost_messages"): lambda: tr("They were deleted before the group read them"),
         ("level", "late_p99_ms"): lambda: tr("p99 {late} after the time they were due", late=value_text(rule.series, value)),
         (TOTALS, "transactions_given_up"): lambda: tr("No producer decided them in time"),
         (TOTALS, "disk_used_percent"): lambda: tr("Messages are refused when it is full"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
@@ -25,6 +26,8 @@ CLIENTS_NAMED = 4
 
 YOUR_GROUPS, SYSTEM_GROUPS = "Your groups", "System groups"
 HEALTH_CHIPS = {
+    GroupHealth.BEYOND_END: ("Beyond the end", State.CRITICAL),
+    GroupHealth.LOST: ("Messages lost unread", State.WARNING),
     GroupHealth.OFFLINE: ("Offline", State.IDLE),
     GroupHealth.UNKNOWN: ("Lag unknown", State.IDLE),
     GroupHealth.NO_POSITION: ("No position yet", State.IDLE),
@@ -41,7 +44,7 @@ def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
     """Words and colour of a group's health; a group above its limit has the colour of a warning."""
     health = group_health(group, lag)
     word, state = HEALTH_CHIPS[health]
-    is_warning = group.over_limit and health is not GroupHealth.OFFLINE
+    is_warning = group.over_limit and health not in (GroupHealth.OFFLINE, GroupHealth.BEYOND_END)
     return tr(word), State.WARNING if is_warning else state
 
 
@@ -50,8 +53,25 @@ def group_section(row: GroupRow) -> str:
     return SYSTEM_GROUPS if row.is_system else YOUR_GROUPS
 
 
+def standing_text(row: GroupRow | PositionRow) -> str:
+    """What no lag tells: a position beyond the end, messages that were deleted before they were read; else empty."""
+    beyond, lost = row.beyond_messages, row.lost_messages
+    told = [tr("{count} beyond the end", count=count_text(beyond))] if beyond > 0 else []
+    return ", ".join([*told, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
+
+
+def standing_state(row: GroupRow | PositionRow) -> State | None:
+    """Colour of a position beyond the end, or of lost messages; else None."""
+    if row.beyond_messages > 0:
+        return State.CRITICAL
+    return State.WARNING if row.lost_messages > 0 else None
+
+
 def group_dot(row: GroupRow) -> State:
     """State dot of a group."""
+    wrong = standing_state(row)
+    if wrong is not None:
+        return wrong
     if row.offline:
         return State.IDLE
     return State.WARNING if row.over_limit else State.HEALTHY
@@ -65,8 +85,16 @@ def group_columns(
     """Columns of the group list; the three functions are called for painted rows only."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
-        number_column(
-            "lag", "Lag", lambda row: row.lag_messages, state=lambda row: State.WARNING if row.over_limit else None, width=72
+        Column(
+            "lag",
+            "Lag",
+            lambda row: count_text(row.lag_messages),
+            # A group beyond the end has no lag, and is worse than any that has one.
+            sort=lambda row: math.inf if row.beyond_messages > 0 else row.lag_messages,
+            state=lambda row: standing_state(row) or (State.WARNING if row.over_limit else None),
+            tip=standing_text,
+            right=True,
+            width=72,
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         Column(
@@ -83,10 +111,11 @@ def group_columns(
         Column(
             "forecast",
             "Forecast",
-            lambda row: forecast_text(forecast(row)),
+            lambda row: standing_text(row) or forecast_text(forecast(row)),
             # Sorting asks of all rows; a forecast costs too much for that.
             sort=lambda row: row.lag_messages,
-            tip=lambda _row: tr("Where the lag goes, by its robust slope over the last 3 min"),
+            tip=lambda row: standing_text(row) or tr("Where the lag goes, by its robust slope over the last 3 min"),
+            state=standing_state,
             right=True,
             dim=True,
             width=132,
@@ -138,6 +167,8 @@ def position_columns() -> list[Column[PositionRow]]:
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
         number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, width=72),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
+        Column("standing", "Standing", standing_text, sort=lambda row: (row.beyond_messages, row.lost_messages),
+               state=standing_state, width=132, gives_way=1),
         Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
     ]  # fmt: skip
 

@@ -19,6 +19,7 @@ from gui.plots.time_chart import TimeChart
 from gui.theme.style import repolish
 from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
+from gui.views.consumers.columns import standing_text
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
 from gui.widgets.basic import Line, column, fill, label, row
@@ -176,7 +177,8 @@ class LagPanel(Panel):
         state = "warning" if group.over_limit else ""
         facts["lag"].set(count_text(group.lag_messages), messages_unit(group.lag_messages), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
-        facts["drains"].set(*self._drain_text(self.forecast))
+        wrong = standing_text(group)
+        facts["drains"].set(*((wrong, "") if wrong else self._drain_text(self.forecast)))
         facts["in"].set(rate_number(self._in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))

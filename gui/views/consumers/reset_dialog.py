@@ -9,16 +9,15 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QWidget
 
-from broker_core.api import JsonBodyError, OrbitError, read_offset
+from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
-from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.offset_reset import OffsetReset, ResetOrder
+from gui.operations.offset_times import OffsetsOfTime, TimedOffsets
 from gui.operations.queries import LatestQuery
-from gui.operations.requests import RequestChain
 from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
@@ -30,7 +29,7 @@ from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
-from monitoring.admin.offsets import TO_THE_END, QueueMove, ResetKind, ask_offset_of_time, plan_moves
+from monitoring.admin.offsets import TO_THE_END, QueueMove, ResetKind, plan_moves
 from monitoring.state import ClusterState
 
 WIDTH = 860
@@ -43,8 +42,10 @@ KIND_NAMES = {
     ResetKind.OFFSET: "Set offset",
     ResetKind.GROUP: "Copy group",
 }
-_WHOLE_TOPIC = (ResetKind.TIME, ResetKind.EARLIEST, ResetKind.LATEST)
-"""One request for the topic; all other kinds send one request for each queue."""
+NOT_AT_ONCE = (
+    "While members are online, this cluster goes to the nearest message, and here not to the first of this time. "
+    "Stop the group, or choose another time, Earliest or Latest."
+)
 TIME_HINT = "-1h, 10:15, 2026-11-21 10:15 or epoch milliseconds"
 READING = "Reading where the queues stood then…"
 BAR = "bar"
@@ -94,6 +95,8 @@ class ResetDialog(ActionDialog):
         self._snapshots = snapshots
         self._moves: list[QueueMove] = []
         self._found: dict[int, int] | None = None
+        self._request_ms: int | None = None
+        """The time that one request for the topic needs to reach what was found; None where queues must go one by one."""
         self._own: dict[int, int] = {}
         self._lows: dict[int, int] = {}
         plan = ActionPlan(
@@ -107,7 +110,7 @@ class ResetDialog(ActionDialog):
             refusal=read_only_reason(context.source),
         )
         super().__init__(plan, context.theme, parent)
-        self._offsets_query: LatestQuery[list[BrokerAnswer]] = LatestQuery(self)
+        self._offsets_query: LatestQuery[TimedOffsets] = LatestQuery(self)
         self.setMinimumWidth(WIDTH)
         self.topic = NameBox()
         self.kind = SegmentedControl([(kind.value, tr(name)) for kind, name in KIND_NAMES.items()])
@@ -200,7 +203,7 @@ class ResetDialog(ActionDialog):
         widget = {ResetKind.TIME: self.time, ResetKind.SHIFT: self.shift, ResetKind.OFFSET: self.offset,
                   ResetKind.GROUP: self.other}.get(kind)  # fmt: skip
         self._parameters.setCurrentIndex(self._parameters.indexOf(widget) if widget is not None else 4)
-        self._found = None
+        self._found = self._request_ms = None
         self._offsets_query.cancel()
         if kind is ResetKind.TIME:
             self._ask_time()
@@ -214,14 +217,10 @@ class ResetDialog(ActionDialog):
         if at_ms is None or not self._stands:
             return
         ids = [stand.queue_id for stand in self._stands]
-        chain = RequestChain(self._context.source, [ask_offset_of_time(self._topic, one, at_ms) for one in ids])
+        offsets = OffsetsOfTime(self._context.source, self._topic, ids, at_ms, has_members=not self._group.offline)
 
-        def take(answers: list[BrokerAnswer]) -> None:
-            try:
-                self._found = {one: read_offset(answer.fields) for one, answer in zip(ids, answers, strict=True)}
-            except JsonBodyError as error:
-                fail(error)
-                return
+        def take(timed: TimedOffsets) -> None:
+            self._found, self._request_ms = timed.offsets, timed.request_ms
             self._show()
 
         def fail(error: OrbitError) -> None:
@@ -230,7 +229,7 @@ class ResetDialog(ActionDialog):
 
         if not self._plan.refusal:
             self.error.set("")
-        self._offsets_query.ask(chain, take, fail)
+        self._offsets_query.ask(offsets, take, fail)
 
     @property
     def _time_ms(self) -> int | None:
@@ -258,8 +257,16 @@ class ResetDialog(ActionDialog):
             return tr("No other group has a position on this topic.")
         if not sums_of(self._moves).queues:
             return tr("The group stands there already.")
-        is_whole = kind in _WHOLE_TOPIC and not self._own
-        return "" if is_whole or self._group.offline else cannot_reason(self._context.source, Ability.RESET_ONE_QUEUE)
+        if self._group.offline or self._whole_topic_ms is not None:
+            return ""
+        reason = cannot_reason(self._context.source, Ability.RESET_ONE_QUEUE)
+        return tr(NOT_AT_ONCE) if reason and kind is ResetKind.TIME and not self._own else reason
+
+    @property
+    def _whole_topic_ms(self) -> int | None:
+        """The time of one request for the topic; None where each queue is sent for itself."""
+        times = {ResetKind.TIME: self._request_ms, ResetKind.EARLIEST: 0, ResetKind.LATEST: TO_THE_END}
+        return None if self._own else times.get(self.chosen)
 
     # ---- single queues -------------------------------------------------------------------------------------------------
 
@@ -321,16 +328,13 @@ class ResetDialog(ActionDialog):
         self.set_blocked(self._fault())
 
     def _run(self) -> OffsetReset:
-        kind = self.chosen
-        timestamps = {ResetKind.TIME: self._time_ms, ResetKind.EARLIEST: 0, ResetKind.LATEST: TO_THE_END}
         order = ResetOrder(
             group=self._group.name,
             topic=self._topic,
             moves=[move for move in self._moves if move.moves],
-            # Single queues go their own way: each is sent for itself then.
-            timestamp_ms=None if self._own else timestamps.get(kind),
+            timestamp_ms=self._whole_topic_ms,
             has_members=not self._group.offline,
-            reason=kind.value,
+            reason=self.chosen.value,
             now_ms=self._state.taken_ms,
         )
         return OffsetReset(self._context.source, self._snapshots, order)

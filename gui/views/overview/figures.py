@@ -68,8 +68,8 @@ def busiest_topics(state: ClusterState, count: int) -> list[int]:
 
 
 def lagging_groups(state: ClusterState, count: int) -> list[int]:
-    """Rows of at most ``count`` groups, largest lag first, unknown last."""
-    lag = np.nan_to_num(state.group_lag_messages, nan=-1.0)
+    """Rows of at most ``count`` groups: those beyond an end first, then the largest lag, unknown last."""
+    lag = np.where(state.group_standings.beyond > 0, np.inf, np.nan_to_num(state.group_lag_messages, nan=-1.0))
     return sorted(own_groups(state), key=lambda row: (-lag[row], state.catalog.groups[row]))[:count]
 
 

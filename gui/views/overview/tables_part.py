@@ -57,6 +57,8 @@ class GroupLagRow:
     change_per_second: float
     lag_limit: float = math.inf
     """See `monitoring.lag_limits`."""
+    beyond_messages: float = 0.0
+    """How far it is beyond the ends of its queues."""
 
     @property
     def drains_seconds(self) -> float:
@@ -74,7 +76,8 @@ def _group_lag_row(state: ClusterState, history: History, row: int, limits: LagL
     series = history.series(f"group:{name}.lag_messages")
     lag = float(state.group_lag_messages[row])
     slope = forecast(*series.window(state.taken_ms - SPAN_MS, state.taken_ms, SPAN_MS // 1_000 * 2), lag).slope
-    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), slope, limits.of_group(name))
+    beyond = float(state.group_standings.beyond[row])
+    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), slope, limits.of_group(name), beyond)
 
 
 def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[TopicRow]]:
@@ -97,18 +100,27 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
                       tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), dim=True, width=72),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
                width=82, gives_way=1),
-        Column("drains", "Drains", drains_text, sort=lambda row: row.drains_seconds, right=True, dim=True, width=78),
+        Column("drains", "Drains", drains_text, sort=lambda row: row.drains_seconds, state=_beyond_state, right=True, dim=True,
+               width=92),
     ]  # fmt: skip
 
 
 def lag_state(row: GroupLagRow) -> State | None:
-    """Colour of a lag above the limit of its alert rule; else None."""
+    """Colour of a lag above the limit of its alert rule, or of a group beyond the end; else None."""
+    if row.beyond_messages > 0:
+        return State.CRITICAL
     return State.WARNING if row.lag_messages > row.lag_limit else None
+
+
+def _beyond_state(row: GroupLagRow) -> State | None:
+    return State.CRITICAL if row.beyond_messages > 0 else None
 
 
 def drains_text(row: GroupLagRow) -> str:
     """Time until the lag is gone, in words."""
     seconds = row.drains_seconds
+    if row.beyond_messages > 0:
+        return tr("beyond the end")
     if math.isnan(seconds):
         return UNKNOWN
     if seconds == 0:

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from broker_core.client.admin import AdminClient
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.client.pulling import PullStatus
 from broker_core.client.subscription import Sql
@@ -73,5 +74,32 @@ def test_a_topic_that_is_not_there_is_an_error():
     async def scenario(_peer, member):
         with pytest.raises(RemoteError, match="there is no topic U"):
             await member.queues("U")
+
+    play(scenario)
+
+
+HUNDRED = [*range(10), *[500] * 100, 600]
+"""Store times: a hundred messages of one millisecond between others."""
+
+
+@pytest.mark.parametrize("near", [0, 9, 10, 55, 109, 110, 111])
+@pytest.mark.parametrize(("at_ms", "offset"), [(500, 10), (501, 110), (0, 0), (5, 5), (600, 110), (601, 111)])
+def test_the_first_message_of_a_time_is_found_whatever_the_broker_answers(near, at_ms, offset):
+    async def scenario(peer, member):
+        peer.near = near
+        for stored_ms in HUNDRED:
+            peer.store("T", 0, b"x", stored_ms=stored_ms)
+        assert await member.offset_by_time(QUEUE, at_ms) == offset
+        async with AdminClient(peer.address) as admin:
+            assert await admin.offset_by_time(QUEUE, at_ms) == offset
+        assert peer.offsets == {}, "looking commits nothing"
+
+    play(scenario)
+
+
+def test_a_time_in_an_empty_queue_is_its_end():
+    async def scenario(peer, member):
+        peer.min_offset = 7
+        assert await member.offset_by_time(QUEUE, 5) == 7
 
     play(scenario)

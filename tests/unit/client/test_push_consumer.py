@@ -86,10 +86,11 @@ def test_only_wanted_tags_are_consumed_and_the_others_passed():
 @pytest.mark.parametrize(("start", "expected"), [("LAST_OFFSET", 3), ("FIRST_OFFSET", 0), ("TIMESTAMP", 1)])
 def test_a_new_group_starts_where_it_says(start, expected):
     async def scenario(peer):
-        seen = []
+        seen, peer.near = [], 2
         for number in range(3):
-            peer.store("T", 0, b"%d" % number)
-        async with consumer(peer, lambda m: seen.append(m[0].queue_offset), consume_from=ConsumeFrom[start], concurrency=1):
+            peer.store("T", 0, b"%d" % number, stored_ms=(5, 9, 9)[number])
+        begin = {"consume_from": ConsumeFrom[start], "consume_from_ms": 9}
+        async with consumer(peer, lambda m: seen.append(m[0].queue_offset), **begin, concurrency=1):
             await eventually(lambda: len(seen) == 3 - expected)
             await eventually(lambda: peer.held)
         assert seen == list(range(expected, 3))

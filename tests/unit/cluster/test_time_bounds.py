@@ -3,9 +3,10 @@ import random
 
 import pytest
 
+from broker_core.client.time_bounds import first_from, time_of_answer
 from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
-from broker_core.cluster.time_bounds import first_from, first_stored_from, time_of_answer, within_times
+from broker_core.cluster.time_bounds import first_stored_from, within_times
 from broker_core.errors import CodecError
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
@@ -61,7 +62,7 @@ class Broker:
     def __init__(self, times, answer):
         self.times, self.answer = times, answer
 
-    async def offset_by_time_of(self, _address, _queue, _time_ms):
+    async def offset_near_of(self, _address, _queue, _time_ms):
         return self.answer
 
     async def pull_records(self, _address, _queue, offset, _count):

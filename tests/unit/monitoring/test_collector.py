@@ -7,6 +7,7 @@ import pytest
 
 from broker_core.api import CodecError
 from broker_core.worker.questions.figures import Catalog, Snapshot
+from monitoring.alert_rules import figures_of
 from monitoring.collector import Collector
 from monitoring.series import History
 
@@ -93,11 +94,25 @@ def test_the_total_lag_is_unknown_when_no_group_has_an_offset():
     assert math.isnan(state.totals["lag_messages"])
 
 
-def test_an_offset_beyond_the_sampled_end_is_no_negative_lag():
-    positions = {"offset": column(130, 30, 40, -1), "next_store_ms": column(-1, -1, 8_000, -1), "owner": column(0, 0, -1, -1)}
+def test_a_group_beyond_the_end_of_a_queue_has_no_lag_and_is_not_well():
+    positions = {"offset": column(130, 20, 40, -1), "next_store_ms": column(-1, -1, 8_000, -1), "owner": column(0, 0, -1, -1)}
     state = collector().snapshot_taken(snapshot(positions=positions))
     assert state is not None
-    assert state.position_lag_messages[0] == 0
+    assert state.position_lag_messages.tolist() == pytest.approx([NAN, 10, 10, NAN], nan_ok=True)
+    assert state.group_standings.beyond.tolist() == pytest.approx([20, 0, NAN], nan_ok=True)
+    assert state.group_lag_messages.tolist() == pytest.approx([NAN, 10, NAN], nan_ok=True)
+    assert math.isnan(state.group_behind_ms[0])
+    assert figures_of(state, "group", "beyond_messages").tolist() == pytest.approx([20, 0, NAN], nan_ok=True)
+    assert figures_of(state, "group", "lag_messages").tolist() == pytest.approx([0, 10, NAN], nan_ok=True)
+
+
+def test_what_was_deleted_before_a_group_read_it_does_not_wait_and_is_lost():
+    queues = {"min_offset": column(110, 0, 0), "max_offset": column(110, 50, 30), "last_store_ms": column(9_000, 9_500, -1)}
+    state = collector().snapshot_taken(snapshot(queues=queues))
+    assert state is not None
+    assert (state.position_lag_messages[0], state.group_lag_messages[0]) == (0, 0)
+    assert state.group_standings.lost.tolist() == pytest.approx([10, 0, NAN], nan_ok=True)
+    assert figures_of(state, "group", "lost_messages").tolist() == pytest.approx([10, 0, NAN], nan_ok=True)
 
 
 def test_behind_is_the_age_of_the_next_message_and_zero_when_none_waits():

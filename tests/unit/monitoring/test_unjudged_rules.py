@@ -28,6 +28,7 @@ def outside(**changes):
     members = np.maximum(state.group_members, 0)
     whole = replace(
         state, catalog=catalog, group_lag_messages=known, group_behind_ms=known, group_members=members,
+        position_offset=np.maximum(state.position_offset, 0),
         totals={**state.totals, "put_p99_ms": 1.0, "lag_messages": 5.0},
     )  # fmt: skip
     return replace(whole, **changes)
@@ -162,12 +163,13 @@ def test_a_rate_without_one_of_its_queues_is_not_known():
 
 
 def test_what_a_group_takes_is_not_known_without_one_of_its_positions():
-    state = outside(position_lag_messages=np.nan_to_num(fake_state().position_lag_messages))
+    state = outside()
     group = state.catalog.groups[state.catalog.position_group[0]]
-    lag = state.position_lag_messages.copy()
-    lag[0] = np.nan
-    assert cause_of(f"group:{group}.got_rate", state) is None
-    assert cause_of(f"group:{group}.got_rate", replace(state, position_lag_messages=lag)) is Cause.UNREAD
+    offset = state.position_offset.copy()
+    offset[0] = -1
+    for figure in ("got_rate", "lost_messages", "beyond_messages"):
+        assert cause_of(f"group:{group}.{figure}", state) is None
+        assert cause_of(f"group:{group}.{figure}", replace(state, position_offset=offset)) is Cause.UNREAD
 
 
 def test_consumers_of_groups_that_nobody_was_asked_about_are_not_none():
@@ -194,9 +196,10 @@ def test_a_group_that_never_committed_has_no_lag():
     state = outside()
     lag = state.group_lag_messages.copy()
     lag[0] = np.nan
-    positions = [group for group in state.catalog.position_group if group != 0]
-    catalog = replace(state.catalog, position_group=positions)
-    bare = replace(state, catalog=catalog, group_lag_messages=lag)
+    kept = [row for row, group in enumerate(state.catalog.position_group) if group != 0]
+    groups, queues = ([column[row] for row in kept] for column in (state.catalog.position_group, state.catalog.position_queue))
+    catalog = replace(state.catalog, position_group=groups, position_queue=queues)
+    bare = replace(state, catalog=catalog, group_lag_messages=lag, position_offset=state.position_offset[kept])
     assert not look(bare).lacks
     # While a part is away its offsets may be there.
     assert look(replace(bare, faults=AWAY)).unread == {"group": 1}

@@ -58,6 +58,13 @@ def test_every_member_is_told_the_offsets_of_a_time(filled):
     assert filled.state.offsets.get("CG", "T", 0) == 3, "members commit the offsets themselves"
 
 
+def test_queues_that_are_only_read_while_a_topic_shrinks_are_reset_too(filled):
+    member(filled)
+    shrunk = {"topic": "T", "readQueueNums": 4, "writeQueueNums": 1, "perm": 6}
+    assert filled.answer(TOOL, Q.UPDATE_AND_CREATE_TOPIC, {**shrunk, "defaultTopic": "TBW102"}).code == R.SUCCESS
+    assert set(parse_object(reset(filled, 0).body)["offsetTable"]) == set(QUEUES[:4])
+
+
 def test_minus_one_goes_to_the_end_and_without_force_nobody_skips_ahead(filled):
     peer = member(filled)
     assert parse_object(reset(filled, -1).body)["offsetTable"][QUEUES[0]] == 5

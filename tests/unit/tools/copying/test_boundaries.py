@@ -21,7 +21,7 @@ class Broker:
     def __init__(self, times, answer):
         self.times, self.answer = times, answer
 
-    async def offset_by_time_of(self, _address, _queue, _time_ms):
+    async def offset_near_of(self, _address, _queue, _time_ms):
         return self.answer
 
     async def pull_records(self, _address, _queue, offset, count):

@@ -17,6 +17,7 @@ from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.record import encode_record
+from broker_core.protocol.queue_unit import QueueUnit
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.gaps import Gaps
 from broker_core.tools.search.language import parse_filter
@@ -68,7 +69,7 @@ class FakeAdmin:
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
         return {MessageQueue(topic, name, queue): QueueOffsets(0, 10, self.newest_ms) for queue in (0, 1)}
 
-    async def offset_by_time_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
+    async def offset_near_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
         return self.guess
 
     async def min_offset_of(self, _address: str, _queue: MessageQueue) -> int:
@@ -76,6 +77,9 @@ class FakeAdmin:
 
     async def max_offset_of(self, _address: str, _queue: MessageQueue) -> int:
         return 10
+
+    async def queue_units_of(self, _address: str, queue: MessageQueue, _offset: int, _count: int) -> list[QueueUnit]:
+        raise RemoteError(f"{queue.queue_id}@{queue.topic} is not exist!", code=ResponseCode.SYSTEM_ERROR)
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
         self._reach(address)
@@ -238,7 +242,7 @@ def test_queues_that_may_not_be_read_make_it_partial():
     assert len(found) == 10
     assert search.outcome.reasons == (
         "broker b lets nobody read topic orders",
-        "queue 1 of orders on a is behind the 1 that may be read; it was not searched",
+        "queue 1 of orders on a could not be read from offset 0 on: 1@orders is not exist!",
     )
 
 

@@ -288,6 +288,29 @@ def test_groups_of_brokers_are_counted_apart(capsys):
     assert "CID_RMQ_SYS_TRANS" not in text
 
 
+@pytest.mark.parametrize(
+    ("offset", "figures", "words"),
+    [
+        (2_000_000, (None, 0, 1_999_995), "BEYOND THE END by 1,999,995"),
+        (5, (0, 0, 0), ""),
+        (3, (2, 0, 0), ""),
+    ],
+)
+def test_a_group_beyond_the_end_is_no_group_without_lag(capsys, offset, figures, words):
+    async def scenario():
+        broker = FakeBroker("a", {"orders": 1}, {"orders": 5}, ["g"], {"orders@g": {0: offset}})
+        async with FakeCluster([broker]) as fake:
+            for more in ([], ["--json"]):
+                assert await asyncio.to_thread(cluster_command.main, ["--ns", fake.name_server, *more]) == 0
+
+    asyncio.run(scenario())
+    text = capsys.readouterr().out
+    group = next(one for one in json.loads(text[text.index("{") :])["groups"] if one["name"] == "g")
+    assert (group["lag_messages"], group["lost_messages"], group["beyond_messages"]) == figures
+    (line,) = [line for line in text.splitlines() if line.split()[:1] == ["g"]]
+    assert line.endswith(words or str(figures[0]))
+
+
 def test_without_a_name_server_the_overview_says_so(capsys):
     assert cluster_command.main(["--ns", "127.0.0.1:1"]) == NetworkError.exit_code
     assert "cannot connect to 127.0.0.1:1" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from broker_core.protocol.codes import RequestCode
+from broker_core.worker.attached.lifelines import ClusterRecords
 from broker_core.worker.questions.stored_messages import FindOffset, FoundOffset
 from tests.support.attached import asking, attached
 from tests.support.fake_cluster import STORED_MS, FakeBroker, FakeCluster
@@ -23,6 +24,8 @@ def test_the_first_message_at_or_after_a_time_is_found(answer, at_ms, offset):
     async def scenario():
         async with FakeCluster([broker]) as made, attached(made.name_server) as cluster, asking(cluster) as queries:
             await cluster.link.find_brokers()
-            return await queries.answer(FindOffset("orders", 0, at_ms))
+            records = ClusterRecords(cluster.link, cluster.figures, asyncio.get_running_loop())
+            of_lifelines = await asyncio.to_thread(records.offset_by_time, "orders", 0, at_ms)
+            return await queries.answer(FindOffset("orders", 0, at_ms)), of_lifelines
 
-    assert asyncio.run(scenario()) == FoundOffset(offset)
+    assert asyncio.run(scenario()) == (FoundOffset(offset), offset)
