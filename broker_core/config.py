@@ -17,6 +17,7 @@ from broker_core.errors import UsageError
 FlushDiskType = Literal["ASYNC_FLUSH", "SYNC_FLUSH"]
 TlsMode = Literal["disabled", "permissive", "enforcing"]
 Switch = Literal["on", "off"]
+Release = Literal["5.3.3", "4.9.8"]
 ClientAuth = Literal["none", "optional", "require"]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
@@ -124,6 +125,7 @@ class BrokerConfig:
     slave_read: bool = _setting("slaveReadEnable", False, live=True)
     register_interval_ms: int = _setting("registerNameServerPeriod", 30_000, live=(1, 3_600_000))
     region_id: str = _setting("regionId", "DefaultRegion")
+    announced_version: Release = _setting("orbitAnnouncedVersion", "5.3.3")
     atomic_transactions: bool = _setting("orbitAtomicTransactions", False)
     keep_history: bool = _setting("orbitHistory", True)
     recall_messages: bool = _setting("recallMessageEnable", False, live=True)
@@ -179,6 +181,7 @@ Settings = StoreConfig | BrokerConfig
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "flushDiskType": get_args(FlushDiskType),
+    "orbitAnnouncedVersion": get_args(Release),
     "tls.server.mode": get_args(TlsMode),
     "tls.server.need.client.auth": get_args(ClientAuth),
 }

@@ -242,7 +242,10 @@ STORED_CODES = frozenset(
 """Answers to a send that mean the message is in the store (Source: docs/spec/remoting.md §2.2.1)."""
 
 MQ_VERSION = 409
-"""Ordinal of 4.9.8, which Orbit reports; clients with SQL filters refuse versions below 232."""
+"""Ordinal of 4.9.8, which Orbit's requests and answers carry; brokers keep the messages of a newer client in another form."""
+
+ANNOUNCED_VERSIONS = {"4.9.8": 409, "5.3.3": 479}
+"""Release → ordinal, of those that a broker may announce as its own; clients with SQL filters refuse those below 232."""
 
 VERSION_RESET_OFFSET = 28
 VERSION_RUNNING_INFO = 62

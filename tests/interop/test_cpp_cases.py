@@ -29,14 +29,13 @@ def outcome(tmp_path_factory):
     """What each case printed, all run at once."""
     need_package("rocketmq")
     folder = tmp_path_factory.mktemp("cpp")
-    script = CHECKOUT / "tests" / "support" / "cpp_cases.py"
 
     def run(name_server, case):
         home = folder / case  # for the client's logs and offsets
         home.mkdir()
-        command = [sys.executable, str(script), name_server, case]
+        command = [sys.executable, "-m", "tests.support.cpp_cases", name_server, case]
         environment = {**os.environ, "HOME": str(home)}
-        return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=200)
+        return subprocess.run(command, check=False, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=200)
 
     with running_target(folder, messageDelayLevel="1s 1s 1s 1s 1s") as name_server:
         with ThreadPoolExecutor(len(CASES)) as threads:

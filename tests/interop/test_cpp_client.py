@@ -13,6 +13,10 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
+from broker_core.protocol.codes import RequestCode as Q
+from broker_core.protocol.codes import ResponseCode as R
+from broker_core.protocol.frame import RemotingCommand
+from broker_core.transport.client import connect
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.cpp_client import body
 from tests.support.foreign_tools import need_package
@@ -103,3 +107,24 @@ def test_what_it_sent_is_there_after_a_restart(tmp_path, cpp_client):
     with running_broker(store) as broker:
         got = cpp_client("consume", broker.name_server, "kept", "CG-KEPT", "*", 50)["messages"]
     assert sorted(message[0] for message in got) == sorted(body(number) for number in range(50))
+
+
+def test_without_a_way_to_the_broker_it_says_that_there_is_no_route(tmp_path, cpp_client):
+    """Its words for a broker that it cannot connect to, here one on a network that leads nowhere; the route is there."""
+
+    async def routed(name_server, address):
+        connection = await connect(address)
+        made = {"topic": "made", "defaultTopic": "TBW102", "readQueueNums": "4", "writeQueueNums": "4", "perm": "6"}
+        made |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}
+        assert (await connection.request(RemotingCommand(Q.UPDATE_AND_CREATE_TOPIC, made), 10_000)).code == R.SUCCESS
+        connection.close()
+        connection = await connect(name_server)
+        answer = await connection.request(RemotingCommand(Q.GET_ROUTEINFO_BY_TOPIC, {"topic": "made"}), 10_000)
+        connection.close()
+        return answer.code
+
+    with running_broker(tmp_path / "store", "--set", "brokerIP1=192.0.2.77") as running:
+        port = running.broker.rpartition(":")[2]
+        assert asyncio.run(routed(running.name_server, f"127.0.0.1:{port}")) == R.SUCCESS
+        with pytest.raises(AssertionError, match="No route info of this topic"):
+            cpp_client("send", running.name_server, "made", 1)

@@ -42,3 +42,12 @@ def test_a_case_goes_well(outcome, case):
     result = outcome[case]
     assert result.startswith("ok ")
     assert CASES[case] in (None, result.removeprefix("ok "))
+
+
+@pytest.mark.parametrize("version", ["4.9.4", "5.3.3"])
+def test_expressions_go_to_a_broker_that_announces_4_9_too(tmp_path, version):
+    """The one thing for which these clients look at the version of a broker."""
+    class_path = java_class_path(tmp_path, version, "JavaCases.java", "JavaConsumers.java")
+    start, environment = java_command(class_path, tmp_path)
+    with running_target(tmp_path, enablePropertyFilter="true", orbitAnnouncedVersion="4.9.8") as name_server:
+        assert case_results([*start, "JavaConsumers", name_server, "sql"], environment)["sql"] == f"ok {CASES['sql']}"

@@ -123,11 +123,11 @@ def lags(broker, group="CG-SHOP"):
 
 
 def test_cluster_and_broker(tool, broker):
-    assert re.search(r"DefaultCluster +broker-a +0 +127\.0\.0\.1:\d+ +V4_9_8 ", tool.run("clusterList"))
+    assert re.search(r"DefaultCluster +broker-a +0 +127\.0\.0\.1:\d+ +V5_3_3 ", tool.run("clusterList"))
     assert "InTotalToday" in tool.run("clusterList", "-m")
     status = dict(line.split(": ", 1) for line in tool.run("brokerStatus", "-b", broker.broker).splitlines() if ": " in line)
     table = {key.strip(): value for key, value in status.items()}
-    assert table["brokerVersionDesc"] == "V4_9_8"
+    assert table["brokerVersionDesc"] == "V5_3_3"
     for key in ("putTps", "getTotalTps", "commitLogDiskRatio", "runtime", "putLatency99", "remainHowManyDataToFlush"):
         assert table[key]
 

@@ -12,7 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from tests.support.cpp_client import send_once_connected
 
 WAIT_SECONDS = 90.0
 RECONSUME_LATER = 1
@@ -106,7 +109,8 @@ class Cases:
         """Sends that choose a queue by key, and a consumer that keeps each queue's order."""
         for number in range(60):
             send = self.producer.send_orderly if number % 2 else self.producer.send_oneway_orderly
-            send(self.message("c-ordered", str(number), tag=f"k{number % 3}"), number % 3)
+            message = self.message("c-ordered", str(number), tag=f"k{number % 3}")
+            send_once_connected(partial(send, message, number % 3))
         got: dict[str, list[int]] = {"k0": [], "k1": [], "k2": []}
         queues: dict[str, set[int]] = {"k0": set(), "k1": set(), "k2": set()}
 

@@ -12,28 +12,19 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 CONSUME_SECONDS = 60.0
 FIRST_SECONDS = 10.0
-"""How long the first message is tried."""
+"""How long a message is tried while the client has no connection to the broker."""
 TAGS = ("TagA", "TagB")
 
 
 def send(name_server: str, topic: str, count: int) -> dict[str, Any]:
     """Send ``count`` messages, one after another; one in ten is long enough to be compressed."""
     from rocketmq.client import Message, Producer
-
-    def send_first(message: Any) -> Any:
-        # While its heartbeat connects to the broker the client takes the broker for gone, whatever the route says.
-        end = time.monotonic() + FIRST_SECONDS
-        while True:
-            try:
-                return producer.send_sync(message)
-            except Exception as error:
-                if "No route info" not in str(error) or time.monotonic() > end:
-                    raise
-                time.sleep(0.05)
 
     producer = Producer("PG-CPP")
     producer.set_namesrv_addr(name_server)
@@ -44,10 +35,25 @@ def send(name_server: str, topic: str, count: int) -> dict[str, Any]:
         message.set_keys(f"key-{number}")
         message.set_tags(TAGS[number % 2])
         message.set_body(body(number))
-        result = producer.send_sync(message) if number else send_first(message)
+        result = producer.send_sync(message) if number else send_once_connected(partial(producer.send_sync, message))
         results.append([int(result.status), result.msg_id, result.offset])
     producer.shutdown()
     return {"results": results}
+
+
+def send_once_connected(send: Callable[[], Any]) -> Any:
+    """The result of a send, which is repeated while the client has no connection to the broker.
+
+    It says then that there is no route, whatever the route says, and has stored nothing.
+    """
+    end = time.monotonic() + FIRST_SECONDS
+    while True:
+        try:
+            return send()
+        except Exception as error:
+            if "No route info" not in str(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 def body(number: int) -> str:

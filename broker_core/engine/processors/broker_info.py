@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.protocol.codes import MQ_VERSION, version_name
+from broker_core.protocol.codes import ANNOUNCED_VERSIONS, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.message.record import store_timestamp_ms
@@ -43,10 +43,11 @@ class BrokerInfoProcessor:
 
     def _identity(self) -> dict[str, str]:
         started_ms = self._state.counters.started_ms
+        version = ANNOUNCED_VERSIONS[self._state.config.announced_version]
         return {
             "bootTimestamp": str(started_ms),
-            "brokerVersion": str(MQ_VERSION),
-            "brokerVersionDesc": version_name(MQ_VERSION),
+            "brokerVersion": str(version),
+            "brokerVersionDesc": version_name(version),
             "runtime": _duration_text(max(self._state.clock() - started_ms, 0) // 1000),
             "startAcceptSendRequestTimeStamp": str(self._state.config.accept_sends_from_ms),
         }

@@ -15,7 +15,7 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import FilterSyntaxError, RequestRefusedError
 from broker_core.protocol import names
-from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.codes import ANNOUNCED_VERSIONS, RequestCode, ResponseCode
 from broker_core.protocol.fields import text_field
 from broker_core.protocol.filter.evaluator import compile_filter
 from broker_core.protocol.filter.rejection import TAG
@@ -44,9 +44,14 @@ class ClientProcessor:
         self._group_changed = group_changed
 
     def heart_beat(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Register a client's groups; creates group configs and retry topics at their first use."""
+        """Register a client's groups; creates group configs and retry topics at their first use.
+
+        The answer carries the announced version, because clients read a broker's version from it.
+        """
         self.register(peer, parse_heartbeat(command.body), language=command.language.name, version=command.version)
-        return command.reply()
+        answer = command.reply()
+        answer.version = ANNOUNCED_VERSIONS[self._state.config.announced_version]
+        return answer
 
     def register(self, peer: Peer, heartbeat: Heartbeat, *, language: str, version: int) -> None:
         """Register a client's groups, as it describes itself.

@@ -13,7 +13,7 @@ def test_every_figure_is_text_and_what_tools_parse_is_there(bench):
     table = runtime(bench)
     assert all(isinstance(value, str) for value in table.values())
     assert (table["brokerVersionDesc"], table["putMessageTimesTotal"], table["earliestMessageTimeStamp"]) == (
-        "V4_9_8",
+        "V5_3_3",
         "0",
         "-1",
     )

@@ -193,6 +193,7 @@ def test_administration_is_forwarded_and_refusals_come_back(tmp_path):
 @pytest.mark.parametrize("known", [True, False])
 def test_one_queue_is_not_reset_where_the_broker_would_reset_them_all(tmp_path, known):
     async def scenario(cluster, queries):
+        cluster.link.versions[BROKER] = 412
         if not known:
             cluster.link.versions.clear()
         fields = {"topic": "T", "group": "g", "timestamp": "0", "isForce": "true", "queueId": "0", "offset": "1"}
