@@ -38,6 +38,17 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.json_document import (
+    JsonValue,
+    WrittenNumber,
+    json_text,
+    laid_out_json,
+    members_of,
+    object_of,
+    read_document,
+    values_named,
+    without_half_pairs,
+)
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupSettings, group_body, read_group_settings
@@ -108,6 +119,7 @@ __all__ = [
     "GroupSettings",
     "JavaError",
     "JsonBodyError",
+    "JsonValue",
     "MarkPattern",
     "Marks",
     "MessageQueue",
@@ -142,6 +154,7 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
+    "WrittenNumber",
     "counted",
     "csv_bytes",
     "csv_text",
@@ -149,9 +162,13 @@ __all__ = [
     "first_topic_of_retry",
     "group_body",
     "java_string_hash",
+    "json_text",
+    "laid_out_json",
     "marks_of",
     "may_be_stored",
+    "members_of",
     "names",
+    "object_of",
     "open_csv",
     "parse_field",
     "parse_filter",
@@ -160,6 +177,7 @@ __all__ = [
     "read_consume_result",
     "read_consume_stats",
     "read_csv",
+    "read_document",
     "read_group_settings",
     "read_imports",
     "read_offset",
@@ -174,4 +192,6 @@ __all__ = [
     "state_of_topic",
     "topic_fields",
     "tsv_text",
+    "values_named",
+    "without_half_pairs",
 ]

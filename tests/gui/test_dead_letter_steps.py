@@ -461,6 +461,11 @@ def test_json_is_laid_out_on_demand_and_what_breaks_it_is_told(view, flow, qtbot
     qtbot.mouseClick(flow.edit.layout_button, Qt.MouseButton.LeftButton)
     assert flow.edit.patch.written == '{\n  "sku": 1\n}'
     assert not flow.edit.layout_button.isEnabled()
+    flow.edit.editor.setPlainText(r'{"n":23958446825181076828,"c":0.10,"e":1E400,"f":-0,"k":1,"k":2,"s":"\ud800"}')
+    qtbot.mouseClick(flow.edit.layout_button, Qt.MouseButton.LeftButton)
+    assert [line.strip() for line in flow.edit.patch.written.splitlines()[1:-1]] == [
+        '"n": 23958446825181076828,', '"c": 0.10,', '"e": 1E400,', '"f": -0,', '"k": 1,', '"k": 2,', r'"s": "\ud800"',
+    ]  # fmt: skip
     flow.edit.editor.setPlainText('{"sku": ')
     assert "no JSON any more" in flow.edit.effect.text
 

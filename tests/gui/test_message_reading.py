@@ -391,6 +391,40 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
     assert markdown.endswith('```json\n{\n  "a": "x|y"\n}\n```')
 
 
+WRITTEN = (
+    rb'{"a":23958446825181076828,"b":9007199254740993,"c":0.10,"d":12345678901234567890.123,"e":1E400,"f":-0,"g":1.0,"k":1,'
+    rb'"k":2,"s":"\ud800"}'
+)
+LINES = [
+    '"a": 23958446825181076828,', '"b": 9007199254740993,', '"c": 0.10,', '"d": 12345678901234567890.123,', '"e": 1E400,',
+    '"f": -0,', '"g": 1.0,', '"k": 1,', '"k": 2,', r'"s": "\ud800"',
+]  # fmt: skip
+
+
+def test_json_is_shown_and_copied_with_each_digit_and_each_member(pane, qtbot):
+    body = showing(pane, qtbot, WRITTEN)
+
+    tree = body.tree
+    model, root = tree.model(), tree.model().index(0, 0)
+    shown = [model.index(row, 0, root).data() for row in range(model.rowCount(root))]
+    assert shown == [line.rstrip(",").replace('"', "", 2).replace(":", "", 1) for line in LINES]
+    tree.setCurrentIndex(model.index(3, 0, root))
+    tree.copy_value()
+    assert QGuiApplication.clipboard().text() == "12345678901234567890.123"
+    tree.setCurrentIndex(model.index(9, 0, root))
+    tree.copy_value()
+    assert QGuiApplication.clipboard().text() == r"\ud800"
+    tree.setCurrentIndex(root)
+    tree.copy_value()
+    assert [line.strip() for line in QGuiApplication.clipboard().text().splitlines()[1:-1]] == LINES
+
+    body.choose_view(TEXT)
+    assert [line.strip() for line in body.text.toPlainText().splitlines()[1:-1]] == LINES
+    assert body.body.copied_text() == WRITTEN.decode()
+    copied = message_json(pane.detail, body.body)
+    assert [line.strip() for line in copied[copied.index('"body"') :].splitlines()[1:-2]] == LINES
+
+
 def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
     menu = QMenu(pane)
     body = showing(pane, qtbot, b"text")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from broker_core.json_document import json_text, without_half_pairs
 from broker_core.tools.search.expression import Field
 from broker_core.tools.search.facts import MessageFacts
 
@@ -18,4 +17,4 @@ def field_text(facts: MessageFacts, field: Field) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return without_half_pairs(value) if isinstance(value, str) else json_text(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from difflib import ndiff
 
@@ -10,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
 
+from broker_core.api import laid_out_json
 from gui.models.messages import json_fault
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
@@ -22,7 +22,6 @@ from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
-from monitoring.outside import read_json
 from monitoring.resending import Part, Patch, edit_counts
 
 LINES_COMPARED_MAX = 400
@@ -40,10 +39,7 @@ def show_change(view: CodeView, before: str, after: str, tokens: Tokens) -> None
 
 def laid_out(text: str) -> str:
     """JSON with a line for each value, other text unchanged."""
-    try:
-        return json.dumps(read_json(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
-    except (ValueError, RecursionError):  # what can be read need not be writable: that takes more of the stack
-        return text
+    return laid_out_json(text) if text.lstrip().startswith(("{", "[")) and not json_fault(text) else text
 
 
 def _compared(before: str, after: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 
+from broker_core.api import json_text, laid_out_json, members_of, without_half_pairs
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
@@ -62,12 +63,12 @@ class Node:
     def _make(self) -> list[Node]:
         if not self.is_branch:
             return []
-        items = (
-            list(self.value.items())
+        items: Sequence[tuple[object, object]] = (
+            members_of(self.value)
             if isinstance(self.value, dict)
             else list(enumerate(self.value if isinstance(self.value, list) else []))
         )
-        made = [Node(str(key), value, row, self) for row, (key, value) in enumerate(items[:CHILDREN_MAX])]
+        made = [Node(without_half_pairs(str(key)), value, row, self) for row, (key, value) in enumerate(items[:CHILDREN_MAX])]
         if len(items) > CHILDREN_MAX:
             made.append(Node("", None, CHILDREN_MAX, self, more=len(items) - CHILDREN_MAX))
         return made
@@ -79,12 +80,16 @@ def value_text(value: object) -> str:
         return "{} " + (_preview(value) or tr("empty"))
     if isinstance(value, list):
         return f"[] {len(value)}"
-    return json.dumps(value, ensure_ascii=False)
+    return json_text(value)
 
 
 def _preview(value: dict[str, object]) -> str:
-    leaves = [f"{key} {item}" for key, item in value.items() if not isinstance(item, dict | list)][:PREVIEW_ITEMS]
-    text = ", ".join(leaves)
+    leaves = [
+        f"{key} {item if isinstance(item, str) else json_text(item)}"
+        for key, item in members_of(value)
+        if not isinstance(item, dict | list)
+    ][:PREVIEW_ITEMS]
+    text = without_half_pairs(", ".join(leaves))
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
 
 
@@ -190,7 +195,8 @@ class JsonTree(QTreeView):
         """Copy the selected value; a text without its quotes."""
         node = self._model.node(self.currentIndex())
         if node is not None and not node.more:
-            text = node.value if isinstance(node.value, str) else json.dumps(node.value, ensure_ascii=False, indent=2)
+            value = node.value
+            text = without_half_pairs(value) if isinstance(value, str) else laid_out_json(json_text(value))
             QGuiApplication.clipboard().setText(text)
 
     def _open_menu(self, at: QPoint) -> None:
@@ -239,7 +245,7 @@ class _NodeDelegate(QStyledItemDelegate):
             return [(tr("{count} more", count=count_text(node.more)), tokens.text_3)]
         parts = [(node.key, tokens.accent)] if node.parent is not None else []
         if node.parent is None and isinstance(node.value, dict):
-            return [("{} " + tr("{count} keys", count=len(node.value)), tokens.text_2)]
+            return [("{} " + tr("{count} keys", count=len(members_of(node.value))), tokens.text_2)]
         parts.append((value_text(node.value), _value_colour(node.value, tokens)))
         if isinstance(node.value, int) and node.value in EPOCH_MS:
             parts.append((self._times.full(node.value), tokens.text_3))
