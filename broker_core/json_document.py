@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, Final, Self
@@ -66,9 +66,9 @@ def object_of(pairs: Sequence[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return made if len(made) == len(pairs) else Members(pairs)
 
 
-def members_of(value: Mapping[Any, JsonValue]) -> Sequence[tuple[Any, JsonValue]]:
+def members_of(value: Mapping[Any, JsonValue]) -> Collection[tuple[Any, JsonValue]]:
     """All members of an object in their order, also those of one name."""
-    return value.pairs if isinstance(value, Members) else list(value.items())
+    return value.pairs if isinstance(value, Members) else value.items()
 
 
 def values_named(value: Mapping[str, JsonValue], name: str) -> Sequence[JsonValue]:

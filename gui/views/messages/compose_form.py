@@ -189,7 +189,7 @@ class ComposeForm(QWidget):
 
     def show_note(self, files: str, first_text: str) -> None:
         """Describe the body."""
-        is_json = first_text.lstrip().startswith(("{", "["))
+        is_json = first_text.lstrip().startswith(("{", "[")) and not self.body.is_held
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
         self.body_note.setText(files or self._note(first_text, fault))
         set_role(self.body_note, "warning" if fault else "caption")
@@ -201,6 +201,8 @@ class ComposeForm(QWidget):
             return tr("What the masking rules hide is hidden here; the original is sent, {size}", size=size)
         if self.is_bytes:
             return tr("Bytes that are no text, sent as they are, {size}", size=bytes_text(len(body)))
+        if self.body.is_held:
+            return tr("Text, {size}, too long to be edited here. Delete removes it, and pasting replaces it.", size=size)
         if fault:
             return tr("{size}, no JSON: {fault}. It would be sent as text.", size=size, fault=fault)
         return f"JSON, {size}" if text.lstrip().startswith(("{", "[")) else tr("Text, {size}", size=size)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import column, row, take_out
-from gui.widgets.said import said, said_button
+from gui.widgets.basic import column, label, row, show_text, take_out
+from gui.widgets.said import on_language, said, said_button
+from gui.words.text import count_text, tr
+
+LINES_MAX = 40
+"""Stored properties that can be edited, because each line takes about a millisecond to make; more are sent as they are."""
 
 
 class PropertyEditor(QWidget):
@@ -26,22 +30,34 @@ class PropertyEditor(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._lines: list[_Line] = []
+        self._rest: tuple[tuple[str, str], ...] = ()
+        """Properties without a line."""
+        self.rest_words = label(role="caption", wrap=True)
         self._layout = column(spacing=6)
         self.setLayout(self._layout)
         self.add_button = said_button(theme, "plus", "Add property", role="quiet", on_click=self._add_clicked)
-        self._layout.addLayout(row(self.add_button, 1, spacing=-1))
+        self._layout.addLayout(row(self.add_button, (self.rest_words, 1), spacing=8))
+        on_language(self, self._say_rest)
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The entered properties; lines with neither name nor value are left out."""
         entered = ((line.entered_name, line.value.text()) for line in self._lines)
-        return tuple(pair for pair in entered if any(pair))
+        return (*(pair for pair in entered if any(pair)), *self._rest)
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Show these properties."""
-        for line in list(self._lines):
-            self._remove(line)
-        for name, value in pairs:
-            self.add(name, value)
+        """Show these properties; of many, the first."""
+        with QSignalBlocker(self):
+            for line in list(self._lines):
+                self._remove(line)
+            for name, value in pairs[:LINES_MAX]:
+                self.add(name, value)
+        self._rest = tuple(pairs[LINES_MAX:])
+        self._say_rest()
+        self.changed.emit()
+
+    def _say_rest(self) -> None:
+        count = count_text(len(self._rest))
+        show_text(self.rest_words, tr("Without a line here, sent unchanged: {count}", count=count) if self._rest else "")
 
     def add(self, name: str = "", value: str = "") -> None:
         """Add a line."""
