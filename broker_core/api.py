@@ -41,6 +41,17 @@ from broker_core.errors import (
     WorkerLostError,
     error_from_wire,
 )
+from broker_core.json_document import (
+    JsonValue,
+    WrittenNumber,
+    json_text,
+    laid_out_json,
+    members_of,
+    object_of,
+    read_document,
+    values_named,
+    without_half_pairs,
+)
 from broker_core.kept_file import replace_file
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
@@ -112,6 +123,7 @@ __all__ = [
     "GroupConfig",
     "JavaError",
     "JsonBodyError",
+    "JsonValue",
     "MarkPattern",
     "Marks",
     "MessageQueue",
@@ -146,6 +158,7 @@ __all__ = [
     "WorkerError",
     "WorkerLostError",
     "WorkerMessage",
+    "WrittenNumber",
     "child_environment",
     "counted",
     "csv_bytes",
@@ -155,11 +168,15 @@ __all__ = [
     "group_body",
     "is_kept",
     "java_string_hash",
+    "json_text",
+    "laid_out_json",
     "main_command",
     "marks_of",
     "may_be_stored",
+    "members_of",
     "module_command",
     "names",
+    "object_of",
     "open_csv",
     "parse_field",
     "parse_filter",
@@ -168,6 +185,7 @@ __all__ = [
     "read_consume_result",
     "read_consume_stats",
     "read_csv",
+    "read_document",
     "read_group_settings",
     "read_imports",
     "read_offset",
@@ -185,4 +203,6 @@ __all__ = [
     "topic_fields",
     "tsv_text",
     "utc_text",
+    "values_named",
+    "without_half_pairs",
 ]

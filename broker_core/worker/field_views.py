@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.json_document import json_text, without_half_pairs
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.expression import Field
@@ -37,8 +37,8 @@ def field_text(facts: MessageFacts, field: Field) -> str:
     return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
 
 
-def _text(value: Any) -> str:  # noqa: ANN401  what a JSON text holds
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _text(value: object) -> str:
+    return without_half_pairs(value) if isinstance(value, str) else json_text(value)
 
 
 class FieldReader:

@@ -14,9 +14,8 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import first_topic_of_retry, resent_properties
+from broker_core.api import first_topic_of_retry, read_document, resent_properties
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
-from monitoring.outside import read_json
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
@@ -173,7 +172,7 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
 def json_fault(text: str) -> str:
     """Where a text stops being JSON, or why it cannot be read; empty when it is JSON."""
     try:
-        read_json(text)
+        read_document(text)
     except json.JSONDecodeError as error:
         return f"{error.msg}, line {error.lineno} column {error.colno}"
     except ValueError as error:

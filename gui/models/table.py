@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from gui.theme.tokens import State
-from gui.words.plain_text import tip_text
+from gui.words.plain_text import table_text, tip_text
 from gui.words.text import count_text, tr
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
     def cell(self, row: R, column: Column[R]) -> Cell:
         return Cell(
             kind=column.kind,
-            text=column.text(row),
+            text=table_text(column.text(row)),
             value=column.value(row) if column.value else None,
             state=column.state(row) if column.state else None,
             dot=column.dot(row) if column.dot else None,

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextCursor, QTextDocument
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QTextEdit, QWidget
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, Tokens, mix
+from gui.widgets.long_text import LongTextEdit, units_of
 from gui.words.text import bytes_text, tr
 
 MARK_SHARE = 38
 """Share of the warning colour in the ground of marked parts, in percent."""
+COLOURED_MAX = 100
+"""Coloured words of one line, because Qt lays out each anew whenever the line is painted."""
 HEX_BYTES_MAX = 256 * 1024
 """Further bytes are not shown; the last line of the view says so."""
+
+_CHARACTERS = bytes(byte if 32 <= byte < 127 else ord(".") for byte in range(256))
+"""How each byte is shown as a character."""
 
 _KEYWORDS = {
     "java": "new|var|import|class|public|static|void|return|try|final|throws|int|long|for|private",
@@ -60,29 +67,28 @@ class _Highlighter(QSyntaxHighlighter):
         for name, colour in colours.items():
             self._formats[name] = QTextCharFormat()
             self._formats[name].setForeground(QColor(colour))
-        self.rehighlight()
 
     def highlightBlock(self, text: str) -> None:
         if self._pattern is None:
             return
-        for match in self._pattern.finditer(text):
+        for match in islice(self._pattern.finditer(text), COLOURED_MAX):
             name = match.lastgroup or ""
             self.setFormat(match.start(), match.end() - match.start(), self._formats[name])
 
 
-class CodeView(QPlainTextEdit):
+class CodeView(LongTextEdit):
     """Text in the mono font; read-only unless ``editable``."""
 
     def __init__(
         self, theme: ThemeManager, language: str = "text", *, editable: bool = False, parent: QWidget | None = None
     ) -> None:
         """Create it; ``language`` is one of java, go, python, node, c++, yaml, json, text."""
-        super().__init__(parent)
+        super().__init__(parent, editable=editable)
         self._theme = theme
+        self._language = language
         self.setProperty("role", "code")
-        self.setReadOnly(not editable)
         self.setFont(mono_font())
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(LongTextEdit.LineWrapMode.NoWrap)
         self.setTabStopDistance(self.fontMetrics().horizontalAdvance(" ") * 4)
         self._marked: list[tuple[int, int]] = []
         self._highlighter = _Highlighter(self.document(), self, language, theme.tokens)
@@ -90,11 +96,16 @@ class CodeView(QPlainTextEdit):
 
     def set_language(self, language: str) -> None:
         """Change the language of the colours."""
+        self._language = language
         self._highlighter.setDocument(None)
         self._highlighter.deleteLater()
         self._highlighter = _Highlighter(self.document(), self, language, self._theme.tokens)
 
     def set_code(self, text: str, language: str) -> None:
+        """Show a text in the colours of a language; nothing happens where it is shown."""
+        if language == self._language and text == self.toPlainText():
+            return
+        self.setPlainText("")  # the colours of another language would be given to all that is shown
         self.set_language(language)
         self.setPlainText(text)
 
@@ -109,34 +120,34 @@ class CodeView(QPlainTextEdit):
         ground.setBackground(QColor(mix(tokens.warning, tokens.panel, MARK_SHARE)))
         selections, reached, units = [], 0, 0
         for start, length in self._marked:
-            units += _units(text[reached:start])
-            end = units + _units(text[start : start + length])
+            units += units_of(text[reached:start])
+            end = units + units_of(text[start : start + length])
             selection = QTextEdit.ExtraSelection()
             cursor = QTextCursor(self.document())
-            cursor.setPosition(units)
-            cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+            cursor.setPosition(self.document_place(units))
+            cursor.setPosition(self.document_place(end), QTextCursor.MoveMode.KeepAnchor)
             selection.cursor, selection.format = cursor, ground
             selections.append(selection)
             reached, units = start + length, end
         self.setExtraSelections(selections)
 
+    def grown(self) -> None:
+        if self._marked:
+            self._show_marks(self._theme.tokens)
+
     def _restyle(self, tokens: Tokens) -> None:
         self._highlighter.use(tokens)
+        if not self.given_anew():
+            self._highlighter.rehighlight()
         self._show_marks(tokens)
 
 
-def _units(text: str) -> int:
-    """Length of a text in units of UTF-16, as Qt counts it."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-class HexView(QPlainTextEdit):
+class HexView(LongTextEdit):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("role", "code")
-        self.setReadOnly(True)
         self.setFont(mono_font(Size.SECONDARY, QFont.Weight.Normal))
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(LongTextEdit.LineWrapMode.NoWrap)
 
     def set_bytes(self, data: bytes) -> None:
         """Show ``data``, or its first `HEX_BYTES_MAX` bytes and the number of all."""
@@ -145,14 +156,14 @@ class HexView(QPlainTextEdit):
 
 def hex_text(data: bytes) -> str:
     """Lines of offset, 16 bytes in two groups, and their printable ASCII characters."""
-    lines = [_hex_line(offset, data[offset : offset + 16]) for offset in range(0, min(len(data), HEX_BYTES_MAX), 16)]
+    shown = data[:HEX_BYTES_MAX]
+    pairs, characters = shown.hex(" "), shown.translate(_CHARACTERS).decode("ascii")
+    lines = [
+        f"{place:08x}  {pairs[3 * place : 3 * place + 23]:<23}  {pairs[3 * place + 24 : 3 * place + 47]:<23}  "
+        f"{characters[place : place + 16]}"
+        for place in range(0, len(shown), 16)
+    ]
     if len(data) > HEX_BYTES_MAX:
-        shown, whole = bytes_text(HEX_BYTES_MAX), bytes_text(len(data))
-        lines.append(tr("The first {shown} of {whole} are shown.", shown=shown, whole=whole))
+        sizes = {"shown": bytes_text(HEX_BYTES_MAX), "whole": bytes_text(len(data))}
+        lines.append(tr("The first {shown} of {whole} are shown.", **sizes))
     return "\n".join(lines)
-
-
-def _hex_line(offset: int, chunk: bytes) -> str:
-    left, right = chunk[:8].hex(" "), chunk[8:].hex(" ")
-    characters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in chunk)
-    return f"{offset:08x}  {left:<23}  {right:<23}  {characters}"

@@ -26,6 +26,7 @@ from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag
+from gui.words.plain_text import table_text
 from gui.words.text import UNKNOWN, tr
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class RowPainter:
             if mark is None and column.kind in TEXT_KINDS and column.dot is None:
                 state = column.state(row) if column.state is not None else None
                 colour = _text_colour(tokens, state, dim=column.dim, selected=selected)
-                box_of_text, text = QRect(left, top, width, height), column.text(row)
+                box_of_text, text = QRect(left, top, width, height), table_text(column.text(row))
                 pattern = column.marks() if column.marks is not None else None
                 if pattern is not None:
                     found = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))

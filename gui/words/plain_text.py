@@ -19,6 +19,8 @@ LABEL_LINES_MAX = 200
 LABEL_CHARACTERS_MAX = 4_000
 LINE_CHARACTERS_MAX = 300
 """Of a title, a button, a tab or an entry of a menu: Qt makes each as wide as its text."""
+CELL_CHARACTERS_MAX = 500
+"""Of a cell of a table: Qt measures all of its text whenever it paints it."""
 FILE_NAME_CHARACTERS_MAX = 127
 """The length limit of topic names."""
 _JOINER = "\u2060"
@@ -39,6 +41,11 @@ def label_text(text: str) -> str:
     lines = text[:LABEL_CHARACTERS_MAX].split("\n", LABEL_LINES_MAX)
     is_cut = len(text) > LABEL_CHARACTERS_MAX or len(lines) > LABEL_LINES_MAX
     return _UNSEEN.sub("\ufffd", "\n".join(lines[:LABEL_LINES_MAX])) + ("…" if is_cut else "")
+
+
+def table_text(text: str) -> str:
+    """The text for a cell of a table, bounded."""
+    return text if len(text) <= CELL_CHARACTERS_MAX else f"{text[:CELL_CHARACTERS_MAX]}…"
 
 
 def notice_text(text: str) -> str:

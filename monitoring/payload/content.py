@@ -7,7 +7,6 @@ is bytes with the reason. Nothing here changes a message or raises.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from enum import Enum
 from typing import Any, Final
 from xml.parsers import expat
 
-from broker_core.api import UsageError
+from broker_core.api import UsageError, json_text, laid_out_json, read_document
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.layers import Layer, Unwrapped, unwrap
 from monitoring.payload.rules import DecoderRule
@@ -144,15 +143,12 @@ class _ContentReader:
 
     def _json(self, text: str, encoding: str, *, is_asked: bool) -> Content | None:
         try:
-            value = json.loads(text.lstrip("\ufeff"))
-            # A value that could be parsed may still be too deep to be written, which takes more of the stack.
-            return Content(BodyKind.JSON, self._data, _json_text(value), value, table_of(value), encoding)
-        except RecursionError:
-            self.refusals.append(("json", "it is nested too deeply"))
+            value = read_document(text.lstrip("\ufeff"))
         except ValueError as error:
             if is_asked:
                 self.refusals.append(("json", str(error)))
-        return None
+            return None
+        return Content(BodyKind.JSON, self._data, laid_out_json(text.lstrip("\ufeff")), value, table_of(value), encoding)
 
     def _xml(self, text: str, encoding: str, *, is_asked: bool) -> Content | None:
         try:
@@ -183,7 +179,7 @@ class _ContentReader:
         if not is_asked and not (isinstance(value, dict | list) and value):
             return None  # any byte below 128 is a number in MessagePack
         value = _as_json(value)
-        return Content(BodyKind.MSGPACK, self._data, _json_text(value), value, table_of(value))
+        return Content(BodyKind.MSGPACK, self._data, laid_out_json(json_text(value)), value, table_of(value))
 
     def _protobuf(self) -> Content | None:
         if self._schema is None or self._rule is None:
@@ -194,11 +190,7 @@ class _ContentReader:
         except (UsageError, ValueError) as error:
             self.refusals.append(("protobuf", str(error)))
             return None
-        return Content(BodyKind.PROTOBUF, self._data, _json_text(value), value, table_of(value))
-
-
-def _json_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        return Content(BodyKind.PROTOBUF, self._data, laid_out_json(json_text(value)), value, table_of(value))
 
 
 def _as_json(value: object, depth: int = 0) -> object:

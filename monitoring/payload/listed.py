@@ -6,13 +6,12 @@ is available as a whole, or if the rule masks nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from broker_core.api import FilterKind, parse_field
+from broker_core.api import FilterKind, json_text, parse_field, read_document
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.judging import MASK
 from monitoring.payload.layers import announced
@@ -129,8 +128,8 @@ class ListMask:
         if not value.startswith(("{", "[")):
             return inside.mask_text(value)
         try:
-            return json.dumps(inside.mask_value(json.loads(value)), ensure_ascii=False)
-        except (ValueError, RecursionError):
+            return json_text(inside.mask_value(read_document(value)))
+        except ValueError:
             return MASK
 
     @staticmethod

@@ -8,13 +8,13 @@ fixed length. Values that cannot be judged are masked as well.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import regex
 
-from broker_core.api import UsageError
+from broker_core.api import UsageError, members_of, object_of
 from monitoring.payload.judging import JUDGE_SECONDS, MASK, Judging, compiled, judged
 
 _DEEPEST = 64
@@ -76,7 +76,7 @@ class MaskRules:
     def _mask(self, value: object, paths: Sequence[Sequence[str]], depth: int) -> object:
         if _hides_all(paths) or depth > _DEEPEST:
             return MASK
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return self._mask_members(value, paths, depth)
         if isinstance(value, list):
             return [self._mask(item, _inside(paths, str(place)), depth + 1) for place, item in enumerate(value)]
@@ -86,19 +86,19 @@ class MaskRules:
             return value if shown == text else shown
         return self.mask_text(value) if isinstance(value, str) else value
 
-    def _mask_members(self, value: Mapping[Any, Any], paths: Sequence[Sequence[str]], depth: int) -> dict[object, Any]:
-        """Members with equal masked names are numbered, so that none is lost."""
-        made: dict[object, Any] = {}
+    def _mask_members(self, value: dict[Any, Any], paths: Sequence[Sequence[str]], depth: int) -> dict[str, Any]:
+        """Members with equal masked names are numbered, so that they can be told apart."""
+        made: list[tuple[Any, Any]] = []
         alike: Counter[str] = Counter()
-        for name, item in value.items():
+        for name, item in members_of(value):
             shown: object = self.mask_text(str(name))
             if shown == str(name):
                 shown = name
             else:
                 alike[str(shown)] += 1
                 shown = shown if alike[str(shown)] == 1 else f"{shown} {alike[str(shown)]}"
-            made[shown] = self._mask(item, _inside(paths, str(name)), depth + 1)
-        return made
+            made.append((shown, self._mask(item, _inside(paths, str(name)), depth + 1)))
+        return object_of(made)
 
 
 def united(masks: Iterable[MaskRules]) -> MaskRules:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from broker_core.api import UsageError
+from broker_core.api import UsageError, json_text, laid_out_json
 from monitoring.payload.content import BodyKind, Content, read_content
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.judging import MASK
@@ -48,9 +47,7 @@ class ShownBody:
         if not self.is_masked or self.plain.kind is BodyKind.EMPTY:
             return False
         text, _encoding = decode_text(self.plain.data, self.plain.encoding)
-        if text is None or self.content.text != self.plain.text or self.mask.mask_text(text) != text:
-            return True
-        return self.plain.kind is BodyKind.JSON and _has_a_name_twice(text)
+        return text is None or self.content.text != self.plain.text or self.mask.mask_text(text) != text
 
     def copied_text(self) -> str:
         """Text of a copy: the text as sent, or formatted and masked; bytes in hexadecimal unless masked."""
@@ -102,7 +99,8 @@ def masked(content: Content, mask: MaskRules) -> Content:
     """Content with its masked parts replaced."""
     if content.kind in _STRUCTURED:
         value = mask.mask_value(content.value)
-        text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        one_line = json_text(value)
+        text = content.text if one_line == json_text(content.value) else laid_out_json(one_line)
         return replace(content, data=b"", value=value, text=text, table=table_of(value))
     if _is_hidden(content, mask):
         return replace(content, data=b"", text=MASK, table=None)
@@ -113,17 +111,6 @@ def masked(content: Content, mask: MaskRules) -> Content:
         rows = tuple(tuple(map(mask.mask_text, row)) for row in table.rows)
         table = Table(headings, rows, table.is_cut)
     return replace(content, data=b"", text=mask.mask_text(content.text), table=table)
-
-
-def _has_a_name_twice(text: str) -> bool:
-    """The mask looked only at the last of members with equal names."""
-    found: list[bool] = []
-
-    def look(pairs: list[tuple[str, object]]) -> None:
-        found.append(len({name for name, _value in pairs}) < len(pairs))
-
-    json.loads(text.removeprefix("\ufeff"), object_pairs_hook=look)
-    return any(found)
 
 
 def _is_hidden(content: Content, mask: MaskRules) -> bool:

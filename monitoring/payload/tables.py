@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from broker_core.api import JsonValue, json_text, values_named, without_half_pairs
 
 TABLE_ROWS_MAX: Final = 10_000
 
@@ -24,15 +26,18 @@ def table_of(value: object) -> Table | None:
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         return None
     rows = value[:TABLE_ROWS_MAX]
-    headings = tuple(dict.fromkeys(str(name) for item in rows for name in item))
-    cells = tuple(tuple(_cell(item.get(name)) for name in headings) for item in rows)
-    return Table(headings, cells, is_cut=len(value) > len(rows))
+    names = tuple(dict.fromkeys(str(name) for item in rows for name in item))
+    cells = tuple(tuple(_cell(values_named(item, name)) for name in names) for item in rows)
+    return Table(tuple(map(without_half_pairs, names)), cells, is_cut=len(value) > len(rows))
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _cell(values: Sequence[JsonValue]) -> str:
+    """All values of one name, separated by commas."""
+    return ", ".join(_text(value) for value in values if value is not None)
+
+
+def _text(value: JsonValue) -> str:
+    return without_half_pairs(value) if isinstance(value, str) else json_text(value)
 
 
 def table_of_text(text: str, *, is_asked: bool) -> Table | None:

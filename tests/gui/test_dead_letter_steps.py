@@ -460,11 +460,17 @@ def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(v
 def test_json_is_laid_out_on_demand_and_what_breaks_it_is_told(view, flow, qtbot):
     select(view, 3)
     write_anew(flow, '{"sku": 1}')
-    qtbot.mouseClick(flow.edit.make().layout_button, Qt.MouseButton.LeftButton)
-    assert flow.edit.make().patch.written == '{\n  "sku": 1\n}'
-    assert not flow.edit.make().layout_button.isEnabled()
-    flow.edit.make().editor.setPlainText('{"sku": ')
-    assert "no JSON any more" in flow.edit.make().effect.text
+    edit = flow.edit.make()
+    qtbot.mouseClick(edit.layout_button, Qt.MouseButton.LeftButton)
+    assert edit.patch.written == '{\n  "sku": 1\n}'
+    assert not edit.layout_button.isEnabled()
+    edit.editor.setPlainText(r'{"n":23958446825181076828,"c":0.10,"e":1E400,"f":-0,"k":1,"k":2,"s":"\ud800"}')
+    qtbot.mouseClick(edit.layout_button, Qt.MouseButton.LeftButton)
+    assert [line.strip() for line in edit.patch.written.splitlines()[1:-1]] == [
+        '"n": 23958446825181076828,', '"c": 0.10,', '"e": 1E400,', '"f": -0,', '"k": 1,', '"k": 2,', r'"s": "\ud800"',
+    ]  # fmt: skip
+    edit.editor.setPlainText('{"sku": ')
+    assert "no JSON any more" in edit.effect.text
 
 
 def test_all_that_can_be_chosen_fits_into_the_pane(view, flow, qtbot):

@@ -85,8 +85,8 @@ def test_xml_and_tables_have_their_views(pane, qtbot):
 
     body = showing(pane, qtbot, b"id,city,sum\n1,Hangzhou,5\n2,Berlin,6\n")
     assert body.switch.current == TABLE
-    assert (body.table.rowCount(), body.table.columnCount()) == (2, 3)
-    assert body.table.item(1, 1).text() == "Berlin"
+    assert (body.table.model().rowCount(), body.table.model().columnCount()) == (2, 3)
+    assert body.table.texts[1][1] == "Berlin"
     assert "2 rows" in body.note.whole_text()
 
 
@@ -109,7 +109,7 @@ def test_a_wide_table_is_shown_in_part_and_the_note_says_so(pane, qtbot):
 
     body.choose_view(TABLE)
 
-    assert (body.table.rowCount(), body.table.columnCount()) == (100, 200)
+    assert (body.table.model().rowCount(), body.table.model().columnCount()) == (100, 200)
     assert "first 100 rows, first 200 of 300 columns" in body.note.whole_text()
 
 
@@ -361,9 +361,9 @@ def test_the_other_message_is_asked_for_by_its_place_or_id(pane, qtbot):
             dialog.entry.returnPressed.emit()
         assert asked is None or asked in source.asked
     assert "differ" in dialog.summary.text()
-    whole = dialog.record.rowCount()
+    whole = len(dialog.record.texts)
     dialog.only_differences.setChecked(True)
-    assert 0 < dialog.record.rowCount() < whole
+    assert 0 < len(dialog.record.texts) < whole
     dialog.reject()
 
 
@@ -374,7 +374,7 @@ def test_a_remembered_message_is_compared_with_the_shown_one(pane, qtbot):
 
     dialog = pane.compare(remembered)
 
-    qtbot.waitUntil(lambda: dialog.record.rowCount() > 0, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: len(dialog.record.texts) > 0, timeout=WAIT_MS)
     dialog.reject()
 
 
@@ -388,6 +388,40 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
     markdown = message_markdown(detail, shown)
     assert "| note | a\\|b c |" in markdown
     assert markdown.endswith('```json\n{\n  "a": "x|y"\n}\n```')
+
+
+WRITTEN = (
+    rb'{"a":23958446825181076828,"b":9007199254740993,"c":0.10,"d":12345678901234567890.123,"e":1E400,"f":-0,"g":1.0,"k":1,'
+    rb'"k":2,"s":"\ud800"}'
+)
+LINES = [
+    '"a": 23958446825181076828,', '"b": 9007199254740993,', '"c": 0.10,', '"d": 12345678901234567890.123,', '"e": 1E400,',
+    '"f": -0,', '"g": 1.0,', '"k": 1,', '"k": 2,', r'"s": "\ud800"',
+]  # fmt: skip
+
+
+def test_json_is_shown_and_copied_with_each_digit_and_each_member(pane, qtbot):
+    body = showing(pane, qtbot, WRITTEN)
+
+    tree = body.tree
+    model, root = tree.model(), tree.model().index(0, 0)
+    shown = [model.index(row, 0, root).data() for row in range(model.rowCount(root))]
+    assert shown == [line.rstrip(",").replace('"', "", 2).replace(":", "", 1) for line in LINES]
+    tree.setCurrentIndex(model.index(3, 0, root))
+    tree.copy_value()
+    assert QGuiApplication.clipboard().text() == "12345678901234567890.123"
+    tree.setCurrentIndex(model.index(9, 0, root))
+    tree.copy_value()
+    assert QGuiApplication.clipboard().text() == r"\ud800"
+    tree.setCurrentIndex(root)
+    tree.copy_value()
+    assert [line.strip() for line in QGuiApplication.clipboard().text().splitlines()[1:-1]] == LINES
+
+    body.choose_view(TEXT)
+    assert [line.strip() for line in body.text.toPlainText().splitlines()[1:-1]] == LINES
+    assert body.body.copied_text() == WRITTEN.decode()
+    copied = message_json(pane.detail, body.body)
+    assert [line.strip() for line in copied[copied.index('"body"') :].splitlines()[1:-2]] == LINES
 
 
 def test_the_copy_menu_fills_the_clipboard(pane, qtbot):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,8 @@ class Operator(Enum):
     IN = "in"
 
 
-Scalar = str | int | float | bool | None
-"""A literal. Times are milliseconds since the epoch, sizes are bytes."""
+Scalar = str | int | Decimal | bool | None
+"""A literal; numbers are exact. Times are milliseconds since the epoch, sizes are bytes."""
 
 
 class AnyItem(Enum):

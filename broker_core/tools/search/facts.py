@@ -4,20 +4,23 @@ A field of a message has no value, one, or several (a key is any of its words, a
 holds for any value; ``!=`` is the opposite of ``=``, so it holds when there is no value.
 
 * Text is compared by code points; ``contains`` on the body searches for the UTF-8 bytes, ``~`` searches its text.
-* A property or a JSON value against a number is compared as a number, against text as text.
+* A property or a JSON value against a number is compared as a number, digit by digit, against text as text. A number with an
+  exponent of ten or more digits, or of more than 4,300 characters, equals none.
+* Where names come again in a JSON object, the values of all of them count.
 * A body that does not decompress is used as it is stored; `MessageFacts.body_fault` says why.
 """
 
 from __future__ import annotations
 
-import json
 import operator as operators
 import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from broker_core.errors import CodecError
+from broker_core.json_document import JsonValue, WrittenNumber, exact_number, read_document, values_named
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
@@ -37,9 +40,6 @@ from broker_core.tools.search.expression import (
 )
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 
-JsonValue = Any
-
-_NUMBER = re.compile(r"[-+]?\d{1,300}(\.\d{1,300})?([eE][-+]?\d{1,3})?")
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 
 ORDERS: dict[Operator, Callable[[Any, Any], Any]] = {
@@ -75,8 +75,8 @@ class MessageFacts:
     def json(self) -> tuple[JsonValue, ...]:
         """The body's JSON value; empty when it is none."""
         try:
-            return (json.loads(self.body.decode("utf-8-sig")),)
-        except (ValueError, RecursionError):
+            return (read_document(self.body.decode("utf-8-sig")),)
+        except ValueError:
             return ()
 
     @cached_property
@@ -183,7 +183,7 @@ def utf8(text: str) -> bytes:
 def _equal(kind: FieldKind, value: object, literal: Scalar) -> bool:
     if isinstance(literal, bool) or literal is None:
         return value is literal
-    if isinstance(literal, (int, float)):
+    if isinstance(literal, int | Decimal):
         number = _as_number(kind, value)
         return number is not None and number == literal
     return isinstance(value, str) and value == literal
@@ -196,18 +196,15 @@ def _in_order(operator: Operator, kind: FieldKind, value: object, literal: Scala
     return number is not None and bool(ORDERS[operator](number, literal))
 
 
-def _as_number(kind: FieldKind, value: object) -> int | float | None:
-    if kind is FieldKind.PROPERTY and isinstance(value, str):
-        if not _NUMBER.fullmatch(value):
-            return None
-        return int(value) if value.lstrip("+-").isdecimal() else float(value)
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+def _as_number(kind: FieldKind, value: object) -> int | Decimal | None:
+    """The exact number; a text is one only as a property."""
+    return None if isinstance(value, str) and kind is not FieldKind.PROPERTY else exact_number(value)
 
 
 def _as_text(value: object) -> str | None:
     if isinstance(value, str):
         return value
-    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else json.dumps(value)
+    return str(value) if isinstance(value, int | WrittenNumber) and not isinstance(value, bool) else None
 
 
 def _at_path(value: JsonValue, path: tuple[PathStep, ...]) -> Iterator[JsonValue]:
@@ -222,5 +219,6 @@ def _at_path(value: JsonValue, path: tuple[PathStep, ...]) -> Iterator[JsonValue
     elif isinstance(step, int):
         if isinstance(value, list) and step < len(value):
             yield from _at_path(value[step], rest)
-    elif isinstance(value, dict) and step in value:
-        yield from _at_path(value[step], rest)
+    elif isinstance(value, dict):
+        for item in values_named(value, step):
+            yield from _at_path(item, rest)

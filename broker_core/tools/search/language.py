@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from broker_core.errors import FilterError
+from broker_core.json_document import exact_number
 from broker_core.tools.search.expression import (
     ANY_ITEM,
     AnyCondition,
@@ -51,7 +52,6 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _LITERAL = re.compile(r"[-+]?\d[\w.:+-]*")
 _STEP_NAME = re.compile(r"\.(?:([^\s.()\[\]\"'=!<>~,]+)|(?=[\"']))")
 _STEP_INDEX = re.compile(r"\[\s*(\d{1,9}|\*)\s*\]")
-_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?([eE][-+]?\d{1,3})?")
 
 _SYMBOLS = {operator.value: operator for operator in Operator}
 _CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
@@ -262,8 +262,8 @@ class _SearchParser:
     def _any_value(self, token: _Token, field: Field) -> Scalar:
         if token.kind == "text":
             return token.text
-        if token.kind == "literal" and _NUMBER.fullmatch(token.text):
-            return _number(token.text)
+        if token.kind == "literal" and (number := exact_number(token.text)) is not None:
+            return number
         if field.kind is FieldKind.JSON and token.kind == "word" and token.text in _CONSTANTS:
             return _CONSTANTS[token.text]
         what = "a number, true, false, null" if field.kind is FieldKind.JSON else "a number"
@@ -320,10 +320,6 @@ class _SearchParser:
 
 def _whole_number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[-+]?\d{1,19}", text) else None
-
-
-def _number(text: str) -> int | float:
-    return int(text) if text.lstrip("+-").isdecimal() and len(text) < 300 else float(text)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -5,10 +5,10 @@ Only what makes a message pass is marked: negated comparisons, and those with nu
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from broker_core.errors import UsageError
 from broker_core.tools.search.expression import (
@@ -86,8 +86,8 @@ def _texts(comparison: Comparison) -> Iterator[str]:
     for value in comparison.values:
         if isinstance(value, str) and value:
             yield re.escape(value)
-        elif comparison.field.kind is FieldKind.JSON and isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield _NUMBER_EDGES.format(re.escape(json.dumps(value)))
+        elif comparison.field.kind is FieldKind.JSON and isinstance(value, int | Decimal) and not isinstance(value, bool):
+            yield _NUMBER_EDGES.format(re.escape(str(value)))
 
 
 def _as_part(pattern: str) -> str:

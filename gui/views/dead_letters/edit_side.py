@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from difflib import ndiff
+from difflib import SequenceMatcher
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextFormat
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QSizePolicy, QTextEdit
 
+from broker_core.api import laid_out_json
 from gui.models.messages import json_fault
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
@@ -17,12 +17,12 @@ from gui.theme.style import set_role
 from gui.theme.tokens import State, Tokens, mix
 from gui.widgets.basic import fill, form_layout, row
 from gui.widgets.code_view import CodeView
+from gui.widgets.long_text import EDITED_CHARACTERS_MAX
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.text import count_text, tr
 from monitoring.dead_letters import DeadLetter
-from monitoring.outside import read_json
 from monitoring.resending import Part, Patch, edit_counts
 
 LINES_COMPARED_MAX = 400
@@ -33,17 +33,20 @@ TINT = 14
 
 def show_change(view: CodeView, before: str, after: str, tokens: Tokens) -> None:
     """Show a body with its changed lines; JSON is laid out with a line for each value."""
+    if len(before) + len(after) > EDITED_CHARACTERS_MAX:
+        view.setPlainText(after)
+        view.setExtraSelections([])
+        return
     lines = _compared(laid_out(before), laid_out(after))
     view.setPlainText("\n".join(lines))
     view.setExtraSelections(_tints(view, lines, tokens) if before != after else [])
 
 
 def laid_out(text: str) -> str:
-    """JSON with a line for each value, other text unchanged."""
-    try:
-        return json.dumps(read_json(text), indent=2, ensure_ascii=False) if text.lstrip().startswith(("{", "[")) else text
-    except (ValueError, RecursionError):  # what can be read need not be writable: that takes more of the stack
+    """JSON with a line for each value; other text, and one too long to be edited, unchanged."""
+    if len(text) > EDITED_CHARACTERS_MAX:
         return text
+    return laid_out_json(text) if text.lstrip().startswith(("{", "[")) and not json_fault(text) else text
 
 
 def _compared(before: str, after: str) -> list[str]:
@@ -51,7 +54,14 @@ def _compared(before: str, after: str) -> list[str]:
     old, new = before.splitlines(), after.splitlines()
     if before == after or len(old) + len(new) > LINES_COMPARED_MAX:
         return new
-    return [line.rstrip("\n") for line in ndiff(old, new) if not line.startswith("?")]
+    lines = []
+    for name, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if name == "equal":
+            lines += [f"  {line}" for line in old[start:end]]
+        else:
+            lines += [f"- {line}" for line in old[start:end]]
+            lines += [f"+ {line}" for line in new[new_start:new_end]]
+    return lines
 
 
 def _tints(view: CodeView, lines: Sequence[str], tokens: Tokens) -> list[QTextEdit.ExtraSelection]:
@@ -269,4 +279,6 @@ class EditSide(Panel):
 
 
 def _breaks_json(letter: DeadLetter, patch: Patch) -> bool:
+    if len(patch.written) > EDITED_CHARACTERS_MAX:
+        return False  # not looked at
     return patch.changes(letter) and not json_fault(letter.body) and bool(json_fault(patch.applied(letter, letter.body)))

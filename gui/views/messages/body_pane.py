@@ -9,19 +9,20 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedWidget, QWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.operations.decoding import BodyReader
-from gui.theme.fonts import mono_font
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
 from gui.views.messages.json_tree import JsonTree
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, label, row, show_text
 from gui.widgets.code_view import HEX_BYTES_MAX, CodeView, HexView
+from gui.widgets.long_text import SHOWN_CHARACTERS_MAX
 from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said, said_button, say_items, segments
+from gui.widgets.text_table import TextTable
 from gui.words.broker_words import broker_text
 from gui.words.text import KnownTexts, bytes_text, count_text, tr
 from monitoring.payload.content import BodyKind, Content
@@ -59,10 +60,8 @@ def marked_spans(text: str, pattern: MarkPattern, *, is_literal: bool) -> list[t
 
 TREE, TEXT, TABLE, HEX = "tree", "text", "table", "hex"
 VIEWS = {TREE: "Tree", TEXT: "Text", TABLE: "Table", HEX: "Hex"}
-TEXT_CHARACTERS_MAX = 1024 * 1024
-"""Characters of a text that are laid out; the note says when there are more."""
 TABLE_ROWS_SHOWN, TABLE_COLUMNS_SHOWN, TABLE_CELLS_SHOWN = 2_000, 200, 20_000
-"""Limits of the table, because more cells would block the window; the note says how many rows there are."""
+"""Limits of the table; the note says how many rows there are."""
 STRUCTURED = (BodyKind.JSON, BodyKind.MSGPACK, BodyKind.PROTOBUF)
 ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
@@ -97,7 +96,7 @@ class BodyPane(QWidget):
         self.reader = BodyReader(self)
         self.tree = JsonTree(theme, context.times)
         self.text = CodeView(theme, "json")
-        self.table = said(QTableWidget(), name="Body as a table")
+        self.table = said(TextTable(), name="Body as a table")
         self.hex = HexView()
         self.note = ElidedLabel(role="caption")
         self.layers = label(role="caption", wrap=True)
@@ -153,9 +152,6 @@ class BodyPane(QWidget):
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.table.setFont(mono_font())
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.table.setProperty("role", "code")
         self.encoding.addItem(" ", "")
         say_items(self.encoding, ["Any encoding"])
         for name in ENCODINGS:
@@ -240,7 +236,7 @@ class BodyPane(QWidget):
             self._show_table(content)
         else:
             language = "json" if content.kind in STRUCTURED else "text"
-            self.text.set_code(content.text[:TEXT_CHARACTERS_MAX], language)
+            self.text.set_code(content.text, language)
             self._mark_text()
             self._views.setCurrentWidget(self.text)
         self.note.setText(self._note(detail, body, view))
@@ -261,13 +257,7 @@ class BodyPane(QWidget):
     def _show_table(self, content: Content) -> None:
         table = content.table
         assert table is not None
-        headings, rows = table.headings[:TABLE_COLUMNS_SHOWN], table.rows[: _rows_shown(table)]
-        self.table.setRowCount(len(rows))
-        self.table.setColumnCount(len(headings))
-        self.table.setHorizontalHeaderLabels(list(headings))
-        for number, cells in enumerate(rows):
-            for place, text in enumerate(cells[: len(headings)]):
-                self.table.setItem(number, place, QTableWidgetItem(text))
+        self.table.set_rows(table.headings[:TABLE_COLUMNS_SHOWN], table.rows[: _rows_shown(table)])
         self._views.setCurrentWidget(self.table)
 
     def _note(self, detail: MessageDetail, body: ShownBody, view: str) -> str:
@@ -280,6 +270,8 @@ class BodyPane(QWidget):
         if content.encoding:
             parts.append(ENCODING_NAMES.get(content.encoding, content.encoding))
         parts.append(self._extent(body, view))
+        if view == TEXT and self.text.is_broken:
+            parts.append(tr("long lines in parts, copied whole"))
         if view == TREE and content.kind not in STRUCTURED:
             parts.append(tr("no tree"))
         if view == TABLE and content.table is None:
@@ -292,8 +284,8 @@ class BodyPane(QWidget):
             return self._table_extent(table)
         if view == HEX and body.size_bytes > HEX_BYTES_MAX:
             return tr("first {shown} of {whole} bytes", shown=count_text(HEX_BYTES_MAX), whole=count_text(body.size_bytes))
-        if view == TEXT and len(content.text) > TEXT_CHARACTERS_MAX:
-            shown_text, whole = count_text(TEXT_CHARACTERS_MAX), count_text(len(content.text))
+        if view == TEXT and len(content.text) > SHOWN_CHARACTERS_MAX:
+            shown_text, whole = count_text(SHOWN_CHARACTERS_MAX), count_text(len(content.text))
             return tr("first {shown} of {whole} characters", shown=shown_text, whole=whole)
         if content.is_cut:
             return tr("first {size} of what is inside", size=bytes_text(len(body.plain.data)))

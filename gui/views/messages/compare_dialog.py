@@ -12,17 +12,8 @@ from functools import partial
 from itertools import zip_longest
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QFont
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QCheckBox,
-    QComboBox,
-    QHeaderView,
-    QLineEdit,
-    QTableWidget,
-    QTableWidgetItem,
-    QWidget,
-)
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHeaderView, QLineEdit, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, ReadMessageById
@@ -31,7 +22,6 @@ from gui.models.message_words import record_facts
 from gui.models.messages import KEYS, first_key
 from gui.operations.decoding import DecoderBook, patient
 from gui.operations.queries import BackgroundCall, LatestQuery
-from gui.theme.fonts import mono_font
 from gui.theme.tokens import mix
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, fill, label, row
@@ -39,9 +29,9 @@ from gui.widgets.containers import Parts
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import Notice
+from gui.widgets.text_table import TextTable
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
-from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.outside import whole_of
 from monitoring.payload.content import BodyKind
@@ -251,7 +241,7 @@ class CompareDialog(FittedDialog):
         )  # fmt: skip
         self.summary.setText(f"{words} {remark}".strip())
 
-    def _fill_rows(self, table: QTableWidget, rows: Sequence[ComparedRow], heads: list[str]) -> None:
+    def _fill_rows(self, table: TextTable, rows: Sequence[ComparedRow], heads: list[str]) -> None:
         shown = [item for item in rows if item.differs or not self.only_differences.isChecked()]
         cells = [((item.name, item.left or UNKNOWN, item.right or UNKNOWN), item.differs) for item in shown]
         self._fill_table(table, heads, cells)
@@ -270,22 +260,12 @@ class CompareDialog(FittedDialog):
         place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
         return f"{keys} ({place})" if keys else place
 
-    def _fill_table(self, table: QTableWidget, heads: list[str], rows: Sequence[tuple[tuple[str, ...], bool]]) -> None:
+    def _fill_table(self, table: TextTable, heads: list[str], rows: Sequence[tuple[tuple[str, ...], bool]]) -> None:
         tokens = self._context.theme.tokens
-        ground = QColor(mix(tokens.warning, tokens.panel, TINT_PERCENT))
-        table.setRowCount(len(rows))
-        table.setColumnCount(len(heads))
-        table.setHorizontalHeaderLabels(heads)
-        for number, (texts, differs) in enumerate(rows):
-            for place, text in enumerate(texts):
-                item = QTableWidgetItem(text)
-                item.setToolTip(tip_text(text))
-                if differs:
-                    item.setBackground(ground)
-                    font = QFont(table.font())
-                    font.setBold(True)
-                    item.setFont(font)
-                table.setItem(number, place, item)
+        marked = {number for number, (_texts, differs) in enumerate(rows) if differs}
+        table.set_rows(
+            heads, [texts for texts, _differs in rows], marked, QColor(mix(tokens.warning, tokens.panel, TINT_PERCENT))
+        )
         header = table.horizontalHeader()
         for place, head in enumerate(heads):
             narrow = place == 0 or not head
@@ -298,14 +278,11 @@ def _compared(left: MessageDetail, right: MessageDetail, one: ShownBody, other: 
     return compared_properties(left, right, one, other), compared_records(left, right, times), lines, remark
 
 
-def _table() -> QTableWidget:
-    table = QTableWidget()
-    table.setFont(mono_font())
-    table.setProperty("role", "code")
+def _table() -> TextTable:
+    table = TextTable()
     table.verticalHeader().hide()
     table.setShowGrid(False)
     table.setWordWrap(False)
-    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     return table
 
 

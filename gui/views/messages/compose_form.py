@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
 
 from gui.models.messages import ALL_QUEUES, MessageDraft, json_fault, writable_topics
@@ -18,12 +18,15 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.send_options import SendOptions
-from gui.widgets.basic import column, form_layout, label, row, take_out
+from gui.widgets.basic import column, form_layout, label, row, show_text, take_out
 from gui.widgets.code_view import CodeView, HexView
 from gui.widgets.said import on_language, said, said_button, said_label, say
 from gui.words.text import bytes_text, count_text, tr
 from monitoring.payload.encodings import decode_text
 from monitoring.state import ClusterState
+
+LINES_MAX = 40
+"""Stored properties that can be edited, because each line takes about a millisecond to make; more are sent as they are."""
 
 
 class PropertyEditor(QWidget):
@@ -39,22 +42,34 @@ class PropertyEditor(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._lines: list[_Line] = []
+        self._rest: tuple[tuple[str, str], ...] = ()
+        """Properties without a line."""
+        self.rest_words = label(role="caption", wrap=True)
         self._layout = column(spacing=6)
         self.setLayout(self._layout)
         self.add_button = said_button(theme, "plus", "Add property", role="quiet", on_click=self._add_clicked)
-        self._layout.addLayout(row(self.add_button, 1, spacing=-1))
+        self._layout.addLayout(row(self.add_button, (self.rest_words, 1), spacing=8))
+        on_language(self, self._say_rest)
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """The entered properties; lines with neither name nor value are left out."""
         entered = ((line.entered_name, line.value.text()) for line in self._lines)
-        return tuple(pair for pair in entered if any(pair))
+        return (*(pair for pair in entered if any(pair)), *self._rest)
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Show these properties."""
-        for line in list(self._lines):
-            self._remove(line)
-        for name, value in pairs:
-            self.add(name, value)
+        """Show these properties; of many, the first."""
+        with QSignalBlocker(self):
+            for line in list(self._lines):
+                self._remove(line)
+            for name, value in pairs[:LINES_MAX]:
+                self.add(name, value)
+        self._rest = tuple(pairs[LINES_MAX:])
+        self._say_rest()
+        self.changed.emit()
+
+    def _say_rest(self) -> None:
+        count = count_text(len(self._rest))
+        show_text(self.rest_words, tr("Without a line here, sent unchanged: {count}", count=count) if self._rest else "")
 
     def add(self, name: str = "", value: str = "") -> None:
         """Add a line."""
@@ -258,7 +273,7 @@ class ComposeForm(QWidget):
 
     def show_note(self, files: str, first_text: str) -> None:
         """Describe the body."""
-        is_json = first_text.lstrip().startswith(("{", "["))
+        is_json = first_text.lstrip().startswith(("{", "[")) and not self.body.is_held
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
         self.body_note.setText(files or self._note(first_text, fault))
         set_role(self.body_note, "warning" if fault else "caption")
@@ -270,6 +285,8 @@ class ComposeForm(QWidget):
             return tr("What the masking rules hide is hidden here; the original is sent, {size}", size=size)
         if self.is_bytes:
             return tr("Bytes that are no text, sent as they are, {size}", size=bytes_text(len(body)))
+        if self.body.is_held:
+            return tr("Text, {size}, too long to be edited here. Delete removes it, and pasting replaces it.", size=size)
         if fault:
             return tr("{size}, no JSON: {fault}. It would be sent as text.", size=size, fault=fault)
         return f"JSON, {size}" if text.lstrip().startswith(("{", "[")) else tr("Text, {size}", size=size)

@@ -5,13 +5,12 @@ A message as text to paste elsewhere: JSON, tab-separated lines, Markdown. Pure 
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import tsv_text
+from broker_core.api import json_text, laid_out_json, tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
@@ -24,8 +23,8 @@ from monitoring.payload.shown import ShownBody
 
 
 def message_json(detail: MessageDetail, body: ShownBody) -> str:
-    """A message as JSON, masked; a body that is no text in hexadecimal."""
-    fields: dict[str, object] = {
+    """A message as JSON, masked; JSON in it as it is written, a body that is no text in hexadecimal."""
+    fields = {
         "topic": detail.topic,
         "queueId": detail.queue_id,
         "queueOffset": detail.queue_offset,
@@ -34,11 +33,12 @@ def message_json(detail: MessageDetail, body: ShownBody) -> str:
         "storeTimestamp": detail.store_ms,
         "properties": {name: body.mask.mask_text(value) for name, value in detail.properties.items()},
     }
+    members = [f"{json_text(name)}: {json_text(value)}" for name, value in fields.items()]
     if body.content.kind is BodyKind.BYTES:
-        fields["bodyHex"] = body.copied_text()
+        members.append(f'"bodyHex": {json_text(body.copied_text())}')
     else:
-        fields["body"] = body.content.value if body.content.kind is BodyKind.JSON else body.content.text
-    return json.dumps(fields, ensure_ascii=False, indent=2)
+        members.append(f'"body": {body.content.text if body.content.kind is BodyKind.JSON else json_text(body.content.text)}')
+    return laid_out_json(f"{{{', '.join(members)}}}")
 
 
 def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str]]:

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
     QListWidget,
-    QPlainTextEdit,
     QSizePolicy,
     QWidget,
 )
@@ -23,6 +22,7 @@ from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, column, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
+from gui.widgets.long_text import LongTextEdit
 from gui.widgets.notice import Notice
 from gui.widgets.popups import ask_file
 from gui.widgets.said import push_button
@@ -60,7 +60,7 @@ class DecodingRulesDialog(FittedDialog):
         self.topics, self.schema = QLineEdit(), QLineEdit()
         self.reading, self.encoding, self.message_type = QComboBox(), QComboBox(), QComboBox()
         self.unwraps = QCheckBox(tr("Undo compression (gzip, zlib, LZ4, Zstandard)"))
-        self.masked_paths, self.masked_text = QPlainTextEdit(), QPlainTextEdit()
+        self.masked_paths, self.masked_text = LongTextEdit(editable=True), LongTextEdit(editable=True)
         self.error = Notice(theme)
         self.add = IconButton(theme, "plus", tip=tr("Add a rule"), on_click=lambda: self._add(""))
         self.remove = IconButton(theme, "x", tip=tr("Remove the rule"), on_click=self._remove)

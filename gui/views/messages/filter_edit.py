@@ -13,13 +13,14 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextOption,
 )
-from PySide6.QtWidgets import QCompleter, QListView, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QCompleter, QListView, QWidget
 
 from gui.models.filter_text import Completion, PieceKind, Vocabulary, completion, pieces
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import mark_fault
 from gui.theme.tokens import Size, Tokens
+from gui.widgets.long_text import LongTextEdit
 
 CHECK_DELAY_MS = 200
 _TAKES_WORD = (Qt.Key.Key_Enter, Qt.Key.Key_Return, Qt.Key.Key_Tab)
@@ -68,7 +69,7 @@ class _Highlighter(QSyntaxHighlighter):
             self.setFormat(start, max(length, 1), wrong)
 
 
-class FilterEdit(QPlainTextEdit):
+class FilterEdit(LongTextEdit):
     """See the module. Enter submits, Ctrl+Space completes, Escape closes the list or gives the text up.
 
     Signals:
@@ -79,6 +80,8 @@ class FilterEdit(QPlainTextEdit):
         stepped: Alt+Up (-1) or Alt+Down (1): show another filter of the history.
     """
 
+    EDITED_LINE_MAX = 20_000  # the language takes no more
+
     submitted = Signal(str)
     plan_wanted = Signal(str)
     paused = Signal()
@@ -86,7 +89,7 @@ class FilterEdit(QPlainTextEdit):
     stepped = Signal(int)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, editable=True)
         self.vocabulary = Vocabulary()
         self._shown = ""
         self._completion = Completion(0, 0, ())
@@ -105,7 +108,7 @@ class FilterEdit(QPlainTextEdit):
         self._pause.setInterval(CHECK_DELAY_MS)
         self._pause.timeout.connect(self.paused)
         self.setFont(mono_font())
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(LongTextEdit.LineWrapMode.NoWrap)
         self.setWordWrapMode(QTextOption.WrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
 
+from broker_core.api import json_text, laid_out_json, members_of, without_half_pairs
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
@@ -28,9 +29,10 @@ EPOCH_MS = range(10**12, 2 * 10**12)
 """Numbers that are shown with a date: 2001 to 2033 in milliseconds."""
 PREVIEW_ITEMS = 3
 PREVIEW_CHARACTERS = 60
-LEVELS_OPENED = 2
-MARKED_CHARACTERS, MARKS_MAX = 1_000, 20
-"""Characters of a value in which matches are marked, and the maximum of marks."""
+VALUE_CHARACTERS_MAX, MARKS_MAX = 500, 20
+"""Shown characters of a key or a value, and the maximum of marks in it; copies have all of it."""
+OPENED_ROWS_MAX = 200
+"""Rows that are opened at once below the first level."""
 ROW_HEIGHT = 21
 
 NODE_ROLE = Qt.ItemDataRole.UserRole
@@ -62,15 +64,19 @@ class Node:
     def _make(self) -> list[Node]:
         if not self.is_branch:
             return []
-        items = (
-            list(self.value.items())
-            if isinstance(self.value, dict)
-            else list(enumerate(self.value if isinstance(self.value, list) else []))
+        value = self.value
+        items: Iterable[tuple[object, object]] = (
+            members_of(value) if isinstance(value, dict) else enumerate(value if isinstance(value, list) else [])
         )
-        made = [Node(str(key), value, row, self) for row, (key, value) in enumerate(items[:CHILDREN_MAX])]
-        if len(items) > CHILDREN_MAX:
-            made.append(Node("", None, CHILDREN_MAX, self, more=len(items) - CHILDREN_MAX))
+        listed = enumerate(islice(items, CHILDREN_MAX))
+        made = [Node(_cut(without_half_pairs(str(key))), item, row, self) for row, (key, item) in listed]
+        if (count := _count(value)) > CHILDREN_MAX:
+            made.append(Node("", None, CHILDREN_MAX, self, more=count - CHILDREN_MAX))
         return made
+
+
+def _count(value: object) -> int:
+    return len(members_of(value)) if isinstance(value, dict) else len(value) if isinstance(value, list) else 0
 
 
 def value_text(value: object) -> str:
@@ -79,12 +85,20 @@ def value_text(value: object) -> str:
         return "{} " + (_preview(value) or tr("empty"))
     if isinstance(value, list):
         return f"[] {len(value)}"
-    return json.dumps(value, ensure_ascii=False)
+    return _cut(json_text(value[: VALUE_CHARACTERS_MAX + 1] if isinstance(value, str) else value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}…"
 
 
 def _preview(value: dict[str, object]) -> str:
-    leaves = [f"{key} {item}" for key, item in value.items() if not isinstance(item, dict | list)][:PREVIEW_ITEMS]
-    text = ", ".join(leaves)
+    leaves = [
+        f"{_cut(key)} {_cut(item if isinstance(item, str) else json_text(item))}"
+        for key, item in islice(members_of(value), CHILDREN_MAX)
+        if not isinstance(item, dict | list)
+    ][:PREVIEW_ITEMS]
+    text = without_half_pairs(", ".join(leaves))
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
 
 
@@ -163,7 +177,14 @@ class JsonTree(QTreeView):
     def set_value(self, value: object) -> None:
         """Show a value with its first levels open."""
         self._model.set_value(value)
-        self.expandToDepth(LEVELS_OPENED - 1)
+        root, opened = self._model.index(0, 0), 0
+        self.expand(root)
+        for row in range(min(self._model.rowCount(root), OPENED_ROWS_MAX)):
+            branch = self._model.index(row, 0, root)
+            opened += self._model.rowCount(branch)
+            if opened > OPENED_ROWS_MAX:
+                break
+            self.expand(branch)
 
     def set_mark(self, pattern: MarkPattern | None) -> None:
         """Mark the matches of a search in keys and values."""
@@ -180,7 +201,8 @@ class JsonTree(QTreeView):
         """Copy the selected value; a text without its quotes."""
         node = self._model.node(self.currentIndex())
         if node is not None and not node.more:
-            text = node.value if isinstance(node.value, str) else json.dumps(node.value, ensure_ascii=False, indent=2)
+            value = node.value
+            text = without_half_pairs(value) if isinstance(value, str) else laid_out_json(json_text(value))
             QGuiApplication.clipboard().setText(text)
 
     def _open_menu(self, at: QPoint) -> None:
@@ -215,7 +237,7 @@ class _NodeDelegate(QStyledItemDelegate):
         left = box.left() + 4
         metrics = QFontMetrics(mono_font())
         for text, colour in self._parts(node, tokens):
-            for match in islice(self.pattern.finditer(text, 0, MARKED_CHARACTERS), MARKS_MAX) if self.pattern else ():
+            for match in islice(self.pattern.finditer(text), MARKS_MAX) if self.pattern else ():
                 start, end = (metrics.horizontalAdvance(text[:place]) for place in match.span())
                 ground = QColor(mix(tokens.warning, tokens.panel, MARK_SHARE))
                 painter.fillRect(QRect(left + start, box.top() + 2, end - start, box.height() - 4), ground)
@@ -229,7 +251,7 @@ class _NodeDelegate(QStyledItemDelegate):
             return [(tr("{count} more", count=count_text(node.more)), tokens.text_3)]
         parts = [(node.key, tokens.accent)] if node.parent is not None else []
         if node.parent is None and isinstance(node.value, dict):
-            return [("{} " + tr("{count} keys", count=len(node.value)), tokens.text_2)]
+            return [("{} " + tr("{count} keys", count=_count(node.value)), tokens.text_2)]
         parts.append((value_text(node.value), _value_colour(node.value, tokens)))
         if isinstance(node.value, int) and node.value in EPOCH_MS:
             parts.append((self._times.full(node.value), tokens.text_3))

@@ -23,6 +23,7 @@ from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State
 from gui.views.reports.words import report_text
 from gui.widgets.row_painter import CELL_PADDING, cell_font
+from gui.words.plain_text import table_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, percent_text, rate_text, tr
 from spark_reports.vocabulary import is_free, title_of, word_columns
 
@@ -98,7 +99,7 @@ def _result_column(
 def _width(title: str, texts: Iterable[str], kind: CellKind) -> int:
     """Width in px for a heading with its arrow and for texts."""
     cells, heading = QFontMetrics(cell_font(kind)), QFontMetrics(text_font(Size.SECONDARY, QFont.Weight.Medium))
-    widest = max((cells.horizontalAdvance(text) for text in texts), default=0)
+    widest = max((cells.horizontalAdvance(table_text(text)) for text in texts), default=0)
     return min(max(widest, heading.horizontalAdvance(title) + ARROW_WIDTH) + 2 * CELL_PADDING + 2, WIDTH_MAX)
 
 

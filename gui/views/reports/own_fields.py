@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from gui.models.reports import parameter_fault
 from gui.operations.queries import BackgroundCall
@@ -15,6 +15,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.style import mark_fault
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
+from gui.widgets.long_text import LongTextEdit
 from gui.widgets.popups import ask_file
 from gui.widgets.questions import ask_text
 from gui.words.error_words import error_text
@@ -38,7 +39,8 @@ class QueryField(QWidget):
 
     def __init__(self, theme: ThemeManager, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.editor = QPlainTextEdit(text)
+        self.editor = LongTextEdit(editable=True)
+        self.editor.setPlainText(text)
         self.editor.setFont(mono_font(Size.SECONDARY))
         self.editor.setProperty("role", "filter")  # with the frame of a field; else it is a part that scrolls
         self.editor.setPlaceholderText(EXAMPLE)

@@ -1,4 +1,4 @@
-"""Texts of the window are plain texts: only `gui.widgets` and `gui.words.plain_text` make what Qt might take for HTML."""
+"""Texts of the window are plain and bounded: only `gui.widgets` and `gui.words.plain_text` give Qt what came from outside."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import gui
 
 ROOT = Path(gui.__file__).parent
 LABELS, QUESTIONS, TABLES = "widgets/basic.py", "widgets/questions.py", "models/table.py"
-MAKERS = {"QLabel": LABELS, "QMessageBox": QUESTIONS, "QInputDialog": QUESTIONS}
-"""Class of Qt that guesses whether a text is HTML → the module that makes it show plain text."""
+MAKERS = {"QLabel": LABELS, "QMessageBox": QUESTIONS, "QInputDialog": QUESTIONS, "QPlainTextEdit": "widgets/long_text.py"}
+"""Class of Qt that guesses whether a text is HTML, or lays out all of it at once → the module that bounds it."""
 UNUSED = frozenset(
     {
         "QErrorMessage", "QGraphicsTextItem", "QProgressDialog", "QSplashScreen", "QStaticText", "QTextBrowser",
-        "QTextDocument", "QTextEdit", "QWhatsThis", "QWizard", "LabelItem", "LegendItem",
+        "QTextDocument", "QTextEdit", "QWhatsThis", "QWizard", "LabelItem", "LegendItem", "QTableWidget", "QTableWidgetItem",
     }
 )  # fmt: skip
-"""They show HTML, too, and nobody needs them."""
+"""They show HTML, too, or lay out all cells at once, and nobody needs them."""
 RICH = frozenset({"setHtml", "insertHtml", "appendHtml", "setMarkdown", "setStatusTip", "setWhatsThis", "setOpenExternalLinks"})
 HOMES = {
     "setTextFormat": {LABELS, QUESTIONS},
-    "ToolTipRole": {TABLES, "models/hit_table.py"},
+    "ToolTipRole": {TABLES, "models/hit_table.py", "widgets/text_table.py"},
     "showMessage": {"main_window/tray.py"},
 }
 """Name → the modules that may use it."""
@@ -104,6 +104,9 @@ def test_all_texts_of_the_window_are_plain_texts():
         "QMessageBox.warning(self, title, text)",
         "QInputDialog(self)",
         "QTextEdit()",
+        "QPlainTextEdit()",
+        "class Mine(QPlainTextEdit): pass",
+        "QTableWidgetItem(text)",
         "view.setHtml(text)",
         "label.setTextFormat(Qt.TextFormat.RichText)",
         "button.setToolTip(refusal)",

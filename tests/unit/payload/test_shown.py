@@ -93,3 +93,47 @@ def test_a_schema_that_is_gone_leaves_the_body_readable_and_says_why(tmp_path):
     assert "no.proto" in reason
     with pytest.raises(UsageError, match="cannot be read"):
         Schemas().schema(tmp_path / "no.proto")
+
+
+WRITTEN = (
+    r'{"a":23958446825181076828,"b":9007199254740993,"c":0.10,"d":12345678901234567890.123,"e":1E400,"f":-0,"g":1.0,'
+    r'"k":1,"k":2,"s":"\ud800\u00e9"}'
+)
+
+
+def test_json_is_shown_as_it_is_written():
+    shown = read_shown(WRITTEN.encode(), None, Schemas())
+
+    assert shown.content.text.replace("\n  ", "").replace("\n", "").replace(": ", ":") == WRITTEN
+    assert shown.copied_text() == WRITTEN
+
+
+def test_a_mask_leaves_the_other_digits_and_members():
+    shown = read_shown(WRITTEN.encode(), DecoderRule("t", mask=MaskRules(("a",))), Schemas())
+
+    assert shown.hides
+    assert shown.content.text.splitlines()[1:-1] == [
+        f'  "a": "{MASK}",', '  "b": 9007199254740993,', '  "c": 0.10,', '  "d": 12345678901234567890.123,', '  "e": 1E400,',
+        '  "f": -0,', '  "g": 1.0,', '  "k": 1,', '  "k": 2,', r'  "s": "\ud800é"',
+    ]  # fmt: skip
+
+
+def test_a_mask_hides_each_of_several_members_with_one_name():
+    shown = read_shown(b'{"card": "4111", "card": "4222", "n": 0.10}', DecoderRule("t", mask=MaskRules(("card",))), Schemas())
+
+    assert shown.hides
+    assert shown.content.text == f'{{\n  "card": "{MASK}",\n  "card": "{MASK}",\n  "n": 0.10\n}}'
+
+
+def test_a_mask_that_finds_nothing_leaves_the_text_as_it_is_written():
+    shown = read_shown(WRITTEN.encode(), DecoderRule("t", mask=MaskRules(("other",), ("[A-Z]{9}",))), Schemas())
+
+    assert not shown.hides
+    assert shown.content.text == shown.plain.text
+
+
+def test_a_table_of_json_has_each_digit_and_each_member():
+    table = read_shown(b'[{"d": 0.10, "k": 1, "k": 2}, {"d": 1E400, "s": "\\ud800"}]', None, Schemas()).content.table
+
+    assert table is not None
+    assert (table.headings, table.rows) == (("d", "k", "s"), (("0.10", "1, 2", ""), ("1E400", "", r"\ud800")))

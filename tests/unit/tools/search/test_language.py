@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,7 +63,9 @@ def test_and_binds_closer_than_or_and_not_closest():
         ("state = half", Field("state", FieldKind.STATE), "half"),
         ('state = "half"', Field("state", FieldKind.STATE), "half"),
         ("prop.a.b-c%1 = 5", Field("prop", FieldKind.PROPERTY, prop="a.b-c%1"), 5),
-        ("prop.'a b' = 1.5e3", Field("prop", FieldKind.PROPERTY, prop="a b"), 1_500.0),
+        ("prop.'a b' = 1.5e3", Field("prop", FieldKind.PROPERTY, prop="a b"), Decimal(1_500)),
+        ("body.a = 0.10", Field("body", FieldKind.JSON, path=("a",)), Decimal("0.1")),
+        (f"body.a = {'9' * 400}.5", Field("body", FieldKind.JSON, path=("a",)), Decimal("9" * 400 + ".5")),
         ("body = ''", Field("body", FieldKind.BODY), ""),
         ("body.a[2].'x y'[*] = true", Field("body", FieldKind.JSON, path=("a", 2, "x y", ANY_ITEM)), True),
         ("body[0] = null", Field("body", FieldKind.JSON, path=(0,)), None),
