@@ -7,7 +7,6 @@ Offsets and counts are int64 with -1 = unknown; rates, ages and lag are float64 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +14,12 @@ from numpy.typing import NDArray
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog
 from broker_core.worker.questions.standing import Standings, standings
 from monitoring.delay import DelayState, Lateness, no_delays
+from monitoring.reach import ClusterReach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MEMBERS_UNREAD = -2
 """Members of a group of an attached cluster that was not read yet; groups are read in turn."""
-
-
-class ClusterReach(Enum):
-    """How much of a cluster answers as expected."""
-
-    ALL = "all"
-    PART = "part"
-    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)

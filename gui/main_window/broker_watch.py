@@ -16,8 +16,8 @@ from gui.theme.tokens import State
 from gui.words.broker_words import broker_text, event_state, event_text, faults_text
 from gui.words.plain_text import title_text
 from gui.words.text import tr
+from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
-from monitoring.state import ClusterReach
 
 if TYPE_CHECKING:
     from broker_core.api import OrbitError

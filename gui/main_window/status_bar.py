@@ -21,8 +21,8 @@ from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.plain_text import button_text
 from gui.words.text import LANGUAGES, UNKNOWN, TimeZoneChoice, bytes_text, count_text, duration_text, rate_number, tr
+from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
-from monitoring.state import ClusterReach
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState

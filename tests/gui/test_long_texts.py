@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from gui.views.messages.property_editor import LINES_MAX, PropertyEditor
 from PySide6.QtCore import QCoreApplication, QMimeData, Qt
 from PySide6.QtGui import QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QPlainTextEdit, QTreeView
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTreeView
 from gui.models.table import Column, ColumnTableModel
 from gui.views.dead_letters.edit_side import laid_out, show_change
 from gui.views.messages.body_pane import TABLE, TEXT, TREE
+from gui.views.messages.compose_form import LINES_MAX, PropertyEditor
 from gui.views.messages.json_tree import CHILDREN_MAX, OPENED_ROWS_MAX, VALUE_CHARACTERS_MAX, JsonTree
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import COLOURED_MAX, CodeView, HexView

@@ -512,7 +512,7 @@ class Http2Connection:
         stream.is_open_here = False
         self._resets = max(self._resets - 1, 0)
         if stream.is_open_there:
-            # The rest of the request is wanted no more (RFC 9113 §8.1).
+            # The rest of the request is wanted no more (RFC 9113, section 8.1).
             self.reset(stream, ErrorCode.NO_ERROR)
         else:
             self._forget_if_ended(stream)

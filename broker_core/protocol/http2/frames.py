@@ -2,7 +2,7 @@
 
     length u24 | type u8 | flags u8 | stream u32 (highest bit reserved) | payload
 
-Source: RFC 9113 §4, §6, §7; docs/spec/grpc.md §10.3.
+Source: RFC 9113, sections 4, 6 and 7; docs/spec/grpc.md §10.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Header blocks of answers, without a table of the peer's: each name and value is a literal.
 
-Source: RFC 7541 §6.1, §6.2.2; docs/spec/grpc.md §10.3.
+Source: RFC 7541, sections 6.1 and 6.2.2; docs/spec/grpc.md §10.3.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _LENGTH_MAX: Final = 127
 
 
 def _length(size: int) -> bytes:
-    """A length with a prefix of seven bits (RFC 7541 §5.1)."""
+    """A length with a prefix of seven bits (RFC 7541, section 5.1)."""
     if size < _LENGTH_MAX:
         return bytes((size,))
     size -= _LENGTH_MAX

@@ -9,8 +9,8 @@ from gui.models.table import CellKind, Column
 from gui.operations.clusters import Clusters
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, tr
+from monitoring.reach import ClusterReach
 from monitoring.sources.base import EMBEDDED_NAME, ClusterSource, SourceStatus
-from monitoring.state import ClusterReach
 
 SHOWN = "shown"
 """Key of the shown cluster's row."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from broker_core.tools.search.field_text import field_text
 
 from broker_core.protocol.message.record import decode_record
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.language import parse_field, parse_filter
+from broker_core.worker.field_views import field_text
 from tests.support.clock import ManualClock
 from tests.support.engine import Engine
 
