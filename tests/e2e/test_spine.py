@@ -126,9 +126,9 @@ def test_a_report_from_the_window_counts_what_was_sent(app: App, tmp_path: Path)
     assert runner.session is not None
     assert runner.session.state is SparkState.READY  # for the next report
     assert not page.session_line.isHidden()
-    kept = runner.session._process.pid
+    kept = runner.session._process._pid
     page.form.run_button.click()
     app.until(lambda: not runner.is_running, "the second report does not end", timeout_ms=SPARK_MS)
     assert runner.run.state is RunState.COMPLETE, runner.run
-    assert runner.session._process.pid == kept
+    assert runner.session._process._pid == kept
     app.until(lambda: len(page.history.model.rows) == 2, "the second run is not in the history")

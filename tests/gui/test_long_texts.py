@@ -138,7 +138,7 @@ def test_the_colours_of_one_line_are_bounded(view):
 
 
 def test_bytes_in_hexadecimal_are_given_in_portions(qtbot, theme):
-    view = HexView(theme)
+    view = HexView()
     qtbot.addWidget(view)
     probe = LoopProbe(view.document())
 

@@ -80,7 +80,7 @@ FACTS = {
     ],
     "order topic settings": [r"\[field: 2\]", r"\[button: yes, on\]"],
     "group billing lag": [
-        *(rf"- orders \| {queue} \| 3 \| {at} \| {3 - at} \| <age> \| nobody" for queue, at in enumerate(BEHIND_AT)),
+        *(rf"- orders \| {queue} \| 3 \| {at} \| {3 - at} \| <age> \| \| nobody" for queue, at in enumerate(BEHIND_AT)),
         r"- billing \| 9 \| <age> \| offline \| .*",
         r"- shipping \| 0 \| <age> \| offline \| .*",
         r"- stock \| 1 \| <age> \| offline \| .*",

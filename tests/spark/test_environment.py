@@ -53,9 +53,9 @@ def test_workers_and_java_do_as_ever(folder):
     # Spark's Python workers read the log for prepared messages, Spark's Java reads these for the report.
     done = orbit(folder, "report", "throughput", "--store", "store", "--parquet", "prepared", "--out", "out")
     assert json.loads((folder / "out" / "manifest.json").read_text(encoding="utf-8"))["rows"]["read"] == MESSAGES
-    assert set(done.stderr.splitlines()[0].partition(": variables of other programs are ignored: ")[2].split(", ")) == {
-        *OF_OTHERS, "PYTHONPATH",
-    } - {"JAVA_HOME"}  # fmt: skip
+    ignored = done.stderr.splitlines()[0].partition(": variables of other programs are ignored: ")[2].split(", ")
+    # The tests' own Spark may have set more in this process.
+    assert set(ignored) >= {*OF_OTHERS, "PYTHONPATH"} - {"JAVA_HOME"}
     assert list((folder / "temporary").iterdir()) == []
 
 
@@ -93,6 +93,7 @@ def test_a_container_with_too_little_memory_is_told_before_the_start(in_group, f
     )
 
 
+@pytest.mark.slow
 def test_a_report_fits_into_a_container(in_group, folder):
     done = in_group(1500, *main_command("report", "throughput", "--store", str(folder / "store"), "--out", str(folder / "out")))
     assert done.returncode == 0, done.stderr

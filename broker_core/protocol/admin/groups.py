@@ -5,6 +5,7 @@ Source: docs/spec/remoting.md §2.5.4 (200, 352), §2.5.6, §4.7.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -49,6 +50,7 @@ class GroupConfig:
         return replace(config, **known, others=others)
 
 
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 _ORDERLY = "consumeMessageOrderly"
 _FIELDS = {
     "consumeEnable": "consume_enabled",
@@ -103,10 +105,10 @@ def _settings(value: Mapping[Any, Any]) -> GroupConfig:
 def _as_type_of(default: object, value: object, key: str) -> bool | int:
     if isinstance(default, bool):
         return str(value).lower() == "true"
-    try:
-        return int(str(value))
-    except ValueError as error:
-        raise JsonBodyError(f"{key} of a group should be a whole number, not {value!r}") from error
+    text = str(value)
+    if not _NUMBER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+        raise JsonBodyError(f"{key} of a group should be a whole number, not {text[:100]!r}")
+    return int(text)
 
 
 def _configs(value: Mapping[Any, Any]) -> dict[str, dict[str, Any]]:

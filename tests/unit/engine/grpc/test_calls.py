@@ -353,7 +353,7 @@ def test_a_waiting_receive_gets_a_message_that_comes(running, client, port):  # 
 
 
 async def held(running):
-    return len(running.broker._dispatcher.pop.processor.holds)
+    return len(running.broker._loaded.dispatcher.pop.processor.holds)
 
 
 def test_a_cancelled_receive_takes_nothing(running, client, port):  # [36]

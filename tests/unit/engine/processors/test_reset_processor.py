@@ -60,7 +60,7 @@ def test_every_member_is_told_the_offsets_of_a_time(filled):
 
 def test_queues_that_are_only_read_while_a_topic_shrinks_are_reset_too(filled):
     member(filled)
-    shrunk = {"topic": "T", "readQueueNums": 4, "writeQueueNums": 1, "perm": 6}
+    shrunk = {"topic": "T", "readQueueNums": 4, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG"}
     assert filled.answer(TOOL, Q.UPDATE_AND_CREATE_TOPIC, {**shrunk, "defaultTopic": "TBW102"}).code == R.SUCCESS
     assert set(parse_object(reset(filled, 0).body)["offsetTable"]) == set(QUEUES[:4])
 

@@ -145,7 +145,9 @@ def test_a_search_asks_once_for_the_bounds_of_a_topic_and_leaves_offsets_alone()
             search = ClusterSearch(cluster.link, parse_filter("size > 0", now_ms=0))
             await search.prepare()
             assert search.total_messages == 2 * 50 * 4 * 10
-            assert [dict(broker.asked) for broker in brokers] == [{RequestCode.GET_TOPIC_STATS_INFO: 50}] * 2
+            assert [dict(broker.asked) for broker in brokers] == [
+                {RequestCode.GET_TOPIC_STATS_INFO: 50, RequestCode.QUERY_CONSUME_QUEUE: 400}
+            ] * 2
             assert cluster.link._instance.broker_addresses() == [], "a route that is kept is asked for again for ever"
 
     asyncio.run(scenario())
