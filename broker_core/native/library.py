@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 import platform
-import stat
 from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from broker_core.platform import owners
 
 PREFIX: Final = "orbit_"
 """Of the names of the functions in the library."""
@@ -149,7 +150,7 @@ def reason_not_usable(folder: Path = FOLDER) -> str:
         return "machine code was made of other sources; ./orbit setup makes it again"
     if note.get("library") != hashlib.sha256(library).hexdigest():
         return f"{library_path(folder)} was changed since it was made; ./orbit setup makes it again"
-    if status.st_uid not in {0, os.getuid()} or stat.S_IMODE(status.st_mode) & 0o022:
+    if not owners.is_own(status, or_root=True):
         return f"{library_path(folder)} belongs to somebody else, or others may write it"
     missing = _NEEDED_FLAGS - _processor_flags()
     if missing:

@@ -7,7 +7,6 @@ refused, because the lines after it record what was done, and must not be lost.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from broker_core.errors import CodecError
+from broker_core.platform import locks
 
 Line = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ class LineFile:
         self._path = path
         with contextlib.ExitStack() as files:
             self._file: BinaryIO = files.enter_context(path.open(mode))
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock_file(self._file.fileno())
             files.pop_all()
         self._file.seek(0)
 

@@ -13,6 +13,7 @@ from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, NetworkError
+from broker_core.platform import streams
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection, Handler, end_all
@@ -80,17 +81,11 @@ async def connect(
 
 async def _connection_on(end: socket.socket, made: Callable[[], Connection], tls: SSLContext | None, host: str) -> Connection:
     """Make a connection on a connected socket; a failure closes the socket."""
-    loop = asyncio.get_running_loop()
-    name = host if tls is not None else None
     try:
-        if hasattr(socket, "AF_UNIX") and end.family == socket.AF_UNIX:
-            _, connection = await loop.create_unix_connection(made, sock=end, ssl=tls, server_hostname=name)
-        else:
-            _, connection = await loop.create_connection(made, sock=end, ssl=tls, server_hostname=name)
+        return await streams.connect_on(end, made, tls, host if tls is not None else None)
     except BaseException:
         end.close()
         raise
-    return connection
 
 
 class ConnectionPool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import errno
 import socket
-import sys
 
 from broker_core.config import BrokerConfig
 from broker_core.errors import PortInUseError
+from broker_core.platform import local_sockets
 
 PAIRS_MAX = 100
 _PORT_MAX = 65_535
@@ -51,9 +51,7 @@ def _taken_port(config: BrokerConfig) -> int | None:
 def _is_taken(host: str, port: int) -> bool:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        if sys.platform != "win32":
-            # As the servers do: a port whose last connections are still winding down is free.
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        local_sockets.allow_reuse(probe)  # as the servers do
         try:
             probe.bind((host, port))
             probe.listen(1)

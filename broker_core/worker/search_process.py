@@ -21,6 +21,7 @@ import msgpack
 
 from broker_core.children import environment, main_command
 from broker_core.errors import BugError, OrbitError, WorkerLostError, error_from_wire
+from broker_core.platform import files, machine, process_groups
 from broker_core.tools.search.plan import Plan
 from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
@@ -75,7 +76,7 @@ class SearchProcess:
                 stdout=subprocess.PIPE,
                 bufsize=0,
                 env=environment(),
-                start_new_session=True,
+                **process_groups.apart(),
             )
         except OSError as error:
             raise WorkerLostError(f"no process for the search could be started: {error}") from error
@@ -126,6 +127,7 @@ def main(_argv: list[str]) -> int:
     # Output of a library must not fall between the frames.
     taken = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    files.carry_bytes(sys.stdin.fileno(), taken)
     return run_search_process(sys.stdin.fileno(), taken)
 
 
@@ -158,6 +160,5 @@ def _begun(order: SearchOrder) -> SearchTurns:
 
     expression = parse_filter(order.filter, now_ms=order.now_ms)
     turns = SearchTurns(StoreSearch(order.root, expression, limit=order.limit, plan=order.plan), body_starts=order.body_starts)
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)  # not before: a start takes little, and somebody waits for it
+    machine.lower_priority(NICENESS)  # not before: a start takes little, and somebody waits for it
     return turns

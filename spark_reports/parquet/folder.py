@@ -18,7 +18,6 @@ lacks a column of today is prepared again when it is continued, if the logs stil
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -27,6 +26,7 @@ from typing import Any
 
 from broker_core.errors import CorruptStoreError, ForeignStoreError, ReportError, UsageError
 from broker_core.kept_file import replace_file
+from broker_core.platform import locks
 
 FORMAT = 1
 MANIFEST = "orbit-parquet.json"
@@ -183,7 +183,7 @@ def held(path: Path) -> Iterator[None]:
         ) from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock_file(lock.fileno())
         except OSError as error:
             raise UsageError(f"another run continues {path} at this moment. Wait for its end.", path=str(path)) from error
         (path / PARTS).mkdir(exist_ok=True)

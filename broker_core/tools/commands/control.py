@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from broker_core.errors import UsageError
+from broker_core.platform import event_loops, signals
 from broker_core.transport.event_loop import interrupts
 
 STOPPED = "it was stopped"
@@ -62,11 +63,11 @@ def cancelled_by_signals() -> Iterator[None]:
     """Cancel the task of the block at SIGTERM, as asyncio does at SIGINT, so that it ends in order."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    signals.on_signal(loop, signal.SIGTERM, task.cancel)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        signals.off_signal(loop, signal.SIGTERM)
 
 
 class _CommandLines(asyncio.Protocol):
@@ -90,18 +91,16 @@ class _CommandLines(asyncio.Protocol):
         self._command("stop")
 
 
-async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> asyncio.ReadTransport:
+async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> event_loops.Reading:
     """Take ``pause``, ``resume`` and ``stop`` as lines of standard input.
 
     ``command`` is called with each of them, and with stop when the input ends; ``say`` gets a text on any other line. Raises
     `UsageError` when standard input cannot be read asynchronously.
     """
-    loop = asyncio.get_running_loop()
     try:
-        transport, _ = await loop.connect_read_pipe(lambda: _CommandLines(command, say), sys.stdin)
+        return await event_loops.read_input(_CommandLines(command, say))
     except (ValueError, OSError) as error:
         raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
-    return transport
 
 
 class Steered(Protocol):

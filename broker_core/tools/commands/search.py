@@ -37,6 +37,7 @@ from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.json_errors import fail
+from broker_core.platform import signals
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.tools.commands.control import pipe_closed, say
 from broker_core.tools.search.export import FORMATS, exported
@@ -160,7 +161,7 @@ def _end_with_input() -> None:
     # Not by sys.stdin: a thread that holds its buffer at exit would crash the program.
     while os.read(0, 4096):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    signals.end_this_process()
 
 
 def _count(text: str) -> int:
@@ -248,7 +249,7 @@ class _Run:
             # An exception raised in the middle of a connection's work would end the connection, and not the program.
             loop.call_soon_threadsafe(task.cancel)
 
-        loop.add_signal_handler(signal.SIGINT, interrupted)
+        signals.on_signal(loop, signal.SIGINT, interrupted)
         signal.signal(signal.SIGTERM, terminated)
         try:
             async with access.admin() as admin:
@@ -258,7 +259,7 @@ class _Run:
                 async for step in search.steps():
                     self._give_all(step)
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
+            signals.off_signal(loop, signal.SIGINT)
             signal.signal(signal.SIGTERM, _terminated)
         assert search.outcome is not None
         self.outcome = search.outcome

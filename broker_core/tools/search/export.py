@@ -22,7 +22,7 @@ from typing import Protocol, Self, TextIO
 
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
-from broker_core.kept_file import sync_directory
+from broker_core.platform import files, replacing
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -65,7 +65,7 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
         if form == "parquet":
             with _ParquetFile(beside, names) as file:
                 yield file.write
-            with beside.open("rb") as written:
+            with beside.open("r+b") as written:  # Windows syncs no file that is open for reading only
                 os.fsync(written.fileno())
         else:
             with new_csv(beside) if form == "csv" else beside.open("w", encoding="utf-8", newline="") as text:
@@ -84,8 +84,8 @@ def _written_beside(path: Path) -> Iterator[Path]:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Choose another file") from error
     try:
         yield beside
-        beside.replace(path)
-        sync_directory(path.absolute().parent)
+        replacing.replace(beside, path)
+        files.sync_directory(path.absolute().parent)
     except BaseException as error:
         written = beside.stat().st_size if beside.exists() else 0
         beside.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from broker_core.engine.store.consume_queue_ext import UNIT_BYTES_MAX, ExtUnit, 
 from broker_core.engine.store.file_map import end_of_data
 from broker_core.engine.store.paths import StorePaths, offset_files, offset_name, queue_directories
 from broker_core.engine.store.record_columns import UNIT_TYPE
+from broker_core.platform import files
 
 Units = npt.NDArray[Any]
 
@@ -60,7 +61,7 @@ class QueueFileReader:
             base = position - position % self.file_bytes
             descriptor = self._descriptor(base)
             wanted = min(count * UNIT_BYTES, base + self.file_bytes - position)
-            data = b"" if descriptor is None else os.pread(descriptor, wanted, position - base)
+            data = b"" if descriptor is None else files.read_at(descriptor, wanted, position - base)
             data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
             parts.append(np.frombuffer(data, dtype=UNIT_TYPE))
             if len(data) < wanted:
@@ -79,7 +80,7 @@ class QueueFileReader:
             if (path, base) not in self.files:
                 return None
             self.close()
-            self._open = base, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._open = base, files.open_to_read(path)
         return self._open[1]
 
     def _find_end(self) -> int:
@@ -101,7 +102,7 @@ class QueueFileReader:
         for path, base in self.ext_files:
             if base <= offset < base + file_bytes:
                 with path.open("rb") as file:
-                    return decode_unit(os.pread(file.fileno(), UNIT_BYTES_MAX, offset - base))
+                    return decode_unit(files.read_at(file.fileno(), UNIT_BYTES_MAX, offset - base))
         return None
 
     def close(self) -> None:
