@@ -82,3 +82,12 @@ def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr("broker_core.native.library._loaded", library)
     else:
         monkeypatch.setenv("ORBIT_NATIVE", "off")
+
+
+@pytest.fixture(params=["own ways", "plain ways"])
+def both_platforms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test runs with what this system has, and with the plain ways that need nothing of it (`broker_core.platform`)."""
+    if request.param == "plain ways":
+        from tests.support.plain_ways import take_plain_ways  # what tests of the window do not load
+
+        take_plain_ways(monkeypatch)

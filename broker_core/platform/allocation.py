@@ -25,6 +25,8 @@ def plain_allocate(descriptor: int, position: int, size: int) -> None:
         OSError: There is no room (ENOSPC, EDQUOT, EFBIG).
     """
     end = position + size
+    if os.fstat(descriptor).st_size < end:
+        files.grow(descriptor, end)
     while position < end:
         wanted = min(_BLOCK_BYTES - position % _BLOCK_BYTES, end - position)
         if files.read_at(descriptor, wanted, position).count(0) == wanted:
