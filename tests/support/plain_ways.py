@@ -12,6 +12,7 @@ import socket
 import struct
 from types import ModuleType
 
+import psutil  # noqa: F401  its import needs what is hidden
 import pytest
 
 from broker_core import platform

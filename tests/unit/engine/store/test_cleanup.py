@@ -13,6 +13,8 @@ from broker_core.protocol.message.record import decode_record
 from tests.support.store_bench import BROKEN, LOG_FILE_BYTES, message
 from tests.support.store_check import log_records
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 HOUR_MS = 3_600_000
 COUNT = 600
 BY_AGE = CleanDecision(Trigger.TIME_OF_DAY, regardless_of_age=False)

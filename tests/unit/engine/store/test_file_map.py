@@ -4,6 +4,8 @@ from broker_core.engine.store import file_map
 from broker_core.engine.store.file_map import map_file
 from broker_core.platform import holes
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 SIZE = 1 << 20
 
 

@@ -17,6 +17,8 @@ from tests.support.queue_rows import check_rows_of
 from tests.support.store_bench import BROKEN, LOG_FILE_BYTES, NO_SPACE, message
 from tests.support.store_check import check_closed_store
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 DEADLINE_S = 20
 
 

@@ -20,6 +20,7 @@ from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import decode_record
+from tests.support.plain_ways import take_plain_ways
 from tests.support.queue_rows import check_rows_of
 from tests.support.store_bench import StoreBench, message
 from tests.support.store_check import check_closed_store
@@ -222,5 +223,23 @@ class StoreMachine(RuleBasedStateMachine):
             shutil.rmtree(self.place)
 
 
+class PlainWaysStoreMachine(StoreMachine):
+    """The same with nothing of the system that only some systems have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ways = pytest.MonkeyPatch()
+        take_plain_ways(self.ways)
+
+    def teardown(self):
+        try:
+            super().teardown()
+        finally:
+            self.ways.undo()
+
+
 StoreMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 TestStoreAgainstAModel = StoreMachine.TestCase
+
+PlainWaysStoreMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=25, deadline=None)
+TestStoreAgainstAModelByPlainWays = PlainWaysStoreMachine.TestCase

@@ -11,7 +11,7 @@ from broker_core.protocol.delay_levels import DelayLevels
 from tests.support.golden import contents, golden_store
 from tests.support.store_bench import LOG_FILE_BYTES, message
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+pytestmark = pytest.mark.usefixtures("both_ways", "both_platforms")
 
 LEVELS = DelayLevels("1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h")
 
