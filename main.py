@@ -294,6 +294,7 @@ def _worker_options(arguments: argparse.Namespace) -> WorkerArguments:
 
 def _broker_config(arguments: argparse.Namespace) -> BrokerConfig:
     from broker_core.config import BrokerConfig, FlushDiskType, StoreConfig, with_settings
+    from broker_core.platform.file_names import wide
     from broker_core.worker.addresses import advertised_host
 
     flush: FlushDiskType = "SYNC_FLUSH" if arguments.flush == "sync" else "ASYNC_FLUSH"
@@ -303,7 +304,7 @@ def _broker_config(arguments: argparse.Namespace) -> BrokerConfig:
         grpc_port=arguments.grpc_port,
         bind_host=arguments.bind,
         advertised_host=advertised_host(arguments.bind),
-        store=StoreConfig(root=_store(arguments), flush_disk_type=flush),
+        store=StoreConfig(root=wide(_store(arguments)), flush_disk_type=flush),
     )
     return with_settings(config, _settings(arguments.set))
 

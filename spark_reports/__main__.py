@@ -14,6 +14,7 @@ from pathlib import Path
 from broker_core.cluster.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from broker_core.platform import machine
+from broker_core.platform.file_names import wide
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
@@ -127,7 +128,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def _absolute_path(text: str) -> Path:
-    return Path(text).absolute()
+    return wide(Path(text).absolute())
 
 
 def _absolute(text: str) -> str:

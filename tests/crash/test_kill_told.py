@@ -78,6 +78,7 @@ def found_after(store):
 
 
 @pytest.mark.crash
+@pytest.mark.usefixtures("both_platforms")
 @pytest.mark.timeout(300)
 def test_what_was_told_is_there_after_a_kill(tmp_path):
     store = tmp_path / "store"

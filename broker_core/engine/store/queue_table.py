@@ -15,6 +15,7 @@ from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.paths import StorePaths, offset_files, queue_directories
+from broker_core.engine.store.topic_folders import TopicFolders
 from broker_core.native.queue_rows import QueueRows
 
 QueueKey = tuple[str, int]
@@ -63,6 +64,7 @@ class QueueTable:
         self._read_only = read_only
         self._extension_file_bytes = extension_file_bytes
         self._directories = queue_directories(paths.consume_queue)
+        self._folders = TopicFolders(paths.owner, (directory.parent.name for _, _, directory in self._directories))
         self.file_bytes = self._size_on_disk() or file_bytes
         self._has_extensions = paths.consume_queue_ext.is_dir()
         self.rows = QueueRows()
@@ -80,7 +82,7 @@ class QueueTable:
         key = topic, queue_id
         queue = self.by_key.get(key)
         if queue is None:
-            directory = self._paths.queue(topic, queue_id)
+            directory = self._paths.queue(self._folders.of(topic), queue_id)
             queue = ConsumeQueue(
                 topic,
                 queue_id,
@@ -114,7 +116,7 @@ class QueueTable:
 
     def _extension(self, topic: str, queue_id: int) -> ConsumeQueueExtension | None:
         file_bytes = self._extension_file_bytes
-        directory = self._paths.queue_extension(topic, queue_id)
+        directory = self._paths.queue_extension(self._folders.of(topic), queue_id)
         if file_bytes is None and not (self._has_extensions and directory.is_dir()):
             return None
         return ConsumeQueueExtension(

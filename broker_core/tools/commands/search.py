@@ -38,6 +38,7 @@ from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.json_errors import fail
 from broker_core.platform import signals
+from broker_core.platform.file_names import wide_path
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.tools.commands.control import pipe_closed, say
 from broker_core.tools.search.export import FORMATS, exported
@@ -129,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--store", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+    place.add_argument("--store", type=wide_path, metavar="DIR", help="store directory, the one that holds commitlog/")
     add_access(place)
     add_details_flag(parser)
     parser.add_argument("filter", metavar="FILTER", help="which messages; see below")

@@ -45,7 +45,7 @@ class QueueFileReader:
         """Base offset and descriptor of the open file."""
         self.end = self._find_end()
         """Queue offset after the last unit."""
-        self.ext_files = offset_files(root / "consumequeue_ext" / topic / str(queue_id))
+        self.ext_files = offset_files(root / "consumequeue_ext" / directory.parent.name / str(queue_id))
 
     def place(self, offset: int) -> tuple[str, int]:
         """File, relative to the store directory, and position of a unit."""
