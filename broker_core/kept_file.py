@@ -222,7 +222,7 @@ class KeptFile(Generic[Value]):
         staged = self.path.with_name(f".{backup_path(self.path).name}.new")
         staged.unlink(missing_ok=True)
         try:
-            os.link(self.path, staged)
+            replacing.second_name(self.path, staged)
         except FileNotFoundError:
             return None
         return staged

@@ -1,19 +1,25 @@
-"""Rename over a file, and removal of a file, also where another part of the program has it open.
+"""Renames over a file, removals and second names of files, also where a file is in use.
 
-Own way: the names change at once, and an open file can still be read (Linux, macOS). Plain way, Windows: a file that is open
-or mapped keeps its name. A virus scanner or an indexer opens new files for a moment, so both are tried again for
-`TRIES` × `PAUSE_S`; then a rename fails and leaves both files as they are, and a removal returns False.
+need          own way (Linux, macOS)                       plain way (Windows)
+replace       at once; an open file can still be read      a file that is open or mapped keeps its name: tried again
+for `TRIES` × `PAUSE_S`, then an error; both stay as they are
+remove        at once                                      False for a file that is in use; the caller keeps it, and
+tries again later
+second_name   a hard link                                  a copy, on the disk; so too where the disk has no links
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from broker_core.platform import files
 from broker_core.platform.ways import PLAIN
 
 TRIES: Final = 10
@@ -43,25 +49,46 @@ def plain_remove(path: Path) -> bool:
     Raises:
         OSError: The system refuses for another reason.
     """
-    for left in range(TRIES - 1, -1, -1):
-        try:
-            path.unlink(missing_ok=True)
-        except PermissionError:
-            if not left:
-                return False
-            time.sleep(PAUSE_S)
-        else:
-            break
+    try:
+        path.unlink(missing_ok=True)
+    except PermissionError:
+        return False
     return True
+
+
+def plain_second_name(path: Path, name: Path) -> None:
+    """Give a file a second name, which keeps its content when the first is replaced.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        OSError: The system refuses.
+    """
+    content, mode = path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
+    descriptor = files.open_new(name, mode)
+    try:
+        files.write_all_at(descriptor, content, 0)
+        files.sync_data(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 replace: Callable[[Path, Path], None] = plain_replace
 remove: Callable[[Path], bool] = plain_remove
+second_name: Callable[[Path, Path], None] = plain_second_name
 
 if sys.platform != "win32" and not PLAIN:
+    _NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
     def _remove(path: Path) -> bool:
         path.unlink(missing_ok=True)
         return True
 
-    replace, remove = os.replace, _remove
+    def _second_name(path: Path, name: Path) -> None:
+        try:
+            os.link(path, name)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            plain_second_name(path, name)
+
+    replace, remove, second_name = os.replace, _remove, _second_name

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from broker_core.platform import replacing
 from monitoring.outside import read_json
 
 FILE_NAME = "connection-secrets.json"
@@ -55,7 +56,7 @@ class SecretFile:
                 json.dump(secrets, file)
                 file.flush()
                 os.fsync(file.fileno())
-            made.replace(self.path)
+            replacing.replace(made, self.path)
         finally:
             made.unlink(missing_ok=True)
 

@@ -29,7 +29,7 @@ from broker_core.native.items import HEADER_BYTES as HEADER_BYTES  # noqa: PLC04
 from broker_core.native.items import ITEM_BYTES as ITEM_BYTES  # noqa: PLC0414  likewise
 from broker_core.native.items import ROOM_BYTES as ROOM_BYTES  # noqa: PLC0414  likewise
 from broker_core.native.items import SLOT_BYTES as SLOT_BYTES  # noqa: PLC0414  likewise
-from broker_core.platform import page_cache
+from broker_core.platform import page_cache, replacing
 
 HEADER = struct.Struct(">qqqqii")
 assert HEADER.size == HEADER_BYTES
@@ -255,10 +255,10 @@ class IndexFile:
             self._descriptor = None
 
     def delete(self) -> None:
-        """Close and remove the file."""
+        """Close and remove the file; where it is in use and stays, it is removed after the next start."""
         if self._descriptor is not None:
             self.close()
-            self.path.unlink(missing_ok=True)
+            replacing.remove(self.path)
 
 
 def _geometries(size: int, configured: Geometry) -> Iterator[Geometry]:

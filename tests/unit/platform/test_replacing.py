@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -56,9 +57,6 @@ def test_what_is_in_use_for_a_moment_is_tried_again(both, in_use):
     in_use["left"] = replacing.TRIES - 1
     replacing.plain_replace(*both)
     assert both[1].read_bytes() == b"new"
-    in_use["left"] = replacing.TRIES - 1
-    assert replacing.plain_remove(both[1])
-    assert not both[1].exists()
 
 
 def test_what_stays_in_use_is_left_as_it_is(both, in_use):
@@ -66,6 +64,41 @@ def test_what_stays_in_use_is_left_as_it_is(both, in_use):
     with pytest.raises(PermissionError):
         replacing.plain_replace(*both)
     assert [path.read_bytes() for path in both] == [b"new", b"old"]
-    in_use["left"] = replacing.TRIES
+    in_use["left"] = 1
     assert not replacing.plain_remove(both[1])
     assert both[1].read_bytes() == b"old"
+    assert replacing.plain_remove(both[1])
+    assert not both[1].exists()
+
+
+def test_a_second_name_keeps_the_content(both, both_platforms):
+    source, target = both
+    target.chmod(0o600)
+    second = target.with_name("second")
+    replacing.second_name(target, second)
+    replacing.replace(source, target)
+    assert (second.read_bytes(), target.read_bytes()) == (b"old", b"new")
+    assert second.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileNotFoundError):
+        replacing.second_name(source, source.with_name("third"))
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+def test_a_disk_without_links_gets_a_copy(both, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    second = both[1].with_name("second")
+    replacing.second_name(both[1], second)
+    assert second.read_bytes() == b"old"
+    assert second.stat().st_ino != both[1].stat().st_ino
+
+
+def test_another_fault_of_a_link_is_reported(both, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        replacing.second_name(both[1], both[1].with_name("second"))

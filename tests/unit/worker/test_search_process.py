@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from broker_core.errors import FilterError, WorkerLostError
+from broker_core.platform import machine
 from broker_core.tools.search.plan import Plan
 from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker import searches as searches_module
@@ -142,7 +143,7 @@ def test_what_cannot_be_searched_is_told(spoken, engine: Engine):
 
 def test_a_turn_is_answered_with_hits(spoken, engine: Engine, monkeypatch):
     nicer = []
-    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr(machine, "lower_priority", nicer.append)
     place = engine.put("orders", 0, b"7")
     plan = Plan(("one",), 1, (place,))
     asked = SearchOrder(engine.store.config.root, 'body contains "7"', 1, None, plan, body_starts=True)
