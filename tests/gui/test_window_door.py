@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 import threading
 from pathlib import Path
 
 import pytest
 
+from broker_core.platform import local_sockets
 from gui.app.window_door import WindowDoor, reach_window, socket_path
 
 
@@ -22,7 +22,9 @@ def runtime_folder(monkeypatch):
 
 
 @pytest.fixture
-def door(qapp, tmp_path):
+def door(qapp, tmp_path, request):
+    if "both_platforms" in request.fixturenames:
+        request.getfixturevalue("both_platforms")  # before the door listens
     made = WindowDoor(str(tmp_path / "store"), qapp)
     yield made
     made.close()
@@ -37,6 +39,7 @@ def reach(store, link) -> tuple[threading.Thread, list[bool]]:
     return thread, reached
 
 
+@pytest.mark.usefixtures("both_platforms")
 @pytest.mark.parametrize("link", ["orbit://topic/orders", ""])
 def test_a_second_start_reaches_the_window(door, qtbot, tmp_path, link):
     with qtbot.waitSignal(door.asked) as asked:
@@ -46,20 +49,22 @@ def test_a_second_start_reaches_the_window(door, qtbot, tmp_path, link):
     assert asked.args == [link]
 
 
+@pytest.mark.usefixtures("both_platforms")
 def test_a_start_on_another_store_opens_its_own_window(door, tmp_path):
     assert not reach_window(str(tmp_path / "other"), "")
 
 
+@pytest.mark.usefixtures("both_platforms")
 def test_a_closed_window_is_not_reached(door, tmp_path):
     door.close()
     assert not socket_path(str(tmp_path / "store")).exists()
     assert not reach_window(str(tmp_path / "store"), "")
 
 
+@pytest.mark.usefixtures("both_platforms")
 def test_what_a_killed_window_left_behind_is_taken_over(qapp, qtbot, tmp_path, runtime_folder):
     runtime_folder.mkdir(mode=0o700)
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(socket_path(str(tmp_path / "store"))))
+    local_sockets.listen_local(socket_path(str(tmp_path / "store"))).socket.close()
     assert not reach_window(str(tmp_path / "store"), "")
     door = WindowDoor(str(tmp_path / "store"), qapp)
     with qtbot.waitSignal(door.asked):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,17 @@ def test_each_plain_way_has_a_name_that_callers_use(module):
     assert all(getattr(module, f"plain_{name}").__doc__ for name in names)
     if names:
         assert "lain way" in (module.__doc__ or "")
+
+
+def test_the_document_has_a_row_for_each_module_and_names_tests_that_exist():
+    rows = [line.split(" | ") for line in (ROOT / "docs" / "platform.md").read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows if len(row) == 5 and row[0].startswith("| `")]
+    modules = {module.__name__.rpartition(".")[2] for module in platform_modules()}
+    assert {row[0].strip("| `") for row in rows} == modules - {"ways", "io_uring"}
+    named = {name for row in rows for name in re.findall(r"`(test_\w+\.py)`", row[4])}
+    there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert named <= there
+    assert all("test" in row[4] for row in rows)
 
 
 def test_the_switch_makes_a_process_take_every_plain_way_but_those_that_guard_secrets_and_stores():
