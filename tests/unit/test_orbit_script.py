@@ -27,6 +27,7 @@ def test_both_scripts_install_run_and_check_in_the_same_way():
     alike = (
         options, "requirements-build.lock", "--no-build-isolation", "-E -s -X utf8", "-m ruff format --check .",
         "-m ruff check .", "main.py broker_core monitoring gui spark_reports", "darwin", "lint-imports",
-        "tests/unit tests/golden", "-o faulthandler_exit_on_timeout=true", "sys.version_info", '-m "clients and not slow and not bench"',
+        "tests/unit tests/golden", "-o faulthandler_exit_on_timeout=true", "sys.version_info",
+        '-m "clients and not slow and not bench"',
     )  # fmt: skip
     assert [words for words in alike if words not in shell or words not in windows] == []
