@@ -12,14 +12,16 @@ ended in order by Ctrl+C, Ctrl+Break or the end of their input.
 from __future__ import annotations
 
 import _thread
-import asyncio
 import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from broker_core.platform.ways import PLAIN
+
+if TYPE_CHECKING:
+    import asyncio
 
 _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 END_SIGNALS: Final = tuple(signal.Signals[name] for name in _NAMES if name in signal.Signals.__members__)
