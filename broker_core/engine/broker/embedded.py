@@ -74,6 +74,7 @@ from broker_core.transport.tls import own_client_tls, tls_server
 
 if TYPE_CHECKING:
     from broker_core.engine.grpc.client import GrpcClient
+    from broker_core.engine.processors.pop.pop_family import PopFamily
     from broker_core.transport.grpc_connection import GrpcConnection
 
 logger = logging.getLogger(__name__)
@@ -524,6 +525,11 @@ class EmbeddedBroker:
     def atomic(self) -> AtomicService | None:
         """The service of atomic transactions, if they are on and the broker serves."""
         return self._atomic if self._atomic in self._services else None
+
+    @property
+    def pops(self) -> PopFamily | None:
+        """What consumers received by POP and acknowledge later, while the broker serves."""
+        return None if self._serving is None else self._serving.dispatcher.pop
 
     @property
     def transactions(self) -> TransactionService | None:

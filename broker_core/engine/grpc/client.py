@@ -31,6 +31,13 @@ QUESTIONS_MAX: Final = 64
 """Unanswered questions to one client."""
 _RESULTS: Final = {pb.OK: "CR_SUCCESS", pb.FAILED_TO_CONSUME_MESSAGE: "CR_LATER", pb.MESSAGE_CORRUPTED: "CR_RETURN_NULL"}
 
+_KINDS: Final = {
+    pb.PRODUCER: "producer",
+    pb.PUSH_CONSUMER: "push consumer",
+    pb.SIMPLE_CONSUMER: "simple consumer",
+    pb.PULL_CONSUMER: "pull consumer",
+}
+
 Answered = Callable[[RemotingCommand | OrbitError], None]
 
 
@@ -83,6 +90,16 @@ class GrpcClient:
     def is_producer(self) -> bool:
         """Whether it announced topics to publish to."""
         return self.settings.HasField("publishing")
+
+    @property
+    def kind(self) -> str:
+        """Its type in words, such as ``push consumer``; empty for none."""
+        return _KINDS.get(self.settings.client_type, "")
+
+    @property
+    def has_renewals(self) -> bool:
+        """Whether its deliveries stay invisible until it acknowledges them: those of push consumers."""
+        return self.settings.client_type == pb.PUSH_CONSUMER
 
     @property
     def topics(self) -> list[str]:

@@ -59,6 +59,15 @@ def read_subscriptions(body: Body) -> dict[str, Wanted]:
         }
 
 
+def read_consume_type(body: Body) -> str:
+    """How the members of a group consume, such as ``CONSUME_PASSIVELY``, from GET_CONSUMER_CONNECTION_LIST.
+
+    Empty where the broker does not report it. Raises `JsonBodyError`.
+    """
+    with reading("the members of a group", body) as value:
+        return str(value.get("consumeType") or "")
+
+
 def _member(row: Mapping[str, Any]) -> GroupMember:
     return GroupMember(
         str(row.get("clientId") or ""),

@@ -15,12 +15,18 @@ from typing import NamedTuple
 
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
-from broker_core.protocol.admin.connections import GroupMember, read_members, read_producers, read_subscriptions
+from broker_core.protocol.admin.connections import (
+    GroupMember,
+    read_consume_type,
+    read_members,
+    read_producers,
+    read_subscriptions,
+)
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import LostParts, body_unless
-from broker_core.worker.questions.administration import CONSUMER, PRODUCER, ConnectionPage, ListConnections
+from broker_core.worker.questions.administration import CONSUMER, CONSUMER_KINDS, PRODUCER, ConnectionPage, ListConnections
 from broker_core.worker.questions.question import Handler
 
 GROUPS_MAX = 64
@@ -45,6 +51,7 @@ class _Client(NamedTuple):
     version: int | None
     heartbeat_ms: int
     topics: dict[str, str]
+    kind: str
 
 
 class ClusterConnections:
@@ -109,7 +116,7 @@ class ClusterConnections:
                 raise
             return None
         return [
-            _client(broker, PRODUCER, group, member, {})
+            _client(broker, PRODUCER, group, member, kind=PRODUCER, topics={})
             for group, members in sorted(read_producers(answer.body).items())
             for member in members
         ]
@@ -119,12 +126,13 @@ class ClusterConnections:
         # All its members may have left since the last look.
         body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
         topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
-        return [_client(broker, CONSUMER, group, member, topics) for member in read_members(body)]
+        kind = CONSUMER_KINDS.get(read_consume_type(body), "")
+        return [_client(broker, CONSUMER, group, member, kind=kind, topics=topics) for member in read_members(body)]
 
 
-def _client(broker: str, role: str, group: str, member: GroupMember, topics: dict[str, str]) -> _Client:
+def _client(broker: str, role: str, group: str, member: GroupMember, *, kind: str, topics: dict[str, str]) -> _Client:
     client_id, version, heartbeat_ms = member.client_id, member.version, member.heartbeat_ms
-    return _Client(broker, member.address, role, client_id, group, member.language, version, heartbeat_ms, topics)
+    return _Client(broker, member.address, role, client_id, group, member.language, version, heartbeat_ms, topics, kind)
 
 
 def _page(found: Iterable[_Client], now_ms: int, notice: str) -> ConnectionPage:
@@ -153,4 +161,5 @@ def _page(found: Iterable[_Client], now_ms: int, notice: str) -> ConnectionPage:
         member_heartbeat_ms=[one.heartbeat_ms for one in clients],
         member_topics=[one.topics for one in clients],
         notice=notice,
+        member_kind=[one.kind for one in clients],
     )

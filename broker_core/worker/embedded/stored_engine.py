@@ -88,6 +88,8 @@ class StoredEngine:
     transactions: StoredTransactions | None = None
     atomic: None = None
     timers: TimerConsole | None = None
+    pops: None = None
+    grpc: None = None
 
     def __init__(self, config: BrokerConfig, *, clock: Callable[[], int] = wall_clock_ms) -> None:
         self._config = config

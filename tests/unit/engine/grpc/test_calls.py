@@ -15,6 +15,9 @@ from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.worker.embedded.connections import list_connections
+from broker_core.worker.embedded.queries import member_handlers
+from broker_core.worker.embedded.sampler import Sampler
+from broker_core.worker.questions.administration import ListMembers
 from monitoring.admin.connections import ConnectionRates, client_rows
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread
@@ -584,6 +587,39 @@ def test_a_client_is_listed_with_its_protocol_and_version(running, client):
     rows = [row for row in running.thread.call(listed()) if row.client_id == client.client_id]
     assert [(row.group, row.client, dict(row.topics)) for row in rows] == [("ListedGroup", "Java 5.2.0 gRPC", {topic: "*"})]
     assert rows[0].requests >= 1
+
+
+def test_types_streams_and_leases_of_clients_are_listed(running, port):
+    topic = make(running, "Kinds", 1)
+    with RawClient(port) as push, RawClient(port) as simple:
+        push.announce_consumer("PushGroup", topic, kind=pb.PUSH_CONSUMER)
+        simple.announce_consumer("SimpleGroup", topic, kind=pb.SIMPLE_CONSUMER)
+        simple.send(message(topic), message(topic))
+        assert len(push.receive("PushGroup", topic, auto_renew=True).messages) == 2
+
+        async def listed():
+            return client_rows(*with_traffic(list_connections(running.broker, now_ms=0)))
+
+        rows = {row.client_id: row for row in running.thread.call(listed())}
+    one, other = rows[push.client_id], rows[simple.client_id]
+    assert (one.protocol, one.kind, one.streams, one.leases) == ("gRPC", "push consumer", 1, 2)
+    assert (other.protocol, other.kind, other.leases) == ("gRPC", "simple consumer", -1)
+    assert other.streams >= 1
+
+
+def test_members_of_grpc_count_and_name_their_protocol(running, client):
+    topic = make(running, "Counted", 1)
+    new_group(client, "CountedGroup", topic)
+    (handler,) = member_handlers(running.broker)
+    members = running.thread.call(handler.answer(ListMembers("CountedGroup")))
+    assert (members.client_id, members.protocol, members.version) == ([client.client_id], ["gRPC"], ["5.2.0"])
+
+    async def sampled():
+        sampler = Sampler(running.broker, clock=lambda: 0)
+        groups = sampler.catalog().groups
+        return dict(zip(groups, memoryview(sampler.snapshot().groups["members"]).cast("q"), strict=True))
+
+    assert running.thread.call(sampled())["CountedGroup"] == 1
 
 
 def with_traffic(page):
