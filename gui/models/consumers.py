@@ -11,7 +11,7 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import QUEUES_OF_BROKER, RunningInfo
-from broker_core.worker.questions.administration import Members
+from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
@@ -105,12 +105,14 @@ class MemberRow:
     last_heartbeat_ms: int
     subscriptions: tuple[tuple[str, str], ...]
     queues: int
-    """Queues that it owns; -1: not known."""
+    """Queues that it owns; -1: not known, or none because it speaks gRPC."""
     now_ms: int
     info: RunningInfo | None = None
     """Its own report; None: none yet."""
     fault: str = ""
     """Why it reported nothing."""
+    protocol: str = ""
+    """``remoting`` or ``gRPC``; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +293,7 @@ def member_rows(
     rows = []
     for i, client in enumerate(members.client_id):
         info = (infos or {}).get(client)
+        protocol = members.protocol[i] if members.protocol else ""
         subscriptions = info.subscriptions if info is not None else tuple(sorted(members.subscriptions[i].items()))
         rows.append(
             MemberRow(
@@ -300,10 +303,12 @@ def member_rows(
                 version=members.version[i],
                 last_heartbeat_ms=members.last_heartbeat_ms[i],
                 subscriptions=subscriptions,
-                queues=owned[client] if is_known else -1,
+                # Members of gRPC receive from all queues and own none.
+                queues=owned[client] if is_known and protocol != GRPC else -1,
                 now_ms=now_ms,
                 info=info,
                 fault=(faults or {}).get(client, ""),
+                protocol=protocol,
             )
         )
     return sorted(rows, key=lambda row: row.client_id)

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import RunningInfo, WorkerError, read_running_info
 from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import ListMembers, Members
+from broker_core.worker.questions.in_flight import ListInFlight
+from broker_core.worker.refusals import cluster_refusal
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,
@@ -37,6 +39,7 @@ from gui.views.consumers.columns import (
     standing_state,
     standing_text,
 )
+from gui.views.consumers.in_flight_panel import READ_AGAIN_MS
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
@@ -216,6 +219,73 @@ def test_members_own_the_queues_that_name_them():
 
     assert [row.client_id for row in rows] == ["c1@10.23.4.11", "c2@10.23.4.12"]
     assert sum(row.queues for row in rows) == len(PAYMENT_SHARES)
+
+
+def test_members_over_grpc_own_no_queues_and_name_their_protocol():
+    members = replace(fake_members("payment-settle"), protocol=["remoting", "gRPC"])
+    rows = member_rows(members, position_rows(STATE, "payment-settle"), STATE.taken_ms)
+    assert [row.protocol for row in rows] == ["remoting", "gRPC"]
+    assert (rows[0].queues, rows[1].queues) == (4, -1)
+
+
+def test_members_over_grpc_are_counted_in_the_list_of_groups(make_view):
+    source = FakeSource()
+    source.answers[ListMembers] = lambda one: replace(fake_members(one.group), protocol=["gRPC"] * 2)
+    view = make_view(source)
+    column = next(column for column in view.groups.columns if column.key == "members")
+    row = next(row for row in view.groups.rows if row.name == "payment-settle")
+    view.versions.of(row)
+    view.versions.tend()
+    assert column.text(row) == "2 · 4.9.8"
+    assert column.tip(row) == "4.9.8\n2 over gRPC"
+
+
+# ---- messages in flight ----
+
+
+def in_flight_panel(view):
+    view.tabs.setCurrentIndex(TABS.index("in flight"))
+    return view.in_flight.make()
+
+
+def test_messages_in_flight_are_listed_with_their_next_due_time(make_view):
+    view = make_view(FakeSource())
+    view.group_grid.select_key("payment-settle")
+    panel = in_flight_panel(view)
+    hold_to_rules(panel.model)
+    texts = [[column.text(row) for column in panel.model.columns] for row in panel.model.rows]
+    assert texts == [
+        ["payments", "0", "4", "due", "60 s", "any order"],
+        ["payments", "1", "12", "in 9.0 s", "51 s", "any order"],
+        ["payments", "2", "1", "in 41 s", "19 s", "in order"],
+    ]
+    assert panel.panel.subtitle == "17 received by POP and not acknowledged yet"
+
+
+def test_messages_in_flight_are_read_again_each_second(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    in_flight_panel(view)
+    before = len(source.asked_for(ListInFlight))
+    for later_ms in (100, 900, READ_AGAIN_MS, READ_AGAIN_MS + 100):
+        view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + later_ms))
+    assert len(source.asked_for(ListInFlight)) == before + 1
+
+
+def test_a_group_without_messages_in_flight_says_so(make_view):
+    view = make_view(FakeSource())
+    view.group_grid.select_key("notify-sms")
+    panel = in_flight_panel(view)
+    assert panel.model.rows == []
+    assert panel.grid.placeholder.text == "No message of this group is in flight."
+
+
+def test_messages_in_flight_of_a_cluster_say_why_they_are_not_known(make_view):
+    source = FakeSource()
+    source.answers[ListInFlight] = cluster_refusal
+    panel = in_flight_panel(make_view(source))
+    assert panel.grid.placeholder.text == "The messages in flight were not read."
+    assert panel.panel.subtitle == "received by POP and not acknowledged yet"
 
 
 def two_members(first: dict[str, str], second: dict[str, str]) -> Members:

@@ -39,6 +39,7 @@ from broker_core.worker.questions.history import (
     ReadHistory,
     ReadOwnership,
 )
+from broker_core.worker.questions.in_flight import ListInFlight
 from broker_core.worker.questions.letter_notes import NoteQuery
 from broker_core.worker.questions.lifecycle import Done, Ready
 from broker_core.worker.questions.question import Question
@@ -88,7 +89,7 @@ from tests.support.fake_figures import fake_measures, fake_members, fake_state
 from tests.support.fake_history import fake_history, fake_history_lines, fake_ownership
 from tests.support.fake_letter_notes import fake_letter_notes
 from tests.support.fake_messages import fake_body, fake_detail, fake_lifeline, fake_page
-from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_store
+from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_in_flight, fake_store
 from tests.support.fake_shop import PAYMENT_SHARES, READY, TAKEN_MS, TOPICS
 from tests.support.fake_transactions import fake_atomic, fake_ended_transactions, fake_transaction_history, fake_transactions
 
@@ -332,6 +333,7 @@ class FakeSource:
             ListConnections: lambda _one: fake_connections(),
             CloseConnection: _done,
             ReadStore: lambda _one: fake_store(),
+            ListInFlight: lambda one: fake_in_flight(one.group),
             ListMembers: lambda one: fake_members(one.group),
             NoteEvent: _done,
             ReadHistory: fake_history_lines,

@@ -22,7 +22,9 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
         Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
-        Column("version", "Version", lambda row: row.client or UNKNOWN, tip=_version_tip, width=108),
+        Column("protocol", "Protocol", protocol_text, width=80, gives_way=3),
+        Column("kind", "Type", kind_text, width=112, gives_way=2),
+        Column("version", "Version", lambda row: row.program or UNKNOWN, tip=_version_tip, width=108),
         Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=142),
         Column("topics", "Topics and filter", topics_text, dim=True, width=124),
         number_column(
@@ -51,6 +53,8 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             dim=True,
             width=90,
         ),
+        number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=70, gives_way=4),
+        number_column("leases", "Leases", lambda row: row.leases, known=True, tip=_leases_tip, width=68, gives_way=5),
         Column(
             "heartbeat",
             "Heartbeat",
@@ -84,6 +88,16 @@ def mix_columns() -> list[Column[MixRow]]:
                value=lambda row: row.share, width=100, gives_way=1),
         number_column("count", "Connections", lambda row: row.connections, str, width=92),
     ]  # fmt: skip
+
+
+def protocol_text(row: ClientRow) -> str:
+    """The protocol that a client speaks."""
+    return tr(row.protocol) if row.protocol else UNKNOWN
+
+
+def kind_text(row: ClientRow) -> str:
+    """The type of a client."""
+    return tr(row.kind) if row.kind else UNKNOWN
 
 
 def section_of(row: ClientRow) -> str:
@@ -127,7 +141,17 @@ def _note_tip(row: ClientRow) -> str:
 
 
 def _version_tip(row: ClientRow) -> str:
-    return row.client or tr("It has not sent a request yet, so it has not said what it is")
+    return row.program or tr("It has not sent a request yet, so it has not said what it is")
+
+
+def _streams_tip(row: ClientRow) -> str:
+    return "" if row.streams >= 0 else tr("Only connections of gRPC have streams")
+
+
+def _leases_tip(row: ClientRow) -> str:
+    if row.leases >= 0:
+        return tr("Deliveries that the broker keeps invisible until this client acknowledges them")
+    return tr("The messages that it holds are counted by group: see In flight of its group")
 
 
 def _address_tip(row: ClientRow) -> str:

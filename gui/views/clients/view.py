@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import CloseConnection, ConnectionPage, ListConnections
+from broker_core.worker.questions.in_flight import InFlightPage, ListInFlight
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
@@ -21,8 +22,10 @@ from gui.views.clients.columns import (
     client_columns,
     connected_text,
     heartbeat_text,
+    kind_text,
     mix_columns,
     note_text,
+    protocol_text,
     section_of,
     topics_text,
 )
@@ -40,7 +43,7 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
-from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
+from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.connections import (
     NAME_SERVER,
     ClientRow,
@@ -78,6 +81,9 @@ class ClientsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
+        self._in_flight: LatestQuery[InFlightPage] = LatestQuery(self)
+        self._held: InFlightPage | None = None
+        self._held_group = ""
         self._rates = ConnectionRates()
         self._asked_ms = -1
         self.clients = ColumnTableModel(
@@ -116,7 +122,7 @@ class ClientsView(PageView):
         self._build()
         self.set_parts(grid=self.grid, find=self.filter.focus, detail=self.detail)
         self.filter.changed.connect(self._show_counts)
-        self.grid.selected.connect(lambda _client: self._show_selected())
+        self.grid.selected.connect(self._selected)
         self.grid.activated.connect(self._open_group)
         self.grid.menu_asked.connect(self._open_menu)
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
@@ -210,6 +216,7 @@ class ClientsView(PageView):
         self.notice.setVisible(bool(page.notice))
         self._list_read.answered()
         self.grid.select_first()
+        self._ask_in_flight()
         self._show_counts()
         self._show_selected()
 
@@ -256,6 +263,44 @@ class ClientsView(PageView):
             )
         return f"{counts}, {tr('read {time}', time=self.context.times.seconds(rows[0].taken_ms))}"
 
+    def _selected(self, _client: ClientRow | None) -> None:
+        self._ask_in_flight()
+        self._show_selected()
+
+    def _ask_in_flight(self) -> None:
+        """Read what the group of the selected consumer holds."""
+        client = self.grid.selected_row
+        group = client.group if client is not None and client.role is Role.CONSUMER else ""
+        if group != self._held_group:
+            self._held, self._held_group = None, group
+        if group and self.context.source.status is SourceStatus.READY:
+            self._in_flight.ask(self.context.source.ask(ListInFlight(group)), self._take_in_flight, self._no_in_flight)
+
+    def _take_in_flight(self, page: InFlightPage) -> None:
+        self._held = page
+        self._show_selected()
+
+    def _no_in_flight(self, _error: OrbitError) -> None:
+        """Leave it unknown: the tab of the group says why."""
+        self._held = None
+        self._show_selected()
+
+    def _in_flight_text(self) -> str:
+        page = self._held
+        if page is None:
+            return UNKNOWN
+        if not page.messages:
+            return tr("none")
+        total, due_ms = count_text(sum(page.messages)), page.next_due_ms[0] - page.taken_ms
+        if due_ms <= 0:
+            return tr("{count}, next due now", count=total)
+        return tr("{count}, next due in {time}", count=total, time=duration_text(due_ms))
+
+    def _grpc_facts(self, client: ClientRow) -> list[tuple[str, str]]:
+        """Streams and leases of a client of gRPC."""
+        facts = [(tr("Open streams"), count_text(client.streams))] if client.streams >= 0 else []
+        return facts + ([(tr("Leases"), count_text(client.leases))] if client.leases >= 0 else [])
+
     def _show_selected(self) -> None:
         client = self.grid.selected_row
         self._show_owned()
@@ -270,14 +315,17 @@ class ClientsView(PageView):
         self.detail.set_title(client.client_id or client.address, client.group)
         self.facts.set_pairs(
             [
-                (tr("Version"), client.client or UNKNOWN),
+                (tr("Version"), client.program or UNKNOWN),
                 (tr("Topics and filter"), topics_text(client)),
                 (tr("Requests"), _both(rate_text(traffic.requests), count_text(client.requests))),
                 (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
                 (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),
                 (tr("Last heartbeat"), tr("{age} ago", age=heartbeat_text(client)) if client.heartbeat_ms >= 0 else UNKNOWN),
                 (tr("Connected for"), connected_text(client)),
+                (tr("Protocol and type"), ", ".join((protocol_text(client), kind_text(client)))),
             ]
+            + self._grpc_facts(client)
+            + ([(tr("In flight in its group"), self._in_flight_text())] if client.role is Role.CONSUMER else [])
             + ([(tr("Note"), note_text(client))] if client.note is not ConnectionNote.NONE else [])
         )
 

@@ -81,8 +81,9 @@ def group_columns(
     lag_over_time: Callable[[GroupRow], Sequence[float] | None],
     forecast: Callable[[GroupRow], Forecast],
     versions: Callable[[GroupRow], Sequence[str]],
+    over_grpc: Callable[[GroupRow], int],
 ) -> list[Column[GroupRow]]:
-    """Columns of the group list; the three functions are called for painted rows only."""
+    """Columns of the group list; the functions are called for painted rows only."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
         Column(
@@ -125,7 +126,7 @@ def group_columns(
             "Clients",
             lambda row: members_text(row, versions(row)),
             sort=lambda row: row.members,
-            tip=lambda row: "\n".join(versions(row)),
+            tip=lambda row: _members_tip(versions(row), over_grpc(row)),
             right=True,
             dim=True,
             width=76,
@@ -142,6 +143,11 @@ def members_text(row: GroupRow, versions: Sequence[str]) -> str:
         return str(row.members)
     shown = version_text(versions[-1])
     return f"{row.members} · {shown}…" if len(versions) > 1 else f"{row.members} · {shown}"
+
+
+def _members_tip(versions: Sequence[str], over_grpc: int) -> str:
+    lines = [version_text(version) for version in versions]
+    return "\n".join([*lines, *([tr("{count} over gRPC", count=count_text(over_grpc))] if over_grpc else [])])
 
 
 def forecast_text(lag: Forecast) -> str:
@@ -179,6 +185,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
         Column("language", "Client", _client_text, width=112),
+        Column("protocol", "Protocol", lambda row: tr(row.protocol) if row.protocol else UNKNOWN, width=82),
         number_column("queues", "Queues", lambda row: row.queues, known=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),

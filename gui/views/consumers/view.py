@@ -49,6 +49,7 @@ from gui.views.consumers.columns import (
 from gui.views.consumers.group_actions import GroupActions
 from gui.views.consumers.group_panels import LagHeatPanel, MembersPanel, OwnershipPanel, SubscriptionsPanel
 from gui.views.consumers.group_settings import GROUP_SETTINGS
+from gui.views.consumers.in_flight_panel import InFlightPanel
 from gui.views.consumers.lag_panel import LagPanel, forecast_of
 from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
@@ -75,7 +76,7 @@ from monitoring.state import ClusterState
 SPARKLINE_POINTS = 60
 GROUP_LIST_WIDTH = 576
 MEMBERS_AGAIN_MS = 10_000
-TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
+TABS = ("lag", "members", "subscriptions", "in flight", "ownership", "offsets", "settings")
 
 
 class ConsumersView(PageView):
@@ -105,7 +106,7 @@ class ConsumersView(PageView):
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         self.header.add_action(self.reset_button, self.stacks_button, self.more_button)
         self.groups = ColumnTableModel(
-            group_columns(self._lag_over_time, self._forecast, self.versions.of),
+            group_columns(self._lag_over_time, self._forecast, self.versions.of, self.versions.over_grpc),
             lambda group: group.name,
             section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
             sections=(FAVOURITES, YOUR_GROUPS, SYSTEM_GROUPS),
@@ -122,6 +123,7 @@ class ConsumersView(PageView):
         self.subscription_tab = LazyTab(self._make_subscriptions)
         self._members_known = ListRead(context.times)
         self.heat = LaterPart(self._make_heat)
+        self.in_flight = LazyTab(lambda: InFlightPanel(context))
         self.ownership = LazyTab(lambda: OwnershipPanel(context))
         self.offsets = LazyTab(self._make_offsets)
         self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
@@ -197,7 +199,8 @@ class ConsumersView(PageView):
         left = Panel(flush=True, spacing=0)
         fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
         left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
-        pages = (self._lag_page(), self.member_tab, self.subscription_tab, self.ownership, self.offsets, self.settings)
+        clients = (self.member_tab, self.subscription_tab, self.in_flight)
+        pages = (self._lag_page(), *clients, self.ownership, self.offsets, self.settings)
         for page in pages:
             self.tabs.addTab(page, "")
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
@@ -337,6 +340,8 @@ class ConsumersView(PageView):
             case "lag":
                 if self.heat.made is not None:
                     self.heat.made.show_positions(group.name, self.positions.rows, self.lag.window_ms())
+            case "in flight":
+                self.in_flight.make().show_group(group.name, state.taken_ms)
             case "ownership":
                 self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
             case "offsets":
@@ -428,7 +433,7 @@ class ConsumersView(PageView):
         self.tabs.setTabText(0, tr("Lag"))
         self.tabs.setTabText(1, tr("Members {count}", count=self._members_text(group)))
         self.tabs.setTabText(2, tr("Subscriptions {count}", count=self._subscriptions_text(group)))
-        for place, title in enumerate(("Ownership", "Offsets", "Settings"), 3):
+        for place, title in enumerate(("In flight", "Ownership", "Offsets", "Settings"), 3):
             self.tabs.setTabText(place, tr(title))
         set_acting(self.reset_button, read_only_reason(self.context.source), able=bool(self.positions.rows))
         self.stacks_button.setEnabled(group is not None and not group.offline)
