@@ -66,7 +66,13 @@ from broker_core.protocol.admin.running import (
     read_consume_result,
     read_running_info,
 )
-from broker_core.protocol.admin.topics import TopicConfig, read_all_topic_settings, read_topic_settings, topic_fields
+from broker_core.protocol.admin.topics import (
+    MESSAGE_TYPE,
+    TopicConfig,
+    read_all_topic_settings,
+    read_topic_settings,
+    topic_fields,
+)
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
@@ -102,6 +108,7 @@ __all__ = [
     "FILTER_STATES",
     "IMPORT_BYTES_MAX",
     "IMPORT_MESSAGES_MAX",
+    "MESSAGE_TYPE",
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",

@@ -61,7 +61,7 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import BugError, RequestRefusedError, StoreError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import TopicConfig
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id
@@ -612,8 +612,10 @@ class EmbeddedBroker:
         handle = self._name_server.answer_console if name_server else dispatcher.handle_trusted
         return await answer_console(handle, command, self.journal)
 
-    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:
-        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
+    async def create_topic(
+        self, name: str, read_queues: int, write_queues: int, permission: int, *, message_type: str = ""
+    ) -> None:
+        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does; without a type it keeps the type that it has.
 
         Raises:
             RequestRefusedError: Its name, its queues or its permission are invalid, or the disk does not take it.
@@ -621,7 +623,9 @@ class EmbeddedBroker:
         dispatcher = self._served().dispatcher
         known = self.topics.get(name)
         base = TopicConfig(name, read_queues, write_queues) if known is None else known
-        dispatcher.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
+        attributes = {**base.attributes, MESSAGE_TYPE: message_type} if message_type else base.attributes
+        wanted = replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission)
+        dispatcher.topics.put(replace(wanted, attributes=attributes))
         await self._written.wait(TOPICS_FILE)
 
     # ---- timers and changes ----

@@ -8,7 +8,7 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import TopicConfig
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, MESSAGE_TYPES, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, text_field
 from broker_core.protocol.frame import RemotingCommand
@@ -79,6 +79,15 @@ class TopicProcessor:
                 _refuse(f"{name} of topic {topic.name} is {count}, allowed are 0 to {TOPIC_QUEUES_MAX:,}")
         if topic.permission not in _PERMISSIONS:
             _refuse(f"perm of topic {topic.name} is {topic.permission}, allowed are 0 to 15 (2 write, 4 read, 6 both)")
+
+        self._check_type(topic)
+
+    def _check_type(self, topic: TopicConfig) -> None:
+        """Refuse a type of messages that there is not; one that a newer broker declared stays as it is."""
+        kind, known = topic.attributes.get(MESSAGE_TYPE), self._state.topics.get(topic.name)
+        if kind is None or kind in MESSAGE_TYPES or (known is not None and known.attributes.get(MESSAGE_TYPE) == kind):
+            return
+        _refuse(f"{MESSAGE_TYPE} of topic {topic.name} is “{kind[:100]}”, allowed are {', '.join(MESSAGE_TYPES)}")
 
     def _check_name(self, name: str) -> None:
         fault = names.topic_name_fault(name)

@@ -15,7 +15,7 @@ from typing import Any
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.admin.groups import read_group_configs
-from broker_core.protocol.admin.topics import TopicConfig, read_topic_configs, topic_fields
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, TopicConfig, read_topic_configs, topic_fields
 from broker_core.protocol.administration import ACTING, READING
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -111,7 +111,8 @@ async def ask_brokers(
 
 async def create_topic(link: ClusterLink, topic: CreateTopic) -> Done:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
-    fields = topic_fields(TopicConfig(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
+    config = TopicConfig(topic.topic, topic.read_queues, topic.write_queues, topic.permission)
+    fields = topic_fields(config, f"+{MESSAGE_TYPE}={topic.message_type}" if topic.message_type else "")
     await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
     return Done()
 

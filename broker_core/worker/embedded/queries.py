@@ -173,7 +173,8 @@ def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transac
         return receipt
 
     async def create_topic(topic: CreateTopic) -> Done:
-        await console.create_topic(topic.topic, topic.read_queues, topic.write_queues, topic.permission)
+        queues = (topic.read_queues, topic.write_queues)
+        await console.create_topic(topic.topic, *queues, topic.permission, message_type=topic.message_type)
         return Done()
 
     async def ask(query: AskBroker) -> BrokerAnswer:

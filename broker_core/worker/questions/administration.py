@@ -180,6 +180,8 @@ class CreateTopic(Question[Done]):
     read_queues: int
     write_queues: int
     permission: int = 6
+    message_type: str = ""
+    """One of `broker_core.protocol.admin.topics.MESSAGE_TYPES`; empty: not declared, or as it is."""
 
 
 @question(acts=False)

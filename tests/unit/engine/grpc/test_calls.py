@@ -273,9 +273,7 @@ def test_the_largest_body_passes(running, client):  # [22]
 def test_a_topic_with_a_type_refuses_others(running, client):  # [23]
     async def set_types():
         for name, kind in (("OnlyNormal", "NORMAL"), ("OnlyFifo", "FIFO")):
-            await running.broker.create_topic(name, 2, 2, 6)
-            config = running.broker.topics.get(name)
-            running.broker.topics.put(dataclasses.replace(config, attributes={"message.type": kind}))
+            await running.broker.create_topic(name, 2, 2, 6, message_type=kind)
 
     running.thread.call(set_types())
     assert code_of(client.send(message("OnlyNormal", message_group="g"))) == "MESSAGE_PROPERTY_CONFLICT_WITH_TYPE"

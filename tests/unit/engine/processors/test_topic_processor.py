@@ -1,5 +1,6 @@
 import pytest
 
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.json_body import MessageQueue, parse_object
@@ -45,6 +46,32 @@ def test_a_topic_is_created_changed_and_listed(bench):
 def test_what_is_no_topic_is_refused(bench, change, words):
     response = create(bench, **change)
     assert (response.code, words in response.remark) == (R.SYSTEM_ERROR, True), response.remark
+
+
+@pytest.mark.parametrize("kind", ["UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"])
+def test_the_type_of_messages_is_declared_and_withdrawn(bench, kind):
+    assert create(bench, attributes=f"+message.type={kind}").code == R.SUCCESS
+    one = parse_object(bench.answer(PEER, Q.GET_TOPIC_CONFIG, {"topic": "T"}).body)
+    assert one["attributes"] == {"message.type": kind}
+    assert create(bench, writeQueueNums=1).code == R.SUCCESS
+    assert bench.state.topics.get("T").attributes == {"message.type": kind}
+    assert create(bench, attributes="-message.type").code == R.SUCCESS
+    assert bench.state.topics.get("T").attributes == {}
+
+
+def test_a_type_of_messages_that_there_is_not_is_refused(bench):
+    response = create(bench, attributes="+message.type=FIF0")
+    assert response.code == R.SYSTEM_ERROR
+    assert response.remark == (
+        "message.type of topic T is “FIF0”, allowed are UNSPECIFIED, NORMAL, FIFO, DELAY, TRANSACTION, MIXED"
+    )
+    assert bench.state.topics.get("T") is None
+
+
+def test_a_type_that_a_newer_broker_declared_stays(bench):
+    bench.state.topics.put(TopicConfig("T", 2, 2, attributes={"message.type": "LITE"}))
+    assert create(bench, writeQueueNums=1).code == R.SUCCESS
+    assert bench.state.topics.get("T").attributes == {"message.type": "LITE"}
 
 
 def test_statistics_of_each_queue(bench):
