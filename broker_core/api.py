@@ -75,6 +75,7 @@ from broker_core.protocol.admin.topics import (
 )
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
+from broker_core.protocol.grpc.reserved_properties import RESERVED as RESERVED_PROPERTIES
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
 from broker_core.protocol.message.resent_properties import ORIGIN_LINK, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
@@ -113,6 +114,7 @@ __all__ = [
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
     "QUEUES_OF_BROKER",
+    "RESERVED_PROPERTIES",
     "AccountRefusedError",
     "BugError",
     "Cancel",

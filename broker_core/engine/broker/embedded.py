@@ -211,6 +211,12 @@ class EmbeddedBroker:
         return self._bound.broker
 
     @property
+    def grpc_address(self) -> str:
+        """``host:port`` for SDKs of gRPC, of a broker that was started; empty where it has no such port."""
+        host = self._bound.broker.rpartition(":")[0]
+        return "" if self._grpc is None else f"{host}:{self._grpc.server.port}"
+
+    @property
     def store(self) -> MessageStore:
         """The store of a broker that was started; it is closed after `stop`."""
         if self._store is None:
@@ -480,8 +486,9 @@ class EmbeddedBroker:
 
     @property
     def connections(self) -> int:
-        """Open client connections of the broker."""
-        return len(self.client_connections)
+        """Open client connections of the broker, of both protocols."""
+        over_grpc = 0 if self._grpc is None else len(self._grpc.server.connections)
+        return len(self.client_connections) + over_grpc
 
     @property
     def client_connections(self) -> list[Connection]:

@@ -81,6 +81,7 @@ class StoredEngine:
 
     name_server_address = ""
     broker_address = ""
+    grpc_address = ""
     connections = 0
     held_pulls = 0
     store: MessageStore
