@@ -17,7 +17,7 @@ from broker_core.tools.commands.search import main as search
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.views.welcome.samples import SDK_SAMPLES
 from monitoring.compose.sdk_code import SDK_LANGUAGES
-from tests.support.broker_process import RunningBroker, running_broker
+from tests.support.broker_process import BrokerProcess, running_broker
 from tests.support.toolchains import (
     GO_SDK,
     NODE_SDK,
@@ -54,7 +54,7 @@ def broker(tmp_path_factory):
         yield running
 
 
-def create(broker: RunningBroker, topic: str) -> None:
+def create(broker: BrokerProcess, topic: str) -> None:
     async def make() -> None:
         async with AdminClient(broker.name_server) as admin:
             await admin.create_topic(topic, queues=4)
@@ -76,14 +76,14 @@ def start_java(tmp_path_factory, tmp_path) -> Start:
 
 
 @pytest.fixture
-def start_go(tmp_path_factory, tmp_path) -> Start:
+def start_go(tmp_path_factory) -> Start:
     module = go_module(tmp_path_factory.mktemp("go-sdk"), GO_SDK, ("",))
 
     def start(code: str) -> None:
         (module / "send").mkdir()
         (module / "send" / "main.go").write_text(code)
         run(["go", "mod", "tidy"], cwd=module)
-        run(["go", "run", "./send"], cwd=module, environment={**os.environ, "HOME": str(tmp_path)})
+        run(["go", "run", "./send"], cwd=module)
 
     return start
 
@@ -130,7 +130,7 @@ LANGUAGES = [
 ]
 
 
-def stored(topic: str, broker: RunningBroker, capsys: pytest.CaptureFixture[str]) -> list[dict]:
+def stored(topic: str, broker: BrokerProcess, capsys: pytest.CaptureFixture[str]) -> list[dict]:
     capsys.readouterr()
     assert search(["--ns", broker.name_server, f'topic = "{topic}"']) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]

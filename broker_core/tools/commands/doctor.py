@@ -1,6 +1,6 @@
 """Command line of `doctor`: tries each hop of the way to a cluster, and reports faults and remedies.
 
-    doctor [--ns HOST:PORT | --connection NAME | --connection-file FILE] [--json]
+    doctor [--ns HOST:PORT | --connection NAME | --connection-file FILE] [--grpc HOST:PORT] [--json]
 
 First it says whether this installation has machine code. It changes nothing.
 """
@@ -37,7 +37,7 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
             tell(local_hop())
         if access is None:
             return 0
-        doctor = Doctor(access, tell)
+        doctor = Doctor(access, tell, grpc=arguments.grpc)
         asyncio.run(doctor.run())
     except OrbitError as error:
         return fail("orbit doctor", error, as_json=arguments.json)
@@ -58,6 +58,9 @@ def _parser() -> JsonParser:
     )
     add_access(parser.add_mutually_exclusive_group())
     add_details_flag(parser)
+    parser.add_argument(
+        "--grpc", default="", metavar="HOST:PORT", help="where SDKs of RocketMQ 5 connect; else port 8081 of each broker's host"
+    )
     parser.add_argument(
         "--json", action="store_true", help="a line of JSON when a hop begins and when it has ended, or for an error"
     )

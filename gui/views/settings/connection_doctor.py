@@ -24,7 +24,7 @@ from monitoring.admin.runtime_figures import runtime_request
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
 REACH_MS = 3_000
-WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
+WORKER, NAME_SERVER, BROKER, GRPC = "Broker process", "Name server", "Broker", "gRPC port"
 
 
 class ReachHost(Protocol):
@@ -95,6 +95,7 @@ class ConnectionDoctor(QObject):
         self.hops = [ConnectionHop(WORKER, "this machine")]
         if ready is None or ready.runs_broker:
             self.hops += [ConnectionHop(NAME_SERVER, addresses[0]), ConnectionHop(BROKER, addresses[1])]
+            self.hops += [ConnectionHop(GRPC, ready.grpc)] if ready is not None and ready.grpc else []
         if self._source.status is not SourceStatus.READY:
             reason = self._source.reason
             self._tried(0, -1.0, reason.message if reason is not None else "the broker is not running")
@@ -115,6 +116,8 @@ class ConnectionDoctor(QObject):
             lambda: source.ask(EndSearch(0)),
             lambda: source.ask(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
             lambda: source.ask(runtime_request()),
+            # Its connection says all: the worker has no request over gRPC.
+            lambda: source.ask(EndSearch(0)),
         )
         return asks[number]()
 
