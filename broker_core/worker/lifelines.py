@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Protocol
@@ -31,6 +31,10 @@ _NO_HISTORY = "No history of offsets is kept by this process: when groups came p
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
 
 
+def _unknown_protocol(_group: str) -> str:
+    return ""
+
+
 class Offsets(Protocol):
     """The part of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets` that is used here; read on the engine's loop."""
 
@@ -48,14 +52,16 @@ async def read_lifeline(
     run: Run,
     now_ms: int,
     reach: Reach = WHOLE,
+    protocol_of: Callable[[str], str] = _unknown_protocol,
 ) -> Lifeline:
     """Everything known of the message at a place of the commit log, and of its resends.
 
     To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``. Raises `UsageError` where
-    no message starts at the place.
+    no message starts at the place. ``protocol_of`` returns what all present members of a group
+    speak, empty where that is unknown.
     """
     family = await run(partial(gather_family, store, physical_offset, reach))
-    positions = positions_of(offsets, family.places)
+    positions = positions_of(offsets, family.places, protocol_of)
     missing = []
     if len(positions) > POSITIONS_MAX:
         missing.append(_TOO_MANY.format(count=POSITIONS_MAX))
@@ -73,10 +79,12 @@ async def read_lifeline(
     return columns(unique_key, replace(story, missing=(*story.missing, *missing)))
 
 
-def positions_of(offsets: Offsets, places: Sequence[tuple[str, int, int]]) -> list[Position]:
+def positions_of(
+    offsets: Offsets, places: Sequence[tuple[str, int, int]], protocol_of: Callable[[str], str] = _unknown_protocol
+) -> list[Position]:
     """Where groups are in the queues of some records; on the loop."""
     return [
-        Position(group, topic, queue_id, queue_offset, offset)
+        Position(group, topic, queue_id, queue_offset, offset, protocol=protocol_of(group))
         for topic, queue_id, queue_offset in places
         for group in sorted(offsets.groups_of(topic))
         if group_of_topic(topic) in (None, group) and (offset := offsets.get(group, topic, queue_id)) >= 0

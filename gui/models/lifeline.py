@@ -10,6 +10,8 @@ from gui.theme.tokens import State
 from gui.words.text import KnownTexts, count_text, duration_text, milliseconds_text, tr
 
 ATTEMPT, RETRY, RETRY_WAITS, DEAD = "attempt", "retry", "retry waits", "dead"
+POP = "POP"
+"""Received by this request, which remoting and gRPC both make."""
 
 _TITLES = {
     "produced": "Produced",
@@ -106,6 +108,8 @@ class LifeEvent:
     host: str
     branch: int = 0
     """Number of the life in this line; the first is 0."""
+    protocol: str = ""
+    """By which a client sent or received it; empty where that is unknown."""
 
     @property
     def title(self) -> str:
@@ -148,9 +152,17 @@ class LifeEvent:
             parts.append(tr("{count} messages are before it", count=count_text(self.number)))
         elif self.until_ms >= 0:
             parts.append(self._wait_words())
+        parts.append(self._protocol_words())
         if self.kind != "produced":
             parts.append(self.place)
         return " · ".join(part for part in parts if part)
+
+    def _protocol_words(self) -> str:
+        if not self.protocol:
+            return ""
+        if self.kind == "passed":
+            return tr("its members use {protocol} now", protocol=tr(self.protocol))
+        return tr("received by POP") if self.protocol == POP else tr("over {protocol}", protocol=tr(self.protocol))
 
     def _wait_words(self) -> str:
         if self.kind in (RETRY, "delivered"):
@@ -171,9 +183,11 @@ class LifeEvent:
 
 def life_events(line: Lifeline) -> list[LifeEvent]:
     branches = line.branch or [0] * len(line.at_ms)
+    protocols = line.protocol or [""] * len(line.at_ms)
     columns = zip(
         line.at_ms, line.kind, line.evidence, line.source, line.until_ms, line.group, line.number, line.topic, line.queue_id,
-        line.queue_offset, line.physical_offset, line.outcome, line.host, branches, strict=True,
+        line.queue_offset, line.physical_offset, line.outcome, line.host, branches,
+        protocols, strict=True,
     )  # fmt: skip
     return [LifeEvent(index, *values) for index, values in enumerate(columns)]
 

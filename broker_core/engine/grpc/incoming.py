@@ -27,8 +27,6 @@ PROPERTIES_CHARS_MAX: Final = 16_384
 GROUP_BYTES_MAX: Final = 63
 RECOVERY_SECONDS_MAX: Final = 3_600
 DELAY_MS_MAX: Final = 86_400_000
-BORN_HOST: Final = "__BORNHOST"
-BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"
 TRACE_CONTEXT: Final = "TRACE_CONTEXT"
 CHECK_IMMUNITY: Final = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 DELIVER_MS: Final = "TIMER_DELIVER_MS"
@@ -91,8 +89,8 @@ def _own_properties(system: pb.SystemProperties, topic: str, born_host: str, bor
     found = {
         props.UNIQUE_KEY: system.message_id,
         props.PRODUCER_GROUP: topic,
-        BORN_HOST: born_host,
-        BORN_TIMESTAMP: str(born_ms),
+        props.BORN_HOST: born_host,
+        props.BORN_TIMESTAMP: str(born_ms),
     }
     if system.tag:
         found[props.TAGS] = system.tag

@@ -86,6 +86,14 @@ def list_connections(engine: EngineView, *, now_ms: int) -> ConnectionPage:
     )
 
 
+def protocol_of_group(engine: EngineView, name: str) -> str:
+    """The protocol of all present members of a group; empty where they differ, or there is none. On the engine's loop."""
+    group = engine.consumers.group(name)
+    facts: Mapping[OpenConnection, ClientFacts] = {} if engine.grpc is None else engine.grpc.facts()
+    spoken = {GRPC if peer in facts else REMOTING for peer in group.members} if group is not None else set()
+    return spoken.pop() if len(spoken) == 1 else ""
+
+
 def _version(connection: OpenConnection, facts: ClientFacts | None) -> str:
     """As an SDK states it, or by the number in the requests of remoting."""
     if facts is not None and facts.sdk_version:

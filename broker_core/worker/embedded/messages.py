@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import UsageError
+from broker_core.worker.embedded.connections import protocol_of_group
 from broker_core.worker.embedded.engine import EngineView
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
@@ -82,7 +83,10 @@ class StoredMessages:
 
     async def _read_lifeline(self, query: ReadLifeline) -> Lifeline:
         place, offsets = query.physical_offset, self._engine.offsets
-        return await read_lifeline(place, self._store, offsets, self._history, run=self._run, now_ms=wall_clock_ms())
+        protocol_of = partial(protocol_of_group, self._engine)
+        return await read_lifeline(
+            place, self._store, offsets, self._history, run=self._run, now_ms=wall_clock_ms(), protocol_of=protocol_of
+        )
 
     async def _browse(self, query: BrowseQueue) -> MessagePage:
         if not 1 <= query.count <= PAGE_MESSAGES_MAX:

@@ -24,9 +24,10 @@ from broker_core.protocol.message.sys_flag import TransactionType, transaction_t
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.tools.search.fields import group_of_topic, state_of_topic
 from broker_core.worker.lifeline.gather import Gathered, id_of
-from broker_core.worker.lifeline.model import FAILED, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
+from broker_core.worker.lifeline.model import FAILED, POP, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
 from broker_core.worker.lifeline.order import in_order
 from broker_core.worker.lifeline.traces import Trace, TraceKind
+from broker_core.worker.questions.administration import GRPC, REMOTING
 
 BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSET, OFFSET_HISTORY, TRACE, SAME_BODY, LINK = (
     "Born timestamp", "Store timestamp", "Op record", "Op record, and no real message", "Real message",
@@ -47,6 +48,17 @@ def readable_places(gathered: Gathered) -> list[tuple[str, int, int]]:
         if state_of_topic(one.topic) in ("normal", "retry") and one.topic != DISCARD_TOPIC
     ]
     return sorted({(one.topic, one.queue_id, one.queue_offset) for one in records})
+
+
+def sending_protocol(record: StoredMessage) -> str:
+    """The protocol by which a client sent a message; empty for one that the broker's own console stored.
+
+    Proxies and Orbit note the host of a client of gRPC in a property (Source: docs/spec/grpc.md §7.1). The console has no
+    connection, so its messages are born at the address of the broker.
+    """
+    if props.BORN_HOST in record.properties:
+        return GRPC
+    return "" if record.born_host == record.store_host else REMOTING
 
 
 def join(gathered: Gathered, positions: Sequence[Position]) -> Story:
@@ -119,6 +131,7 @@ class _Joining:
                 source=BORN,
                 group=group,
                 host=str(first.born_host),
+                protocol=sending_protocol(first),
                 topic=first.topic,
                 queue_id=first.queue_id,
                 queue_offset=first.queue_offset,
@@ -266,6 +279,7 @@ class _Joining:
             source=TRACE,
             group=group,
             physical_offset=trace.position,
+            protocol=REMOTING,  # SDKs of gRPC write no trace messages
         )
         self._between.append(replace(event, **more))
 
@@ -298,12 +312,18 @@ class _Joining:
                     group=event.group,
                     number=event.number,
                     outcome=FAILED,
+                    protocol=self._received_by(event),
                     topic="" if record is None else record.topic,
                     queue_id=-1 if record is None else record.queue_id,
                     queue_offset=-1 if record is None else record.queue_offset,
                     physical_offset=event.physical_offset,
                 )
             )
+
+    def _received_by(self, event: Event) -> str:
+        """How the failed attempt before a retry received the message; empty where its record does not say so."""
+        record = next((one for one in self._gathered.records if one.physical_offset == event.physical_offset), None)
+        return POP if record is not None and props.FIRST_POP_TIME in record.properties else ""
 
     # ---- offsets and likenesses ------------------------------------------------------------------------------------
 
@@ -318,6 +338,7 @@ class _Joining:
                     evidence=Evidence.HISTORY if is_dated else Evidence.OFFSET,
                     source=OFFSET_HISTORY if is_dated else COMMITTED_OFFSET,
                     group=position.group,
+                    protocol=position.protocol if has_passed else "",
                     number=-1 if has_passed else position.queue_offset - position.offset,
                     topic=position.topic,
                     queue_id=position.queue_id,

@@ -105,6 +105,8 @@ class Lifeline:
     """What could not be found, a sentence each, with the reason."""
     branch: list[int] = field(default_factory=list)
     """The life of each event; empty: all of one."""
+    protocol: list[str] = field(default_factory=list)
+    """By which a client sent or received it; empty texts where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import logging
 
 from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.outstanding import Outstanding
-from broker_core.engine.processors.pop.queue_reader import FIRST_POP_TIME
 from broker_core.engine.processors.retried_copies import put_counted, put_dead_letter, retried_copy
 from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
@@ -125,7 +124,7 @@ class Reviver:
         self._state.topics.ensure(topic, queues=1)
         if self._state.offsets.get(key.group, topic, 0) < 0:
             self._state.offsets.commit(key.group, topic, 0, 0)
-        encoded = props.encode_fitting({FIRST_POP_TIME: str(key.pop_time_ms)} | message.properties)
+        encoded = props.encode_fitting({props.FIRST_POP_TIME: str(key.pop_time_ms)} | message.properties)
         if encoded is None:
             encoded = message.properties_bytes
         return put_counted(self._state, retried_copy(message, topic, 0, encoded, self._state.store_host))
@@ -134,7 +133,7 @@ class Reviver:
         origin = {
             props.RETRY_TOPIC: _original_topic(key.group, key.topic),
             props.ORIGIN_MESSAGE_ID: offset_message_id(message.store_host, message.physical_offset),
-            FIRST_POP_TIME: str(key.pop_time_ms),
+            props.FIRST_POP_TIME: str(key.pop_time_ms),
         }
         return put_dead_letter(self._state, message, key.group, origin | message.properties, self._state.store_host)
 

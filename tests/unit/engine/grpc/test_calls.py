@@ -1,5 +1,6 @@
 """Each call of gRPC against a running broker, by a raw client (docs/spec/grpc.md §11, numbers in brackets)."""
 
+import asyncio
 import contextlib
 import dataclasses
 import hashlib
@@ -15,9 +16,11 @@ from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.worker.embedded.connections import list_connections
+from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queries import member_handlers
 from broker_core.worker.embedded.sampler import Sampler
 from broker_core.worker.questions.administration import ListMembers
+from broker_core.worker.questions.stored_messages import ReadLifeline
 from monitoring.admin.connections import ConnectionRates, client_rows
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread
@@ -618,6 +621,27 @@ def test_members_of_grpc_count_and_name_their_protocol(running, client):
         return dict(zip(groups, memoryview(sampler.snapshot().groups["members"]).cast("q"), strict=True))
 
     assert running.thread.call(sampled())["CountedGroup"] == 1
+
+
+def test_the_life_line_names_the_protocol_of_sender_and_group(running, client):
+    topic = make(running, "Lived", 1)
+    new_group(client, "LivedGroup", topic)
+    client.send(message(topic))
+    running.send(topic, 0, [b"by remoting"])
+    for received in client.receive("LivedGroup", topic).messages:
+        system = received.system_properties
+        entry = pb.AckMessageEntry(message_id=system.message_id, receipt_handle=system.receipt_handle)
+        request = pb.AckMessageRequest(group=resource("LivedGroup"), topic=resource(topic), entries=[entry])
+        client.call("AckMessage", request)
+
+    async def lines():
+        messages = StoredMessages(running.broker, None, asyncio.to_thread)
+        places = [unit.physical_offset for unit in running.broker.store.queue_units(topic, 0, 0, 2)]
+        return [await messages._read_lifeline(ReadLifeline(place)) for place in places]
+
+    told = [dict(zip(line.kind, line.protocol, strict=True)) for line in running.thread.call(lines())]
+    assert [line["produced"] for line in told] == ["gRPC", "remoting"]
+    assert [line["passed"] for line in told] == ["gRPC", "gRPC"]
 
 
 def with_traffic(page):

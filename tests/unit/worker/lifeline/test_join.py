@@ -175,3 +175,44 @@ def test_a_delivery_after_its_time_is_late():
 
     assert [(event.kind, event.number) for event in events[1:]] == [(EventKind.DELAYED, 3), (EventKind.DELIVERED, -1)]
     assert events[-1].at_ms - events[-1].until_ms == 25
+
+
+# ---- protocols -----------------------------------------------------------------------------------------------------------
+
+
+def protocols(story):
+    return {event.kind: event.protocol for event in story.events}
+
+
+def test_a_client_of_grpc_is_known_by_the_host_that_its_proxy_noted():
+    story = join(gathered(record("orders", 100, 5, __BORNHOST="laptop")), ())
+    assert protocols(story) == {EventKind.PRODUCED: "gRPC", EventKind.STORED: ""}
+
+
+def test_a_client_of_remoting_is_born_elsewhere_than_the_broker_and_the_console_is_not():
+    broker = HostAddress.parse("10.0.0.9:10911")
+    sent = replace(record("orders", 100, 5), store_host=broker)
+    assert protocols(join(gathered(sent), ()))[EventKind.PRODUCED] == "remoting"
+    console = replace(sent, born_host=broker)
+    assert protocols(join(gathered(console), ()))[EventKind.PRODUCED] == ""
+
+
+def test_traces_are_written_by_clients_of_remoting():
+    pub = Trace(kind=TraceKind.PUB, position=900, message_id="U1", at_ms=BORN_MS, group="shop", is_success=True)
+    before = Trace(kind=TraceKind.BEFORE, position=901, message_id="U1", at_ms=BORN_MS + 9, group="g", request_id="R")
+    story = join(gathered(record("orders", 100, 5), traces=(pub, before)), ())
+    assert (protocols(story)[EventKind.SENT], protocols(story)[EventKind.ATTEMPT]) == ("remoting", "remoting")
+
+
+def test_a_retry_of_a_pop_tells_how_its_attempt_received_the_message():
+    first, _waits, retry = retried()
+    popped = replace(retry, properties=retry.properties | {"1ST_POP_TIME": "1"})
+    assert protocols(join(gathered(first, popped), ()))[EventKind.ATTEMPT] == "POP"
+    assert protocols(join(gathered(*retried()), ()))[EventKind.ATTEMPT] == ""
+
+
+def test_a_group_that_passed_a_message_has_the_protocol_of_its_members():
+    passed = Position("billing", "orders", 0, 7, 8, protocol="gRPC")
+    ahead = Position("audit", "orders", 0, 7, 3, protocol="gRPC")
+    story = join(gathered(record("orders", 100, 5, offset=7)), (passed, ahead))
+    assert (protocols(story)[EventKind.PASSED], protocols(story)[EventKind.AHEAD]) == ("gRPC", "")
