@@ -1,4 +1,4 @@
-"""Free ports for name server and broker when the requested ones are taken."""
+"""Free ports for name server, broker and gRPC when the requested ones are taken."""
 
 from __future__ import annotations
 
@@ -15,10 +15,30 @@ _PORT_MAX = 65_535
 
 
 def with_free_ports(config: BrokerConfig) -> tuple[BrokerConfig, str]:
-    """The config with the requested ports and "", or with the next pair of free ones and a notice for a person.
+    """The config with the requested ports and "", or with the next free ones and a notice for a person.
 
-    Raises `PortInUseError` where no pair is free among the next hundred.
+    The ports of name server and broker move together, that of gRPC by itself. Raises `PortInUseError` where no pair is free
+    among the next hundred; without a free port for gRPC the broker starts, and its own start says so.
     """
+    paired, notice = _with_free_pair(config)
+    found = paired if paired.grpc == "off" or not paired.listen_port else _with_free_grpc(paired)
+    if found is paired:
+        return paired, notice
+    told = f"{paired.grpc_port} is in use by another program; gRPC listens on {found.grpc_port}"
+    return found, ". ".join(filter(None, (notice, told)))
+
+
+def _with_free_grpc(config: BrokerConfig) -> BrokerConfig:
+    wanted, others = config.grpc_port, (config.name_server_port, config.listen_port)
+    if not wanted or not (wanted in others or _is_taken(config.bind_host, wanted)):
+        return config
+    for port in range(wanted + 1, min(wanted + PAIRS_MAX, _PORT_MAX + 1)):
+        if port not in others and not _is_taken(config.bind_host, port):
+            return dataclasses.replace(config, grpc_port=port)
+    return config
+
+
+def _with_free_pair(config: BrokerConfig) -> tuple[BrokerConfig, str]:
     taken = _taken_port(config)
     if taken is None:
         return config, ""

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from broker_core.worker.questions.figures import Occurred
 
 _TEXTS = KnownTexts(
+    (
+        "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}. {other} is in "
+        "use by another program; gRPC listens on {grpc}"
+    ),
     "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}",
+    "{taken} is in use by another program; gRPC listens on {grpc}",
     "Group {subject} has {count} members now: {changes}",
     "Group {subject} was moved back in {count} queues: {messages} messages come again",
     "The broker started",
