@@ -11,6 +11,7 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import QUEUES_OF_BROKER, RunningInfo
+from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
 from monitoring.lag import Forecast, LagOutlook
@@ -324,7 +325,8 @@ def subscription_rows(rows: list[MemberRow]) -> list[SubscriptionRow]:
     for topic in topics:
         said = {row.client_id: dict(row.subscriptions).get(topic, "") for row in rows}
         told = {row.client_id for row in rows if row.info is not None}
-        differs = len({same_filter(said[client]) for client in told}) > 1
+        # Clients of gRPC need no retry topic.
+        differs = not topic.startswith(reserved.RETRY_PREFIX) and len({same_filter(said[client]) for client in told}) > 1
         made += [
             SubscriptionRow(client, topic, expression, differs and client in told, told=client in told)
             for client, expression in said.items()

@@ -139,6 +139,7 @@ class LifeEvent:
     def detail(self) -> str:
         """Group, host, waits and lateness, then the place."""
         parts = [tr("branch {number}", number=self.branch + 1)] if self.branch else []
+        parts.append(self._protocol_words())
         parts += [self.group if self.kind not in ("passed", "ahead") else "", self.host]
         if self.kind == ATTEMPT:
             parts.append(milliseconds_text(self.until_ms - self.at_ms) if self.until_ms >= 0 else "")
@@ -152,7 +153,6 @@ class LifeEvent:
             parts.append(tr("{count} messages are before it", count=count_text(self.number)))
         elif self.until_ms >= 0:
             parts.append(self._wait_words())
-        parts.append(self._protocol_words())
         if self.kind != "produced":
             parts.append(self.place)
         return " · ".join(part for part in parts if part)

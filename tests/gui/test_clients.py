@@ -45,10 +45,10 @@ def test_every_connection_is_listed_with_its_groups(make_view, source):
 
 def test_rates_come_with_the_second_reading(make_view, source, monkeypatch):
     view = make_view(source)
-    assert view.facts.pairs()[2] == ("Requests", "10,000")
+    assert dict(view.facts.pairs())["Requests"] == "10,000"
     monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: fake_connections(TAKEN_MS + 1_000))
     view.refresh()
-    assert view.facts.pairs()[2] == ("Requests", "100/s · 10,100")
+    assert dict(view.facts.pairs())["Requests"] == "100/s · 10,100"
 
 
 def test_filters_leave_what_is_asked_for(make_view, source):
@@ -89,10 +89,10 @@ def test_a_client_of_grpc_shows_protocol_type_streams_and_leases(make_view, sour
     view.grid.select_key(("broker", "10.23.4.11:51222", "consumer", "payment-settle"))
     shown = {column.key: column.text(view.grid.selected_row) for column in view.clients.columns}
     assert [shown[key] for key in ("protocol", "kind", "version", "streams", "leases")] == [
-        "gRPC", "push consumer", "Java 4.9.8", "3", "7",
+        "gRPC", "push", "Java 4.9.8", "3", "7",
     ]  # fmt: skip
     facts = dict(view.facts.pairs())
-    assert (facts["Protocol and type"], facts["Open streams"], facts["Leases"]) == ("gRPC, push consumer", "3", "7")
+    assert (facts["Client"], facts["Open streams"], facts["Leases"]) == ("Java 4.9.8, gRPC, push consumer", "3", "7")
     assert facts["In flight in its group"] == "17, next due now"
 
 
@@ -100,7 +100,7 @@ def test_a_client_of_remoting_has_no_streams(make_view, source):
     view = make_view(source)
     view.grid.select_key(("broker", "10.23.4.13:51422", "consumer", "notify-sms"))
     facts = dict(view.facts.pairs())
-    assert (facts["Protocol and type"], facts["In flight in its group"]) == ("remoting, push consumer", "none")
+    assert (facts["Client"], facts["In flight in its group"]) == ("Go 5.1.2, remoting, push consumer", "none")
     assert "Open streams" not in facts
 
 

@@ -22,11 +22,20 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
         Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
-        Column("protocol", "Protocol", protocol_text, width=80, gives_way=3),
-        Column("kind", "Type", kind_text, width=112, gives_way=2),
+        Column("protocol", "Protocol", protocol_text, width=78),
+        Column("kind", "Type", kind_text, tip=kind_tip, width=78, gives_way=1),
         Column("version", "Version", lambda row: row.program or UNKNOWN, tip=_version_tip, width=108),
-        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=142),
-        Column("topics", "Topics and filter", topics_text, dim=True, width=124),
+        Column(
+            "address",
+            "Address",
+            lambda row: row.address,
+            kind=CellKind.MONO,
+            dim=True,
+            tip=_address_tip,
+            width=142,
+            gives_way=4,
+        ),
+        Column("topics", "Topics and filter", topics_text, dim=True, width=124, gives_way=3),
         number_column(
             "requests",
             "Req /s",
@@ -43,6 +52,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_in)),
             dim=True,
             width=90,
+            gives_way=5,
         ),
         number_column(
             "out",
@@ -52,9 +62,10 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_out)),
             dim=True,
             width=90,
+            gives_way=6,
         ),
-        number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=70, gives_way=4),
-        number_column("leases", "Leases", lambda row: row.leases, known=True, tip=_leases_tip, width=68, gives_way=5),
+        number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=66, gives_way=2),
+        number_column("leases", "Leases", lambda row: row.leases, known=True, tip=_leases_tip, width=64, gives_way=2),
         Column(
             "heartbeat",
             "Heartbeat",
@@ -74,7 +85,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             right=True,
             dim=True,
             width=100,
-            gives_way=1,
+            gives_way=7,
         ),
         Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78),
     ]
@@ -96,8 +107,13 @@ def protocol_text(row: ClientRow) -> str:
 
 
 def kind_text(row: ClientRow) -> str:
+    """The type of a client in a word; its section says producer or consumer."""
+    return tr(row.kind.partition(" ")[0]) if row.kind else UNKNOWN
+
+
+def kind_tip(row: ClientRow) -> str:
     """The type of a client."""
-    return tr(row.kind) if row.kind else UNKNOWN
+    return tr(row.kind) if row.kind else ""
 
 
 def section_of(row: ClientRow) -> str:

@@ -22,10 +22,9 @@ from gui.views.clients.columns import (
     client_columns,
     connected_text,
     heartbeat_text,
-    kind_text,
+    kind_tip,
     mix_columns,
     note_text,
-    protocol_text,
     section_of,
     topics_text,
 )
@@ -36,6 +35,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.columns_button import ColumnsButton
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -201,7 +201,9 @@ class ClientsView(PageView):
         fill(self.content, self.notice, (panel, 1))
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
-        self.detail.content.addWidget(self.facts)
+        scrolled = ScrolledPart()
+        scrolled.setWidget(self.facts)
+        self.detail.content.addWidget(scrolled)
         for part, width in ((self.ownership, 380), (self.mix_panel, 240), (self.detail, 320)):
             part.setFixedHeight(DETAIL_HEIGHT)
             part.setMinimumWidth(width)
@@ -296,7 +298,14 @@ class ClientsView(PageView):
             return tr("{count}, next due now", count=total)
         return tr("{count}, next due in {time}", count=total, time=duration_text(due_ms))
 
-    def _grpc_facts(self, client: ClientRow) -> list[tuple[str, str]]:
+    @staticmethod
+    def _client_words(client: ClientRow) -> str:
+        """Language, version, protocol and type, as far as known."""
+        words = (client.program, tr(client.protocol) if client.protocol else "", kind_tip(client))
+        return ", ".join(filter(None, words)) or UNKNOWN
+
+    @staticmethod
+    def _grpc_facts(client: ClientRow) -> list[tuple[str, str]]:
         """Streams and leases of a client of gRPC."""
         facts = [(tr("Open streams"), count_text(client.streams))] if client.streams >= 0 else []
         return facts + ([(tr("Leases"), count_text(client.leases))] if client.leases >= 0 else [])
@@ -315,17 +324,16 @@ class ClientsView(PageView):
         self.detail.set_title(client.client_id or client.address, client.group)
         self.facts.set_pairs(
             [
-                (tr("Version"), client.program or UNKNOWN),
+                (tr("Client"), self._client_words(client)),
                 (tr("Topics and filter"), topics_text(client)),
+                *self._grpc_facts(client),
+                *([(tr("In flight in its group"), self._in_flight_text())] if client.role is Role.CONSUMER else []),
                 (tr("Requests"), _both(rate_text(traffic.requests), count_text(client.requests))),
                 (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
                 (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),
                 (tr("Last heartbeat"), tr("{age} ago", age=heartbeat_text(client)) if client.heartbeat_ms >= 0 else UNKNOWN),
                 (tr("Connected for"), connected_text(client)),
-                (tr("Protocol and type"), ", ".join((protocol_text(client), kind_text(client)))),
             ]
-            + self._grpc_facts(client)
-            + ([(tr("In flight in its group"), self._in_flight_text())] if client.role is Role.CONSUMER else [])
             + ([(tr("Note"), note_text(client))] if client.note is not ConnectionNote.NONE else [])
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from broker_core.worker.questions.administration import GRPC
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
@@ -184,8 +185,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
-        Column("language", "Client", _client_text, width=112),
-        Column("protocol", "Protocol", lambda row: tr(row.protocol) if row.protocol else UNKNOWN, width=82),
+        Column("language", "Client", _client_text, width=124),
         number_column("queues", "Queues", lambda row: row.queues, known=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),
@@ -224,7 +224,8 @@ def _heartbeat_tip(row: MemberRow, times: TimeZoneChoice) -> str:
 
 
 def _client_text(row: MemberRow) -> str:
-    return f"{language_text(row.language)} {version_text(row.version)}".strip() or UNKNOWN
+    over = GRPC if row.protocol == GRPC else ""
+    return f"{language_text(row.language)} {version_text(row.version)} {over}".strip() or UNKNOWN
 
 
 def subscription_columns() -> list[Column[SubscriptionRow]]:
