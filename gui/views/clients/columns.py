@@ -64,7 +64,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             width=90,
             gives_way=6,
         ),
-        number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=66, gives_way=2),
+        number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=76, gives_way=2),
         number_column("leases", "Leases", lambda row: row.leases, known=True, tip=_leases_tip, width=64, gives_way=2),
         Column(
             "heartbeat",

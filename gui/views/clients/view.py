@@ -57,6 +57,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
+SCROLL_ROOM = 10
+"""Beside the facts of a client, px, for the bar that scrolls them."""
 ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
 """Minimum interval of reads, longer above so many connections, because a read costs the broker's loop."""
 
@@ -203,6 +205,7 @@ class ClientsView(PageView):
         self.detail.add_action(self.close_button)
         scrolled = ScrolledPart()
         scrolled.setWidget(self.facts)
+        self.facts.setContentsMargins(0, 0, SCROLL_ROOM, 0)
         self.detail.content.addWidget(scrolled)
         for part, width in ((self.ownership, 380), (self.mix_panel, 240), (self.detail, 320)):
             part.setFixedHeight(DETAIL_HEIGHT)

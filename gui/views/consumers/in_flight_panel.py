@@ -30,9 +30,9 @@ def in_flight_columns(times: TimeZoneChoice) -> list[Column[InFlightRow]]:
         Column("due", "Next due", _due_text, sort=lambda row: row.next_due_ms, state=_due_state,
                tip=lambda row: times.full(row.next_due_ms), right=True, width=104),
         Column("oldest", "Out for", lambda row: duration_text(row.out_for_ms), sort=lambda row: row.oldest_ms,
-               tip=lambda row: times.full(row.oldest_ms), right=True, dim=True, width=92),
+               tip=lambda row: times.full(row.oldest_ms), right=True, dim=True, width=92, gives_way=1),
         Column("order", "Delivery", lambda row: tr("in order") if row.in_order else tr("any order"), tip=_order_tip, dim=True,
-               width=96),
+               width=96, gives_way=2),
     ]  # fmt: skip
 
 
