@@ -212,9 +212,23 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Language and version": "What clients told in their heartbeats.",
         "clients/Note": "What is worth a look: an old version, another version than the rest, no heartbeat.",
+        "Leases": (
+            "Deliveries that the broker keeps invisible for a push consumer of gRPC until it acknowledges them. Those of "
+            "others are counted by group, in the tab In flight. [messages]"
+        ),
+        "Protocol": (
+            "The protocol that the client speaks: remoting, as clients since 3.x do, or gRPC, as the SDKs of RocketMQ 5 do."
+        ),
         "Req /s": "Requests of all kinds over the connection since the look before. [requests/s]",
         "Share": "Share of all connections that clients of this language and version have. [%]",
+        "Streams": (
+            "Calls of the gRPC connection that have not ended: one for commands of the broker, others that wait for messages."
+        ),
         "Topics and filter": "What the client subscribes to, and with which filter.",
+        "clients/Type": (
+            "What the client announced: a producer, or how it consumes. A push consumer has its listener called, a simple or "
+            "a pull consumer asks for messages itself."
+        ),
         "Version": "Language and version that the client told in its heartbeat.",
     },
     Origin.CLIENTS_OF_GROUP: {
@@ -246,6 +260,16 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Held": "Messages that the client has taken and not consumed yet. [messages]",
         "consumers/Out /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
         "Threads": "Threads with which the client consumes.",
+    },
+    Origin.IN_FLIGHT: {
+        "consumers/Delivery": "Whether the group consumes the queue in order: then the messages in flight block it.",
+        "consumers/In flight": (
+            "Messages that members received by POP and have neither acknowledged nor lost to their invisible time. [messages]"
+        ),
+        "consumers/Next due": (
+            "When the first of them becomes visible again and is delivered once more, unless it is acknowledged before. [time]"
+        ),
+        "consumers/Out for": "For how long the oldest of them has been with its consumer. [time]",
     },
     Origin.MESSAGE: {
         "Body": (
