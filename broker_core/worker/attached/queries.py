@@ -265,4 +265,6 @@ class ClusterQueries:
             subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
             notice=lost.notice(),
+            # A broker names clients of its own gRPC port, as Orbit's does, like those of remoting.
+            protocol=["" for _member in members],
         )

@@ -33,7 +33,7 @@ class Members:
     expression_types: list[dict[str, str]] = field(default_factory=list)
     """Topic → TAG or SQL92; none where that is unknown."""
     protocol: list[str] = field(default_factory=list)
-    """`REMOTING` or `GRPC`; none where that is unknown."""
+    """`REMOTING` or `GRPC`; empty where that is unknown."""
 
     def wanted(self, client: int) -> dict[str, Wanted]:
         """What a client subscribes to, by topic."""
