@@ -63,6 +63,22 @@ def test_members_of_groups_are_told_and_the_rest_is_unknown(broker, monkeypatch)
     watch(broker, scenario)
 
 
+@pytest.mark.parametrize(
+    ("consume_type", "kind"),
+    [("CONSUME_PASSIVELY", "push consumer"), ("CONSUME_ACTIVELY", "pull consumer"), (None, "")],
+)
+def test_the_type_of_a_client_is_that_of_its_group(broker, consume_type, kind):
+    told = {"connectionSet": [MEMBER], "subscriptionTable": {}, "consumeType": consume_type}
+    broker.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _, command: command.reply(body=emit(told))
+
+    async def scenario(_cluster, queries):
+        page = await queries.answer(ListConnections())
+        assert page.member_kind == ["producer", kind]
+        assert page.protocol == []
+
+    watch(broker, scenario)
+
+
 def test_a_broker_that_is_too_old_says_that_it_lists_no_producers(broker):
     del broker.answers[RequestCode.GET_ALL_PRODUCER_INFO]
 
