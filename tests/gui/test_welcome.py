@@ -126,6 +126,10 @@ def test_sdks_of_grpc_come_first_where_the_broker_has_a_port_for_them(make_view)
     card.choose_family(REMOTING)
     assert shown_titles(card) == ["Java", "Go", "Python", "Node", "C++", "Spring"]
     assert card.sample.title == "Python"
+    assert card.accepts.fact == "127.0.0.1:9876"
+    card.choose_family(GRPC)
+    assert card.accepts.fact == "127.0.0.1:8081"
+    card.choose_family(REMOTING)
     assert '"127.0.0.1:9876"' in card.code_view.toPlainText()
 
 

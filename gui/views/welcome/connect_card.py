@@ -196,11 +196,17 @@ class ConnectCard(Panel):
         self._show_copy()
         self._show_steps()
 
+    @property
+    def _used_address(self) -> str:
+        """What the programs of the family connect to."""
+        return self._grpc if self.families.current == GRPC else self._address
+
     def _code(self) -> str:
-        return self.sample.code(self._grpc if self.families.current == GRPC else self._address)
+        return self.sample.code(self._used_address)
 
     def _show_code(self) -> None:
         self.code_view.set_code(self._code().rstrip(), self.sample.language)
+        self._show_steps()
         self._show_create()
 
     def _show_create(self) -> None:
@@ -221,7 +227,7 @@ class ConnectCard(Panel):
         accepts, stored = bool(steps and steps.accepts), steps.stored_messages if steps else 0
         connected = bool(steps and steps.connected)
         not_now = tr("not now") if connected else not_yet
-        self.accepts.set(tr("Broker accepts connections"), self._address if accepts else not_now, done=accepts)
+        self.accepts.set(tr("Broker accepts connections"), self._used_address if accepts else not_now, done=accepts)
         here = steps is not None and steps.connections > 0
         now = tr("{count} connected", count=count_text(steps.connections)) if steps and here else not_now
         self.connects.set(tr("A client connects"), now, done=connected)
