@@ -116,7 +116,7 @@ class ClusterConnections:
                 raise
             return None
         return [
-            _client(broker, PRODUCER, group, member, kind=PRODUCER, topics={})
+            _client(broker, PRODUCER, group, member, {}, kind=PRODUCER)
             for group, members in sorted(read_producers(answer.body).items())
             for member in members
         ]
@@ -127,10 +127,10 @@ class ClusterConnections:
         body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
         topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
         kind = CONSUMER_KINDS.get(read_consume_type(body), "")
-        return [_client(broker, CONSUMER, group, member, kind=kind, topics=topics) for member in read_members(body)]
+        return [_client(broker, CONSUMER, group, member, topics, kind=kind) for member in read_members(body)]
 
 
-def _client(broker: str, role: str, group: str, member: GroupMember, *, kind: str, topics: dict[str, str]) -> _Client:
+def _client(broker: str, role: str, group: str, member: GroupMember, topics: dict[str, str], *, kind: str = "") -> _Client:
     client_id, version, heartbeat_ms = member.client_id, member.version, member.heartbeat_ms
     return _Client(broker, member.address, role, client_id, group, member.language, version, heartbeat_ms, topics, kind)
 
