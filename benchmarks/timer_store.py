@@ -18,9 +18,9 @@ from pathlib import Path
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
-from broker_core.engine.schedule.timer.recovery import TimerSettings, open_timer_store
+from broker_core.engine.schedule.timer.recovery import open_timer_store
+from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import TimerPaths
 from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore

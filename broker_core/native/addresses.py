@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
+import sys
 from mmap import PAGESIZE
 from typing import Any, Final
 
@@ -63,3 +65,20 @@ def is_resident(place: int) -> bool:
     found = _Byte(1)
     _mincore(place - place % PAGESIZE, 1, found)
     return bool(found[0] & 1)
+
+
+_madvise: Final[Any] = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
+"""Other threads run meanwhile, as they do not during `mmap.madvise`."""
+if _madvise is not None:
+    _madvise.argtypes, _madvise.restype = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int], ctypes.c_int
+
+
+def unmap_pages(place: int, size: int) -> None:
+    """Take the whole pages of a shared file mapping out of this process.
+
+    The file keeps their bytes, and the next access maps them again. Without such a call of the system nothing is done, because
+    it only saves time.
+    """
+    first, end = -(-place // PAGESIZE) * PAGESIZE, (place + size) // PAGESIZE * PAGESIZE
+    if _madvise is not None and end > first:
+        _madvise(first, end - first, mmap.MADV_DONTNEED)

@@ -235,10 +235,10 @@ class LateHistory:
             self._settled.set()
 
 
-def history_of(config: BrokerConfig, open_history: OpenHistory) -> LateHistory:
-    """The history of the store of a broker that starts now."""
+def history_of(config: BrokerConfig, open_history: OpenHistory, *, started_ms: int) -> LateHistory:
+    """The history of the store of a broker that started at a time, ms since the epoch."""
     cluster = f"{config.cluster_name}/{config.broker_name}"
-    return LateHistory(open_history, config.store.root, started_ms=wall_clock_ms(), cluster=cluster)
+    return LateHistory(open_history, config.store.root, started_ms=started_ms, cluster=cluster)
 
 
 async def record(engine: EmbeddedBroker, history: HistoryService, stop: asyncio.Event) -> None:

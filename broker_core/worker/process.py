@@ -218,7 +218,7 @@ class _Worker:
         open_history = self._options.open_history
         if open_history is None or not config.keep_history or self._options.files_only:
             return None
-        return history_of(config, open_history)
+        return history_of(config, open_history, started_ms=wall_clock_ms())
 
     async def _run_attached(self, attach: AttachOptions) -> int:
         """As `_run_engine`, for a cluster that runs elsewhere."""

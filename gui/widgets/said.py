@@ -13,6 +13,7 @@ from weakref import WeakMethod
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabBar, QTabWidget, QWidget
+from shiboken6 import isValid
 
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, label
@@ -46,15 +47,18 @@ class SaidTexts(QObject):
 
 
 def write_texts(texts: Sequence[SaidTexts]) -> None:
-    """Write texts in the language of now, then call the hooks, those of inner parts first."""
+    """Write texts in the language of now, then call the hooks, those of inner parts first.
+
+    A text whose widget was deleted is left out: a hook may delete parts whose texts come later.
+    """
     for one in texts:
-        part = one.parent()
+        part = one.parent() if isValid(one) else None
         if isinstance(part, QWidget):
             for write in one.writes:
                 write(part)
     for one in reversed(texts):
         for hook in one.hooks:
-            act = hook()
+            act = hook() if isValid(one) else None
             if act is not None:
                 act()
 

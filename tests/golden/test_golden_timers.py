@@ -5,9 +5,9 @@ import pytest
 from broker_core.config import StoreConfig
 from broker_core.engine.schedule.timer.layout import WHEEL_BYTES, decode_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
-from broker_core.engine.schedule.timer.recovery import TimerSettings, open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.recovery import open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import TimerPaths
 from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore

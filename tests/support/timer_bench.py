@@ -7,9 +7,9 @@ from typing import Any
 
 from broker_core.engine.schedule.timer.accept import TimerLimits, slot_for
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
-from broker_core.engine.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.recovery import OpenedTimers, open_timer_store, read_found_precision
+from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import TimerPaths
 from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import PutResult, PutStatus

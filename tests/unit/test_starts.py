@@ -20,7 +20,7 @@ STARTS = {
     "gui.app.console": ("pyqtgraph", "msgpack", "asyncio", "hashlib", "ssl", ENGINE, *DATA, *BODIES, *SECRETS),
     "broker_core.worker.process": ("PySide6", "uvloop", "psutil", ENGINE, CLIENT, TOOLS, *DATA, *BODIES, *SECRETS),
     "broker_core.worker.commands.broker": (
-        "PySide6", "psutil", "uvloop", "yaml", "regex", "pandas", "pyarrow", "numba", CLIENT, TOOLS, *SECRETS,
+        "PySide6", "psutil", "uvloop", "yaml", "regex", CLIENT, TOOLS, *DATA, *SECRETS,
     ),
     "broker_core.worker.attached.cluster": ("PySide6", "broker_core.engine.broker", "pandas", "pyarrow", "numba", *SECRETS),
     "broker_core.tools.commands.search": ("PySide6", "regex", CLIENT, *DATA, *SECRETS),

@@ -42,7 +42,6 @@ from broker_core.engine.processors.transaction_service import TransactionService
 from broker_core.engine.processors.written_answers import WrittenAnswers
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.delay_service import DelayService
-from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.store.config_file import ConfigRule, Take
 from broker_core.engine.store.log_places import holds_records
 from broker_core.engine.store.message_store import MessageStore
@@ -75,6 +74,7 @@ from broker_core.transport.tls import own_client_tls, tls_server
 if TYPE_CHECKING:
     from broker_core.engine.grpc.client import GrpcClient
     from broker_core.engine.processors.pop.pop_family import PopFamily
+    from broker_core.engine.schedule.timer.console import TimerConsole
     from broker_core.transport.grpc_connection import GrpcConnection
 
 logger = logging.getLogger(__name__)

@@ -109,6 +109,8 @@ class CommitLog:
         self._layouts: dict[tuple[int, int, int, int], _Layout] = {}
         """By lengths of body, properties and topic field, and host bits: one call packs a record, 0.3 µs less than joining."""
         self._layouts_missed = 0
+        self._unmapped = 0
+        """Physical offset before which pages were unmapped; two threads may set it, and at worst a page is unmapped twice."""
         self._maps: OrderedDict[int, memoryview] = OrderedDict()
         self._maps_lock = threading.Lock()
         self._descriptors: dict[int, int] = {}
@@ -388,12 +390,27 @@ class CommitLog:
                 return end
             for base, descriptor in sorted(self._descriptors.items()):
                 if base < end:
+                    self.unmap_written(base, end)
                     self._disk.sync(descriptor)
                 if base + self.file_bytes <= end and base != self._base:
                     del self._descriptors[base]
                     self._disk.close(descriptor)
             self.synced(end)
             return end
+
+    def unmap_written(self, base: int, end: int) -> None:
+        """Unmap what was written to the file at a base offset before ``end`` since the last call; its last page stays.
+
+        A sync makes each mapped page read-only again. That costs an interrupt of the other processors for each page, 7 µs, and
+        a page fault at the next write. Pages that are not mapped cost neither.
+        """
+        with self._maps_lock:
+            mapped = self._maps.get(base)
+        first = max(self._unmapped, base) - base
+        last = min(end - base, self.file_bytes) // PAGE_BYTES * PAGE_BYTES
+        if mapped is not None and last > first:
+            self._disk.unmap_pages(mapped[first:last])
+            self._unmapped = base + last
 
     def unsynced_file(self) -> tuple[int, int] | None:
         """Base offset of the one file that holds all bytes not synced, and the log's end; None for more files or none."""

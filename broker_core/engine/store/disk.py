@@ -11,6 +11,7 @@ from pathlib import Path
 from broker_core.engine.store.file_map import map_file, next_data
 from broker_core.engine.store.kernel_sync import KernelSync
 from broker_core.kept_file import replace_file, sync_directory, write_all
+from broker_core.native.addresses import address, unmap_pages
 
 _CLEAR_BYTES = 1 << 20
 _ZEROS = bytes(1 << 20)
@@ -105,6 +106,10 @@ class Disk:
             if cleared:
                 # Otherwise old bytes could return after the first half of a record that is written there later.
                 self.sync(descriptor)
+
+    def unmap_pages(self, mapped: memoryview) -> None:
+        """Take the whole pages of a part of a mapped file out of this process; they stay in the file."""
+        unmap_pages(address(mapped), len(mapped))
 
     def sync(self, descriptor: int) -> None:
         """Return when the file's bytes, mapped ones too, are on the disk."""

@@ -74,6 +74,7 @@ class LogSyncs:
             self._service.want_sync()
             return
         base, end = place
+        self._commit_log.unmap_written(base, end)
         try:
             self._kernel.start(self._descriptor_of(base))
         except OSError as error:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import logging
 import sys
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
@@ -17,6 +20,9 @@ from broker_core.worker.logs import start_logging
 
 if TYPE_CHECKING:
     from broker_core.worker.history import OpenHistory
+
+FIRST_CLIENTS_SECONDS = 0.5
+"""For so long only clients are served, because the imports of the history would hold up their first requests."""
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +42,7 @@ def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) 
 async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None:
     stop = asyncio.Event()
     on_stop_signals(asyncio.get_running_loop(), lambda _signal: stop.set())
+    started_ms = wall_clock_ms()
     broker = EmbeddedBroker(config)
     if not await unless_stopped(broker.start(_log_progress), stop):
         return
@@ -44,28 +51,42 @@ async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None
     addresses = f"name-server={broker.name_server_address} broker={broker.broker_address} grpc={grpc}"
     sys.stdout.write(f"ready {addresses} store={store}\n")
     sys.stdout.flush()
-    async with _recorded(broker, open_history, stop):
+    # The modules stay: a garbage collection need not look at them.
+    gc.freeze()
+    gc.enable()
+    async with _recorded(broker, open_history, started_ms, stop):
         await stop.wait()
         logger.info("stopping")
     await broker.stop()
 
 
 @contextlib.asynccontextmanager
-async def _recorded(broker: EmbeddedBroker, open_history: OpenHistory | None, stop: asyncio.Event) -> AsyncIterator[None]:
+async def _recorded(
+    broker: EmbeddedBroker, open_history: OpenHistory | None, started_ms: int, stop: asyncio.Event
+) -> AsyncIterator[None]:
     """Keep the history while the block lasts; it ends before the broker, which owns the directory."""
     if open_history is None:
         yield
         return
-    from broker_core.worker.history import history_of, record
-
-    history = history_of(broker.config, open_history)
-    recording = asyncio.create_task(record(broker, history, stop))
+    recording = asyncio.create_task(_record(broker, open_history, started_ms, stop))
     recording.add_done_callback(_tell_failure)
     try:
         yield
     finally:
         stop.set()
         await asyncio.wait((recording,))
+
+
+async def _record(broker: EmbeddedBroker, open_history: OpenHistory, started_ms: int, stop: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), FIRST_CLIENTS_SECONDS)
+    await asyncio.to_thread(importlib.import_module, "broker_core.worker.history")
+    from broker_core.worker.history import history_of, record
+
+    history = history_of(broker.config, open_history, started_ms=started_ms)
+    try:
+        await record(broker, history, stop)
+    finally:
         await asyncio.to_thread(history.close)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from broker_core.engine.schedule.delay_console import DelayConsole
-from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from broker_core.engine.grpc.endpoint import GrpcEndpoint
     from broker_core.engine.processors.atomic_service import AtomicService
     from broker_core.engine.processors.pop.pop_family import PopFamily
+    from broker_core.engine.schedule.timer.console import TimerConsole
 
 
 class OpenConnection(Hashable, Protocol):

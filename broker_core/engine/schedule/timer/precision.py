@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from broker_core.engine.store.config_file import ConfigRule, whole_number
-from broker_core.engine.store.record_heads import Int64s
 from broker_core.errors import CodecError
 
 PRECISION_FILE = "timerPrecision.json"
@@ -74,17 +71,15 @@ class PrecisionHistory:
     def slot_ms(self, out_ms: int, queue_offset: int) -> int:
         """Slot of a message: the first whose end is not before the message is due."""
         precision = self.current_ms
-        if len(self.changes) == 1 and self.last_ms == precision:
+        if self.is_single:
             return out_ms - out_ms % precision
         made_with = next((ms for first, ms in reversed(self.changes) if first <= queue_offset), self.changes[0][1])
         return self.after_change(out_ms, made_with)
 
-    def slots_ms(self, out_ms: Int64s, queue_offsets: Int64s) -> Int64s:
-        """`slot_ms` of many messages."""
-        if len(self.changes) == 1 and self.last_ms == self.current_ms:
-            return out_ms - out_ms % self.current_ms
-        pairs = zip(out_ms.tolist(), queue_offsets.tolist(), strict=True)
-        return np.array([self.slot_ms(out, offset) for out, offset in pairs], np.int64)
+    @property
+    def is_single(self) -> bool:
+        """Whether all messages were stored with the current precision."""
+        return len(self.changes) == 1 and self.last_ms == self.current_ms
 
     def after_change(self, slot_ms: int, made_with_ms: int) -> int:
         """Slot for a unit of another precision's slot."""

@@ -18,7 +18,6 @@ import errno
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,9 +40,10 @@ from broker_core.engine.schedule.timer.layout import (
     decode_checkpoint,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.engine.schedule.timer.timer_log import TimerLog
-from broker_core.engine.schedule.timer.timer_store import TimerPaths, TimerStore
+from broker_core.engine.schedule.timer.timer_store import TimerStore
 from broker_core.engine.schedule.timer.wheel import TimerWheel
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.record_heads import Bools, Int64s
@@ -54,21 +54,6 @@ logger = logging.getLogger(__name__)
 _READ_BYTES = 64 * 1024
 _DELAY_MAX_MS = (1 << 31) - 1
 _WRITE_BYTES = 4 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class TimerSettings:
-    """Settings of the timer store.
-
-    Attributes:
-        precision_ms: ``timerPrecisionMs``.
-        roll_slots: ``timerRollWindowSlot``.
-        log_file_bytes: ``mappedFileSizeTimerLog``, for new logs.
-    """
-
-    precision_ms: int = 1_000
-    roll_slots: int = 172_800
-    log_file_bytes: int = 104_857_600
 
 
 class OpenedTimers(NamedTuple):

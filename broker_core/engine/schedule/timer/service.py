@@ -14,13 +14,10 @@ import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
-from broker_core.engine.schedule.timer.recovery import OpenedTimers, TimerSettings, open_timer_store, read_found_precision
-from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import TimerFlush, TimerPaths
-from broker_core.engine.schedule.timer.work import TimerWork
+from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, PutResult
@@ -29,11 +26,17 @@ from broker_core.errors import OrbitError, StoreError
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
+if TYPE_CHECKING:
+    from broker_core.engine.schedule.timer.timer_store import TimerFlush
+    from broker_core.engine.schedule.timer.work import TimerWork
+
 ARRIVAL_WAIT_MS = 5
 """How long arriving messages are gathered before they enter the wheel."""
 WAIT_MAX_MS = 60_000
 """Longest sleep, after which the clock is read again: it may have been set forward."""
 FAULT_WAIT_MS = 1_000
+FIRST_CLIENTS_SECONDS = 0.2
+"""How long the opening of a store without timers waits, because its imports would hold up the first requests by 40 ms."""
 STOP_SLOT_SECONDS = 2
 """How long a stop delivers the current slot: RocketMQ, which may open the store next, has no progress within a slot."""
 CLEAN_EVERY = 30
@@ -95,9 +98,9 @@ class TimerService:
 
     def start(self) -> None:
         """Open the timer store and begin; returns at once."""
-        source = StoreSource(self._store)
+        log_end = self._store.commit_log_max_offset
         self._store.add_arrival_listener(self._arrived, (WHEEL_TIMER_TOPIC,))
-        self._task = asyncio.create_task(self._run(source, self._precisions()), name="timers")
+        self._task = asyncio.create_task(self._run(log_end, self._precisions()), name="timers")
 
     async def stop(self) -> None:
         """Stop, with everything on disk."""
@@ -122,8 +125,10 @@ class TimerService:
         except OSError as error:
             logger.warning("timers that are due are delivered after the next start: %s", error)
 
-    async def _run(self, source: StoreSource, precisions: Mapping[str, Any]) -> None:
-        opening = asyncio.ensure_future(asyncio.to_thread(self._open, source, precisions))
+    async def _run(self, log_end: int, precisions: Mapping[str, Any]) -> None:
+        if not self._store.max_offset(WHEEL_TIMER_TOPIC, 0):
+            await asyncio.sleep(FIRST_CLIENTS_SECONDS)
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open, log_end, precisions))
         try:
             # Shielded: a cancelled start must not leave a store half open.
             work, changed = await asyncio.shield(opening)
@@ -142,12 +147,16 @@ class TimerService:
             await asyncio.sleep(self._flush_seconds)
             await self._flush(work)
 
-    def _open(self, source: StoreSource, precisions: Mapping[str, Any]) -> tuple[TimerWork, bool]:
+    def _open(self, log_end: int, precisions: Mapping[str, Any]) -> tuple[TimerWork, bool]:
+        # The timer store needs numpy. The first clients are served while this thread loads it.
+        from broker_core.engine.schedule.timer.recovery import open_timer_store, read_found_precision
+        from broker_core.engine.schedule.timer.source import StoreSource
+        from broker_core.engine.schedule.timer.work import TimerWork
+
+        source = StoreSource(self._store, log_end)
         found = None if precisions else read_found_precision(self._paths, self._settings, self._disk)
         self.history = PrecisionHistory.of_json(precisions, current_ms=self._settings.precision_ms, found_ms=found)
-        opened: OpenedTimers = open_timer_store(
-            self._paths, self._settings, source, self.history, now_ms=self._clock(), disk=self._disk
-        )
+        opened = open_timer_store(self._paths, self._settings, source, self.history, now_ms=self._clock(), disk=self._disk)
         work = TimerWork(
             opened.store, source, self.history, put=self._put, delivered_to=self._delivered_to, set_aside=self._set_aside
         )

@@ -11,7 +11,6 @@ All methods belong to one thread except `TimerStore.write` and `TimerWheel.pendi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from broker_core.engine.schedule.timer.layout import (
     TimerCheckpoint,
     TimerUnit,
 )
+from broker_core.engine.schedule.timer.settings import TimerPaths
 from broker_core.engine.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.engine.schedule.timer.wheel import DirtyPages, TimerWheel
 from broker_core.engine.store.disk import Disk
@@ -39,15 +39,6 @@ NOT_WHOLE = 1 << 62
 
 UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
 """With more unwritten bytes, no further message enters the wheel."""
-
-
-class TimerPaths:
-    """Names of the timer files in a store."""
-
-    def __init__(self, root: Path) -> None:
-        self.wheel = root / "timerwheel"
-        self.log = root / "timerlog"
-        self.checkpoint = root / "config" / "timercheck"
 
 
 class QueueUnits(NamedTuple):

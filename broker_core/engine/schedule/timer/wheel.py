@@ -142,7 +142,7 @@ class TimerWheel:
     def dirty(self) -> DirtyPages:
         """Copies of the pages changed since the last call; all with units until a `write` has succeeded."""
         if not self._is_written:
-            self._dirty.update(np.unique(self._rows() * SLOT.size // PAGE_BYTES).tolist())
+            self._dirty.update((self._rows() * SLOT.size // PAGE_BYTES).tolist())
         numbers = sorted(self._dirty)
         self._dirty.clear()
         pages = [bytes(self._memory[number * PAGE_BYTES : (number + 1) * PAGE_BYTES]) for number in numbers]

@@ -210,7 +210,7 @@ class TimerWork:
             return
         offsets = np.arange(store.queue_offset, store.queue_offset + count)
         taken = take(self._source, units)
-        slots_ms = self._history.slots_ms(taken.out_ms, offsets)
+        slots_ms = _slots_ms(self._history, taken.out_ms, offsets)
         wanted = self._wanted(taken, slots_ms, offsets)
         if self._put_in(taken.part(wanted), slots_ms[wanted], offsets[wanted], now_ms):
             store.queue_offset += count
@@ -399,3 +399,11 @@ class _Redo:
 
 def _identity(properties: bytes, times: int) -> int:
     return hash((find_property_bytes(properties, _TOPIC), find_property_bytes(properties, _UNIQUE), times))
+
+
+def _slots_ms(history: PrecisionHistory, out_ms: Int64s, queue_offsets: Int64s) -> Int64s:
+    """`PrecisionHistory.slot_ms` of many messages."""
+    if history.is_single:
+        return out_ms - out_ms % history.current_ms
+    pairs = zip(out_ms.tolist(), queue_offsets.tolist(), strict=True)
+    return np.array([history.slot_ms(out, offset) for out, offset in pairs], np.int64)

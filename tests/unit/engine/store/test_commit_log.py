@@ -6,7 +6,8 @@ import struct
 import pytest
 
 from broker_core.engine.store import commit_log
-from broker_core.engine.store.commit_log import CommitLog, file_size_on_disk
+from broker_core.engine.store.commit_log import PAGE_BYTES, CommitLog, file_size_on_disk
+from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.log_places import LogPlaces
 from broker_core.errors import CorruptStoreError
 from broker_core.protocol.message.model import HostAddress
@@ -166,3 +167,25 @@ def test_a_file_that_holds_no_record_is_refused(tmp_path):
     (tmp_path / f"{0:020d}").write_bytes(b"not a log")
     with pytest.raises(CorruptStoreError, match="too few for any record"):
         file_size_on_disk(LogPlaces([tmp_path]), 50)
+
+
+def test_a_flush_unmaps_whole_pages_once_and_changes_no_byte(tmp_path):
+    unmapped = []
+
+    class WatchedDisk(Disk):
+        def unmap_pages(self, mapped):
+            unmapped.append(len(mapped))
+            super().unmap_pages(mapped)
+
+    log = CommitLog(LogPlaces([tmp_path / "commitlog"]), 1 << 20, WatchedDisk(), read_only=False)
+    for _ in range(20):
+        append(log)
+    before = bytes(log.slice(0, log.end))
+    log.flush()
+    append(log)
+    log.flush()
+    assert bytes(log.slice(0, len(before))) == before == (tmp_path / "commitlog" / f"{0:020}").read_bytes()[: len(before)]
+    whole = len(before) // PAGE_BYTES * PAGE_BYTES
+    assert unmapped[0] == whole
+    assert sum(unmapped) == log.end // PAGE_BYTES * PAGE_BYTES
+    log.close()

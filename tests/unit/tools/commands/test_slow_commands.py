@@ -123,7 +123,7 @@ def test_a_copy_that_is_given_up_while_it_looks_copies_nothing(cluster, tmp_path
     words = ["copy", "--from", cluster.name_server, "--to-store", tmp_path / "home", "--topic", "orders"]
     with command(*words, "--receipt", tmp_path / "receipt") as copying:
         copying.until(waits)
-        assert copying.end(number) == 130
+        assert copying.end(number) == 130, copying.said
         assert copying.said[-1] == "orbit copy: interrupted before anything was copied\n"
     assert not (tmp_path / "receipt").exists()
 
