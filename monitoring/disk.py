@@ -14,7 +14,7 @@ GROWTH_BYTES_PER_S = 256.0
 
 def disk_growth(seconds: Floats, used_bytes: Floats) -> Forecast:
     """Growth of a disk's used bytes, bytes/s; arguments as of `monitoring.lag.forecast`."""
-    return forecast(seconds, used_bytes)
+    return forecast(seconds, used_bytes, turns=False)
 
 
 def reached_in_ms(limit_bytes: float, growth: Forecast) -> float:

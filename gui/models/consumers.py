@@ -30,6 +30,8 @@ class GroupHealth(Enum):
     """Messages were deleted before it read them."""
     OFFLINE = "offline"
     UNKNOWN = "unknown"
+    TURNED = "turned"
+    """Its lag is known and where it goes is not: it turned a moment ago, or goes up and down."""
     NO_POSITION = "no position"
     """It has not consumed anything yet."""
     CAUGHT_UP = "caught up"
@@ -51,6 +53,8 @@ class GroupRow:
     lag_messages: float
     behind_ms: float
     got_rate: float
+    in_rate: float = math.nan
+    """Messages/s that arrive in its queues."""
     lag_limit: float = math.inf
     """A larger lag is coloured; see `monitoring.lag_limits`."""
     may_lag: bool = True
@@ -147,16 +151,19 @@ def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
         return GroupHealth.NO_POSITION
     health = _HEALTH[lag.outlook]
     if health is GroupHealth.UNKNOWN and not np.isnan(lag.lag_messages):
-        # A position is known, a direction is not.
-        health = GroupHealth.STEADY
-    return GroupHealth.BEHIND if health is GroupHealth.STEADY and group.over_limit else health
+        health = GroupHealth.TURNED
+    is_open = health in (GroupHealth.STEADY, GroupHealth.TURNED)
+    return GroupHealth.BEHIND if is_open and group.over_limit else health
 
 
 def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRow]:
     """One row a group, in the catalog's order."""
     catalog = state.catalog
     system = catalog.group_is_system or [False] * len(catalog.groups)
-    positions = np.bincount(np.asarray(catalog.position_group, np.int64), minlength=len(catalog.groups))
+    owners = np.asarray(catalog.position_group, np.int64)
+    positions = np.bincount(owners, minlength=len(catalog.groups))
+    arriving = state.queue_put_rate[np.asarray(catalog.position_queue, np.int64)]
+    in_rates = np.where(positions > 0, np.bincount(owners, arriving, len(catalog.groups)), np.nan)
     standing = state.group_standings
     return [
         GroupRow(
@@ -166,6 +173,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
             lag_messages=float(state.group_lag_messages[row]),
             behind_ms=float(state.group_behind_ms[row]),
             got_rate=float(state.group_got_rate[row]),
+            in_rate=float(in_rates[row]),
             lag_limit=limits.of_group(name),
             may_lag=bool(positions[row]) or bool(state.faults),
             lost_messages=float(standing.lost[row]),
@@ -270,12 +278,6 @@ def topics_of(state: ClusterState, group: str) -> list[str]:
 def own_first(topic: str) -> tuple[bool, str]:
     """Sorts topics by name, retry topics last."""
     return topic.startswith("%"), topic
-
-
-def in_rate(state: ClusterState, group: str) -> float:
-    """Messages/s that arrive in the queues of a group; NaN when it has none."""
-    queues = {state.catalog.position_queue[row] for row in _positions_of(state, group)}
-    return float(state.queue_put_rate[sorted(queues)].sum()) if queues else float("nan")
 
 
 def member_rows(

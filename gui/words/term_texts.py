@@ -34,7 +34,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "its filter left out, counts as consumed; unknown where an offset is not known."
         ),
         "store/Cannot": "What the broker cannot do; its tool tip says why.",
-        "Change": "Robust slope of the lag over the last three minutes; positive: it grows. [messages/s]",
+        "Change": ("Robust slope of the lag over the last three minutes, or since it turned; positive: it grows. [messages/s]"),
         "Clients": "Members of the group that are connected now, and how many versions they have.",
         "Dead": "Messages in the dead letter topic of the group that the store still has. [messages]",
         "Delay": "How long messages of this level wait, from the setting messageDelayLevel. [time]",
@@ -45,10 +45,6 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "What no lag tells: how far the group is beyond the end of the queue, as after its topic was made anew, and how "
             "many messages were deleted before the group read them. [messages]"
         ),
-        "Drains": (
-            "When the lag is gone if it goes on as in the last minutes; grows: it never is. A dash where the trend is not "
-            "clear. [time]"
-        ),
         "consumers/Lag after": "Messages from the new offset to the end of the queue. [messages]",
         "consumers/Now at": "The offset that the group has committed for this queue. [offset]",
         "consumers/Queue position (drag)": (
@@ -56,14 +52,15 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "[offset]"
         ),
         "Forecast": (
-            "When the lag is gone: median of slopes over the recent minutes with a band; unknown where the band leaves the "
-            "direction open. [time]"
+            "When the slowest queue is read: median of slopes over the last three minutes, or since the lag turned. Unknown "
+            "where their band leaves the direction open, and for 10 s after a turn. [time]"
         ),
         "Group": "Name of the consumer group.",
         "Group offset": (
             "The offset that the group committed: the next message it wants. What it works on is not committed yet. [offset]"
         ),
         "Groups with lag": "Groups that consume the topic, largest lag first, with the messages they are behind.",
+        "Out": "Messages that the group was sent, mean over the last 4 s. [messages/s]",
         "In": "Messages written to the queues of the topic, mean over the last 4 s. [messages/s]",
         "In /s": (
             "Messages written, mean over the last 4 s. Of an attached cluster queues are looked at in turn, so a rate may come "

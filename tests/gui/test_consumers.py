@@ -21,7 +21,6 @@ from gui.models.consumers import (
     by_urgency,
     group_health,
     group_rows,
-    in_rate,
     member_rows,
     position_rows,
     subscription_rows,
@@ -31,7 +30,6 @@ from gui.operations.group_facts import GroupVersions
 from gui.theme.tokens import State
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
-    forecast_text,
     group_dot,
     health_chip,
     standing_state,
@@ -41,7 +39,9 @@ from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
+from gui.words.outlooks import outlook_text
 from gui.words.text import UNKNOWN
+from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD, ClusterState
@@ -136,8 +136,8 @@ def test_positions_of_a_group_add_up_to_its_lag():
 
 
 def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
-    assert in_rate(STATE, "payment-settle") == pytest.approx(311, rel=0.01)
-    assert math.isnan(in_rate(STATE, "nobody"))
+    rates = {row.name: row.in_rate for row in group_rows(STATE)}
+    assert rates["payment-settle"] == pytest.approx(311, rel=0.01)
     assert topics_of(STATE, "payment-settle") == ["payments"]
 
 
@@ -147,7 +147,7 @@ def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
         (2, 10_000, -50, GroupHealth.DRAINING),
         (2, 10_000, 50, GroupHealth.GROWING),
         (2, 500, 0, GroupHealth.STEADY),
-        (2, 500, NAN, GroupHealth.STEADY),
+        (2, 500, NAN, GroupHealth.TURNED),
         (2, 0, 0, GroupHealth.CAUGHT_UP),
         (2, NAN, NAN, GroupHealth.UNKNOWN),
         (-1, 10_000, 50, GroupHealth.OFFLINE),
@@ -208,7 +208,7 @@ def test_a_group_is_not_well_that_its_alert_fires_at(lag, slope, word, state):
     ],
 )
 def test_a_forecast_is_told_in_words(lag, slope, words):
-    assert forecast_text(Forecast(lag, slope, slope, slope)) == words
+    assert outlook_text(GroupOutlook(Forecast(lag, slope, slope, slope))) == words
 
 
 def test_members_own_the_queues_that_name_them():
@@ -274,14 +274,15 @@ def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
 
     assert view.groups.row_at(view.groups.position_of("bi-export")).offline
     assert [view.lag.facts[key].value.text() for key in ("lag", "behind", "members")] == [UNKNOWN, UNKNOWN, "offline"]
-    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline", "unknown", UNKNOWN]
+    shown = cells(view.groups)[view.groups.position_of("bi-export")][1:]
+    assert shown == [UNKNOWN, UNKNOWN, "612/s", "0/s", "offline", "unknown", UNKNOWN]
     assert view.member_tab.make().grid.placeholder.text == "No client of this group is online."
 
 
 def test_draining_says_how_long(make_view):
     view = make_view(FakeSource())
 
-    assert view.lag.forecast.outlook is LagOutlook.DRAINING
+    assert view.lag.outlook.forecast.outlook is LagOutlook.DRAINING
     assert "net" in view.lag.facts["drains"].unit.text()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
+from gui.words.outlooks import explained, outlook_text
 from gui.words.text import (
     UNKNOWN,
     TimeZoneChoice,
@@ -15,12 +16,13 @@ from gui.words.text import (
     duration_text,
     milliseconds_text,
     rate_number,
-    short_count_text,
+    rate_text,
     tr,
 )
 from monitoring.admin.clients import FindingKind, MemberFinding
 from monitoring.admin.connections import language_text, version_text
-from monitoring.lag import Forecast, LagOutlook
+from monitoring.group_outlook import GroupOutlook
+from monitoring.lag import Forecast
 
 CLIENTS_NAMED = 4
 
@@ -30,6 +32,7 @@ HEALTH_CHIPS = {
     GroupHealth.LOST: ("Messages lost unread", State.WARNING),
     GroupHealth.OFFLINE: ("Offline", State.IDLE),
     GroupHealth.UNKNOWN: ("Lag unknown", State.IDLE),
+    GroupHealth.TURNED: ("Direction unknown", State.IDLE),
     GroupHealth.NO_POSITION: ("No position yet", State.IDLE),
     GroupHealth.CAUGHT_UP: ("Caught up", State.HEALTHY),
     GroupHealth.STEADY: ("Keeping up", State.HEALTHY),
@@ -79,7 +82,7 @@ def group_dot(row: GroupRow) -> State:
 
 def group_columns(
     lag_over_time: Callable[[GroupRow], Sequence[float] | None],
-    forecast: Callable[[GroupRow], Forecast],
+    outlook: Callable[[GroupRow], GroupOutlook],
     versions: Callable[[GroupRow], Sequence[str]],
 ) -> list[Column[GroupRow]]:
     """Columns of the group list; the three functions are called for painted rows only."""
@@ -97,6 +100,8 @@ def group_columns(
             width=72,
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
+        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=62),
+        number_column("out", "Out", lambda row: row.got_rate, rate_text, dim=True, width=62),
         Column(
             "trend",
             "Trend",
@@ -111,10 +116,10 @@ def group_columns(
         Column(
             "forecast",
             "Forecast",
-            lambda row: standing_text(row) or forecast_text(forecast(row)),
+            lambda row: standing_text(row) or outlook_text(outlook(row)),
             # Sorting asks of all rows; a forecast costs too much for that.
             sort=lambda row: row.lag_messages,
-            tip=lambda row: standing_text(row) or tr("Where the lag goes, by its robust slope over the last 3 min"),
+            tip=lambda row: standing_text(row) or explained(outlook(row)),
             state=standing_state,
             right=True,
             dim=True,
@@ -142,20 +147,6 @@ def members_text(row: GroupRow, versions: Sequence[str]) -> str:
         return str(row.members)
     shown = version_text(versions[-1])
     return f"{row.members} · {shown}…" if len(versions) > 1 else f"{row.members} · {shown}"
-
-
-def forecast_text(lag: Forecast) -> str:
-    """A forecast in words: ``drains in 12 min``, ``grows 1.2 k/min``, ``unknown``."""
-    match lag.outlook:
-        case LagOutlook.DRAINING:
-            return tr("drains in {time}", time=duration_text(lag.drained_in_ms))
-        case LagOutlook.GROWING:
-            return tr("grows {count}/min", count=short_count_text(lag.slope * 60))
-        case LagOutlook.STEADY:
-            return tr("steady")
-        case LagOutlook.CAUGHT_UP:
-            return tr("no lag")
-    return tr("unknown")
 
 
 def position_columns() -> list[Column[PositionRow]]:

@@ -20,7 +20,6 @@ from gui.models.consumers import (
     PositionRow,
     by_urgency,
     group_rows,
-    in_rate,
     member_rows,
     position_rows,
     subscription_rows,
@@ -49,7 +48,7 @@ from gui.views.consumers.columns import (
 from gui.views.consumers.group_actions import GroupActions
 from gui.views.consumers.group_panels import LagHeatPanel, MembersPanel, OwnershipPanel, SubscriptionsPanel
 from gui.views.consumers.group_settings import GROUP_SETTINGS
-from gui.views.consumers.lag_panel import LagPanel, forecast_of
+from gui.views.consumers.lag_panel import NO_OUTLOOK, LagPanel
 from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
@@ -68,7 +67,7 @@ from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import MemberFinding, findings
-from monitoring.lag import Forecast
+from monitoring.group_outlook import GroupOutlook, group_outlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -105,7 +104,7 @@ class ConsumersView(PageView):
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         self.header.add_action(self.reset_button, self.stacks_button, self.more_button)
         self.groups = ColumnTableModel(
-            group_columns(self._lag_over_time, self._forecast, self.versions.of),
+            group_columns(self._lag_over_time, self._outlook, self.versions.of),
             lambda group: group.name,
             section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
             sections=(FAVOURITES, YOUR_GROUPS, SYSTEM_GROUPS),
@@ -287,9 +286,8 @@ class ConsumersView(PageView):
         lag: list[float] = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)[1].tolist()
         return lag
 
-    def _forecast(self, group: GroupRow) -> Forecast:
-        now_ms = self._state.taken_ms if self._state is not None else 0
-        return forecast_of(self.context.history, group, now_ms)
+    def _outlook(self, group: GroupRow) -> GroupOutlook:
+        return NO_OUTLOOK if self._state is None else group_outlook(self.context.history, self._state, group.name)
 
     # ---- the shown group -----------------------------------------------------------------------------------------------
 
@@ -315,7 +313,7 @@ class ConsumersView(PageView):
             self.title_changed.emit(self.tab_title())
         if state is None or group is None:
             self.positions.set_rows([])
-            self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
+            self.lag.show_group(None, state)
         else:
             self._show_positions(group.name, state)
             # One topic is named in the header already.
@@ -332,7 +330,7 @@ class ConsumersView(PageView):
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
         """Show the group in the visible tab only."""
-        self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
+        self.lag.show_group(group, state, self.positions.rows)
         match TABS[self.tabs.currentIndex()]:
             case "lag":
                 if self.heat.made is not None:
@@ -422,7 +420,7 @@ class ConsumersView(PageView):
             self.header.set_facts("")
             self.disagreement.set("")
         else:
-            self.header.set_chips([health_chip(group, self.lag.forecast)])
+            self.header.set_chips([health_chip(group, self.lag.outlook.forecast)])
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))
         self._say_empty(group)
         self.tabs.setTabText(0, tr("Lag"))
