@@ -139,6 +139,12 @@ class SideBar(QFrame):
         if page_id in self.items:
             self.items[page_id].set_count(count, state, words)
 
+    def set_old(self, is_old: bool) -> None:
+        """Dim all counts, because the broker is gone."""
+        for item in self.items.values():
+            item.set_old(is_old)
+        self.pinned.set_old(is_old)
+
     def forget_state(self) -> None:
         """Show no figures until there are some of the next cluster."""
         for item in self.items.values():

@@ -167,18 +167,21 @@ class StatusBar(QFrame):
         self.address_button.setVisible(shown)
         self._address_line.setVisible(shown)
 
-    def show_figures(self, state: ClusterState | None) -> None:
+    def show_figures(self, state: ClusterState | None, *, ended: bool = False) -> None:
+        """Show the figures of a state; ``ended``: it is the last one, so that there are no rates and the lag is dimmed."""
         totals = state.totals if state is not None else {}
+        live = {} if ended else totals
         texts = (
-            rate_number(totals.get("put_rate")),
-            rate_number(totals.get("got_rate")),
+            rate_number(live.get("put_rate")),
+            rate_number(live.get("got_rate")),
             count_text(totals.get("lag_messages")),
         )
         for (name, title, value, unit), text in zip(self._figures, texts, strict=True):
             title.setText(tr(name))
             value.setText(text)
+            set_role(value, "caption" if ended else "figure")
             unit.setVisible(name != "Lag" and text != UNKNOWN)
-        self._process.setText(_process_text(totals))
+        self._process.setText(_process_text(live))
         self._process.setToolTip(tr("What the broker process takes: a whole core is 100 %"))
 
     def show_age(self, age_ms: float | None, cadence_ms: int) -> None:

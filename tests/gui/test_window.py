@@ -5,14 +5,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QToolButton
 
-from broker_core.api import StoreLockedError
+from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, LIGHT, Size, State
 from gui.widgets.toast import MARGIN, TOAST_WIDTH_MAX
-from gui.words.text import CatalogueTranslator, tr
+from gui.words.text import UNKNOWN, CatalogueTranslator, tr
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
@@ -227,6 +227,41 @@ def test_a_lost_broker_is_told_with_its_reason_and_a_restart(frame, qtbot):
     frame.source.set_status(SourceStatus.READY)
     assert not window.progress.isVisible()
     assert not window.area.veil.isVisible()
+
+
+def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
+    frame.source.push()
+    window = frame.window
+    item = window.side_bar.items["topics"]
+    item.set_count("33", State.CRITICAL, "33 topics")
+    assert window.tool_bar.live_button.text() == "Live"
+    assert item.shown_state is State.CRITICAL
+    assert window.status_bar.figures["In"] != UNKNOWN
+    frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
+    assert window.tool_bar.live_button.text() == "No data"
+    assert window.tool_bar.live_button.property("role") == "ended"
+    assert (window.status_bar.figures["In"], window.status_bar.figures["Out"]) == (UNKNOWN, UNKNOWN)
+    assert "—" in window.status_bar._process.text()
+    assert all(item.is_old for item in window.side_bar.items.values())
+    assert item.shown_state is None
+    assert item.toolTip() == "33 topics, when the broker was last heard"
+    window.broker.refresh_figures()  # as after a change of the time range
+    assert window.status_bar.figures["In"] == UNKNOWN
+    frame.source.set_status(SourceStatus.STARTING)
+    assert window.tool_bar.live_button.text() == "Waiting"
+    frame.source.set_status(SourceStatus.READY)
+    frame.source.push_later()
+    assert window.tool_bar.live_button.text() == "Live"
+    assert window.status_bar.figures["In"] != UNKNOWN
+    assert not item.is_old
+
+
+def test_figures_that_come_no_more_are_late(frame):
+    frame.source.push()
+    window = frame.window
+    window.live._monotonic = lambda: window.live._arrived_s + 31
+    window.broker._tick()
+    assert window.tool_bar.live_button.text() == "Stale"
 
 
 def test_a_page_without_figures_is_not_dimmed(frame):

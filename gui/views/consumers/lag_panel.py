@@ -28,6 +28,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.amounts import online_text
 from gui.words.outlooks import explained, help_text, outlook_text, slowest_text
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
 from monitoring.group_outlook import GroupOutlook, group_outlook
 from monitoring.lag import Forecast, LagOutlook
@@ -179,7 +180,7 @@ class LagPanel(Panel):
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
         wrong = standing_text(group)
         facts["drains"].set(*((wrong, "") if wrong else self._drain_text(self.outlook)))
-        facts["drains"].setToolTip(explained(self.outlook))
+        facts["drains"].setToolTip(tip_text(explained(self.outlook)))
         facts["in"].set(rate_number(group.in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))
