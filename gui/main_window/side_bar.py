@@ -153,12 +153,12 @@ class SideBar(QFrame):
 
 
 COUNT_WORDS = {
-    "topics": "{count} topics",
+    "topics": "{count} topics of yours",
     "consumers": "{count} messages of lag",
     "dead_letters": "{count} dead letters",
     "delay": "{count} messages wait",
     "transactions": "{count} undecided",
-    "clients": "{count} connections",
+    "clients": "{count} connected to brokers",
     "alerts": "{count} alerts firing",
 }
 """Unit of the count of a page, by its id."""
@@ -169,10 +169,12 @@ def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_
 
     Lag is coloured where a group exceeds its limit, dead letters where an alert fires for them.
     """
+    from gui.models.topics import own_topics
+
     unknown = float("nan")
     waiting, timers = state.delays.pending, state.timers.get("pending", 0.0)
     counts: dict[str, tuple[float, State | None]] = {
-        "topics": (len(state.catalog.topics), None),
+        "topics": (len(own_topics(state)) if state.lists_all else unknown, None),
         "consumers": (state.totals.get("lag_messages", unknown), State.WARNING if lag_is_over else None),
         "dead_letters": (state.totals.get("dead_letters", unknown), State.CRITICAL if dead_are_alarming else None),
         "delay": (unknown if (waiting < 0).any() or timers < 0 else float(waiting.sum()) + timers, None),

@@ -94,6 +94,11 @@ def is_system_topic(catalog: Catalog, row: int) -> bool:
     return catalog.topic_is_system[row] or catalog.topics[row].startswith(SERVICE_PREFIXES)
 
 
+def own_topics(state: ClusterState) -> list[int]:
+    """Rows of the topics that are not the broker's own."""
+    return [row for row in range(len(state.catalog.topics)) if not is_system_topic(state.catalog, row)]
+
+
 def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: LagLimits = SHIPPED) -> list[TopicRow]:
     """One row a topic, in the catalog's order, or of the topics at the places ``only``, in that order."""
     catalog = state.catalog

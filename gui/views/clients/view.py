@@ -254,6 +254,9 @@ class ClientsView(PageView):
                 connections=count_text(sides.total()),
                 **kinds,
             )
+        own = sum(one.role is Role.OUT for one in rows)
+        if own:
+            counts = f"{counts}, {tr('{count} by the broker itself', count=count_text(own))}"
         return f"{counts}, {tr('read {time}', time=self.context.times.seconds(rows[0].taken_ms))}"
 
     def _show_selected(self) -> None:

@@ -53,7 +53,7 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.basic import column, fill, on_key
+from gui.widgets.basic import column, fill, label, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
@@ -111,6 +111,9 @@ class ConsumersView(PageView):
             parent=self,
         )
         self.group_grid = DataGrid(self.groups, theme)
+        self.foot = label(role="caption")
+        """Number and lag of the user's groups."""
+        self.foot.setContentsMargins(12, 3, 8, 5)
         self.disagreement = Notice(theme)
         self.lag = LagPanel(context)
         self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
@@ -194,7 +197,7 @@ class ConsumersView(PageView):
 
     def _build(self) -> None:
         left = Panel(flush=True, spacing=0)
-        fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
+        fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1), self.foot)
         left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
         pages = (self._lag_page(), self.member_tab, self.subscription_tab, self.ownership, self.offsets, self.settings)
         for page in pages:
@@ -458,6 +461,7 @@ class ConsumersView(PageView):
     def _show_texts(self) -> None:
         is_blank = self._state is not None and self._state.is_blank
         lists_all = self._state is None or self._state.lists_all
+        self._show_foot()
         words = tr("Filter {count} groups", count=count_text(len(self.groups.rows) if lists_all else math.nan))
         self.search.setPlaceholderText(words)
         self.search.setAccessibleName(words)
@@ -468,6 +472,15 @@ class ConsumersView(PageView):
         else:
             text = tr("No group has consumed here yet.")
             self.group_grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))
+
+    def _show_foot(self) -> None:
+        state = self._state
+        if state is None or state.is_blank:
+            self.foot.setText("")
+            return
+        own = sum(not row.is_system for row in self.groups.rows) if state.lists_all else math.nan
+        lag = count_text(state.totals.get("lag_messages"))
+        self.foot.setText(tr("{lag} messages of lag in {count} groups", lag=lag, count=count_text(own)))
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()

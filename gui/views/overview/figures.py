@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gui.models.topics import is_system_topic
+from gui.models.topics import own_topics
 from monitoring.state import ClusterState
 
 NAN = math.nan
@@ -47,11 +47,6 @@ def disk_share(state: ClusterState) -> float:
     """Used share of the disk that holds the store, 0 to 1."""
     size = total(state, "disk_total_bytes")
     return total(state, "disk_used_bytes") / size if size > 0 else NAN
-
-
-def own_topics(state: ClusterState) -> list[int]:
-    """Rows of the topics that are not the broker's own."""
-    return [row for row in range(len(state.catalog.topics)) if not is_system_topic(state.catalog, row)]
 
 
 def own_groups(state: ClusterState) -> list[int]:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QWidget
 
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
-from gui.models.topics import TopicRow, topic_rows
+from gui.models.topics import TopicRow, own_topics, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.theme.tokens import Size, State
 from gui.views.opened_store import opened_chip
-from gui.views.overview.figures import busiest_topics, disk_share, lagging_groups, own_groups, own_topics, total
+from gui.views.overview.figures import busiest_topics, disk_share, lagging_groups, own_groups, total
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, fill
