@@ -158,7 +158,7 @@ COUNT_WORDS = {
     "dead_letters": "{count} dead letters",
     "delay": "{count} messages wait",
     "transactions": "{count} undecided",
-    "clients": "{count} connected to brokers",
+    "clients": "{count} connections to the broker",
     "alerts": "{count} alerts firing",
 }
 """Unit of the count of a page, by its id."""

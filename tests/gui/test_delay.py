@@ -139,7 +139,7 @@ def test_the_page_shows_every_level_and_its_figures(make_view, source):
     view = make_view(source)
 
     assert column(view.levels, "pending")[15] == "1,288"
-    assert column(view.levels, "p99")[15] == "212"
+    assert column(view.levels, "p99")[15] == "1,212"
     assert view.tiles["pending"].value_label.text() == "4,216"
     assert [chip.text for chip in view.header.findChildren(Chip)] == ["Level 16 late by 1.2 s"]
 
