@@ -36,6 +36,8 @@ REVIVE_LOG_PREFIX = "rmq_sys_REVIVE_LOG_"
 ATOMIC_STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
 """Stored, never listed, and closed to sends and reads of clients."""
 
+PROXY_HEARTBEAT_TOPIC = "DefaultHeartBeatSyncerTopic"
+"""Proxies of RocketMQ 5 tell each other of their clients here (`heartbeatSyncerTopicName`): where it is, there are proxies."""
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"

@@ -15,7 +15,7 @@ from broker_core.worker.questions.administration import Members
 from monitoring.admin.clients import same_filter
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
-from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
+from monitoring.state import MEMBERS_UNLISTED, ClusterState, Ints, are_members_known
 
 NOBODY = -1
 """Owner of a queue without consumer in `ClusterState.position_owner`; lower values: the owner is not known."""
@@ -49,7 +49,7 @@ class GroupRow:
     name: str
     is_system: bool
     members: int
-    """-1: offline; `MEMBERS_UNREAD`."""
+    """-1: offline; `MEMBERS_UNREAD`, `MEMBERS_UNLISTED`."""
     lag_messages: float
     behind_ms: float
     got_rate: float
@@ -70,8 +70,13 @@ class GroupRow:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it is not known yet who is online."""
-        return self.members == MEMBERS_UNREAD
+        """Whether it is not known who is online."""
+        return not are_members_known(self.members)
+
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether its clients may be behind a proxy, where brokers do not see them."""
+        return self.members == MEMBERS_UNLISTED
 
     @property
     def over_limit(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
+from gui.words.amounts import online_text
 from gui.words.outlooks import explained, outlook_text
 from gui.words.text import (
     UNKNOWN,
@@ -130,7 +131,7 @@ def group_columns(
             "Clients",
             lambda row: members_text(row, versions(row)),
             sort=lambda row: row.members,
-            tip=lambda row: "\n".join(versions(row)),
+            tip=lambda row: unlisted_reason() if row.is_unlisted else "\n".join(versions(row)),
             right=True,
             dim=True,
             width=76,
@@ -139,10 +140,20 @@ def group_columns(
     ]
 
 
+def unlisted_reason() -> str:
+    """Why it is unknown who is online in a group."""
+    return tr("The brokers list no client of this group. It may consume behind a proxy of RocketMQ 5, which cannot be asked.")
+
+
+def no_client_text(group: GroupRow) -> str:
+    """What stands in an empty list of a group's clients."""
+    return unlisted_reason() if group.is_unlisted else tr("No client of this group is online.")
+
+
 def members_text(row: GroupRow, versions: Sequence[str]) -> str:
     """Number of clients and their version: ``3 · 4.9.8``; ``…`` for several versions."""
-    if row.offline:
-        return UNKNOWN
+    if row.offline or row.is_unread:
+        return online_text(row.members) if row.is_unlisted else UNKNOWN
     if not versions:
         return str(row.members)
     shown = version_text(versions[-1])

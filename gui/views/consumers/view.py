@@ -42,6 +42,7 @@ from gui.views.consumers.columns import (
     group_section,
     health_chip,
     member_columns,
+    no_client_text,
     position_columns,
     subscription_columns,
 )
@@ -442,7 +443,7 @@ class ConsumersView(PageView):
             grid.set_empty(self._nobody(group))
 
     def _nobody(self, group: GroupRow | None) -> str:
-        return self._no_group() if group is None else tr("No client of this group is online.")
+        return self._no_group() if group is None else no_client_text(group)
 
     def _no_group(self) -> str:
         is_told = self._wanted and self._state is not None and not self._state.is_blank
