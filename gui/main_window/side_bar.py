@@ -162,10 +162,12 @@ COUNT_WORDS = {
     "alerts": "{count} alerts firing",
 }
 """Unit of the count of a page, by its id."""
+TOTALS = {"transactions": "transactions_pending", "clients": "connections"}
+"""Totals that attached clusters do not report: their pages have no count there."""
 
 
 def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_is_over: bool, dead_are_alarming: bool) -> None:
-    """Show the counts of the pages; a dash where one is not known, nothing for 0.
+    """Show the counts of the pages; a dash where one is not known, nothing for 0 and for what a cluster never reports.
 
     Lag is coloured where a group exceeds its limit, dead letters where an alert fires for them.
     """
@@ -183,6 +185,7 @@ def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_
         "alerts": (alerts_firing, State.CRITICAL),
     }
     for page_id, (count, colour) in counts.items():
-        shown = short_count_text(count) if count else ""
+        is_never_told = state.is_from_outside and TOTALS.get(page_id, "") not in {"", *state.totals}
+        shown = short_count_text(count) if count and not is_never_told else ""
         words = tr(COUNT_WORDS[page_id], count=count_text(count)) if shown else ""
         bar.set_count(page_id, shown, colour if count > 0 else None, words)

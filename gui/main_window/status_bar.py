@@ -143,6 +143,7 @@ class StatusBar(QFrame):
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
         """Show the status of the broker; ``stage`` names the step of its start."""
         self._status, self._reach = status, ClusterReach.ALL
+        self._show_process_if_known()
         self._write_status(stage if status is SourceStatus.STARTING else "")
 
     def show_reach(self, reach: ClusterReach) -> None:
@@ -215,10 +216,14 @@ class StatusBar(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = self.width() >= PROCESS_FROM_WIDTH
+        self._show_process_if_known()
+        self._show_address_if_room()
+
+    def _show_process_if_known(self) -> None:
+        """Show what the broker process takes; the processes of an attached cluster are not seen."""
+        wide = self.width() >= PROCESS_FROM_WIDTH and not self.is_attached
         self._process.setVisible(wide)
         self._process_line.setVisible(wide)
-        self._show_address_if_room()
 
     def _write_tasks(self) -> None:
         running = self._tasks.running

@@ -263,14 +263,19 @@ def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Map
     """The rows of one group, with owners from ``infos`` (client id → report) where the broker does not know them."""
     if all(row.owner is not None for row in rows):
         return rows
+    told = told_owners(brokers, infos)
+    return [replace(row, owner=told.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
+
+
+def told_owners(brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> dict[tuple[str, int], str]:
+    """Topic and queue → client that says that it owns it; ``infos`` as for `with_told_owners`."""
     numbers = {name: number for number, name in enumerate(brokers)}
-    told = {
+    return {
         (queue.topic, numbers[queue.broker_name] * QUEUES_OF_BROKER + queue.queue_id): client
         for client, info in infos.items()
         for queue in info.queues
         if not queue.is_dropped and queue.broker_name in numbers
     }
-    return [replace(row, owner=told.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
 
 
 def topics_of(state: ClusterState, group: str) -> list[str]:

@@ -36,7 +36,8 @@ def test_every_connection_is_listed_with_its_groups(make_view, source):
     hold_to_rules(view.mix)
 
     assert ("c2@10.23.4.12", "payment-settle") in listed(view)
-    assert view.header.facts == "6 connected to the broker, 1 to the name server, 2 languages, 3 versions, read 02:15:02"
+    sides = "6 connected to the broker, 1 to the name server, 2 languages, 3 versions, 1 by the broker itself"
+    assert view.header.facts == f"{sides}, read 02:15:02"
     assert [one.client for one in view.mix.rows] == ["Java 4.9.8", "Go 5.1.2", "Java 4.7.1"]
 
 

@@ -17,6 +17,10 @@ SECTIONS = {
 NOTE_NAMES = {ConnectionNote.OLD: "Old", ConnectionNote.SILENT: "Silent"}
 
 
+NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
+"""Columns that no attached cluster can fill."""
+
+
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     """Columns of the table of clients."""
     return [

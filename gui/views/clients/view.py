@@ -17,6 +17,7 @@ from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.clients.columns import (
+    NOT_OUTSIDE,
     SECTIONS,
     client_columns,
     connected_text,
@@ -203,6 +204,8 @@ class ClientsView(PageView):
 
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
+        state = self.context.source.state
+        self.grid.set_hidden(NOT_OUTSIDE if state is not None and state.is_from_outside else frozenset())
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column, known_number, number_column
+from gui.models.topic_queues import TopicQueueRow
 from gui.theme.tokens import State
 from gui.words.amounts import online_text
 from gui.words.outlooks import explained, outlook_text
@@ -171,7 +172,7 @@ def position_columns() -> list[Column[PositionRow]]:
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
         Column("standing", "Standing", standing_text, sort=lambda row: (row.beyond_messages, row.lost_messages),
                state=standing_state, width=132, gives_way=1),
-        Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
+        Column("owner", "Owner", owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
     ]  # fmt: skip
 
 
@@ -198,7 +199,8 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     ]  # fmt: skip
 
 
-def _owner_text(row: PositionRow) -> str:
+def owner_text(row: PositionRow | TopicQueueRow) -> str:
+    """The owner of a queue; nobody, or a dash."""
     return UNKNOWN if row.owner is None else row.owner or tr("nobody")
 
 

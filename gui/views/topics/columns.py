@@ -160,9 +160,13 @@ def members_text(row: TopicGroupRow) -> str:
     return online_text(row.members)
 
 
+NOT_OUTSIDE = frozenset({"size", "disk"})
+"""Columns that no attached cluster can fill."""
+
+
 def _writes_text(row: TopicRow) -> str:
     if row.put_rate > 0:
-        return rate_number(row.put_rate)
+        return ""
     if math.isnan(row.put_rate):
         return UNKNOWN
     return tr("no writes")

@@ -24,7 +24,7 @@ from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import ask_delete, send_dialog
-from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
+from gui.views.topics.columns import NOT_OUTSIDE, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
@@ -146,6 +146,7 @@ class TopicsView(PageView):
         self._state = state
         self.filter.is_known = state.lists_all
         rows = topic_rows(state, limits=self.context.alerts.lag_limits)
+        self.grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
         self.model.set_rows(rows)
         self.header.set_facts(self._facts(rows, state) if state.lists_all else "")
         self.filter.write_counts()
