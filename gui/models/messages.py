@@ -16,7 +16,7 @@ import numpy as np
 
 from broker_core.api import first_topic_of_retry, read_document, resent_properties
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
-from monitoring.payload.judging import MASK
+from gui.models.table import first_word
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
@@ -29,11 +29,6 @@ UNIQUE_KEY = "UNIQ_KEY"
 
 _CLIENTS_OWN = frozenset({UNIQUE_KEY, "MSG_REGION", "TRACE_ON", "INNER_MULTI_DISPATCH"})
 """Set by clients for one send; a copy of them would give the new message a history that it does not have."""
-
-
-def first_key(keys: str) -> str:
-    """The first of keys separated by spaces; all of them where a mask hides the separators."""
-    return keys if MASK in keys else keys.split(" ", maxsplit=1)[0]
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
@@ -62,7 +57,7 @@ class MessageRow:
     @property
     def name(self) -> str:
         """Its first key, else its unique key, else its offset."""
-        return first_key(self.keys) or self.unique_key or str(self.queue_offset)
+        return first_word(self.keys) or self.unique_key or str(self.queue_offset)
 
 
 def masked_row(row: MessageRow, mask: ListMask) -> MessageRow:
@@ -93,7 +88,7 @@ def message_rows(page: MessagePage, mask: ListMask) -> list[MessageRow]:
 
 def message_name(detail: MessageDetail, mask: ListMask) -> str:
     """Name of a message: its first key, masked, else its unique ID, else its offset message ID."""
-    key = first_key(mask.text(detail.properties.get(KEYS, "")))
+    key = first_word(mask.text(detail.properties.get(KEYS, "")))
     return key or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
 

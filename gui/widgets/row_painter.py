@@ -20,7 +20,7 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTableView
 
-from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane
+from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane, first_word
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -128,8 +128,8 @@ FOUND_MAX = 20
 """Most matches marked in one cell."""
 TEXTS_KEPT = 4_096
 """Size of the cache of shortened texts; a page of a wide table has some 500 cells."""
-TEXT_KINDS = frozenset({CellKind.TEXT, CellKind.STRONG, CellKind.MONO, CellKind.CODE})
-CUT_AT_END = frozenset({CellKind.TEXT, CellKind.CODE})
+TEXT_KINDS = frozenset({CellKind.TEXT, CellKind.STRONG, CellKind.MONO, CellKind.CODE, CellKind.KEYS})
+CUT_AT_END = frozenset({CellKind.TEXT, CellKind.CODE, CellKind.FLAG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,9 @@ class RowPainter:
             paint_pips(painter, QRectF(box).adjusted(0, 0, -words, 0), pips, cell.state or State.CHECKING, tokens)
         else:
             colour = _text_colour(tokens, cell.state, dim=cell.dim, selected=selected)
-            if not _paint_text(painter, place, box, cell.text, colour):
+            if cell.kind is CellKind.KEYS:
+                _paint_text(painter, place, box, first_word(cell.text), colour)
+            elif not _paint_text(painter, place, box, cell.text, colour):
                 self._note_cut(place, cell.text, box.width())
 
     def _note_cut(self, place: _ColumnPlace, text: str, width: int) -> None:
@@ -280,7 +282,7 @@ class RowPainter:
 
 
 def cell_font(kind: CellKind) -> QFont:
-    if kind in (CellKind.MONO, CellKind.CODE):
+    if kind in (CellKind.MONO, CellKind.CODE, CellKind.KEYS):
         return mono_font()
     return text_font(Size.BODY, QFont.Weight.DemiBold if kind is CellKind.STRONG else QFont.Weight.Normal)
 
@@ -337,6 +339,8 @@ def _text_colour(tokens: Tokens, state: State | None, *, dim: bool, selected: bo
 @lru_cache(maxsize=TEXTS_KEPT)
 def _shortened(kind: CellKind, text: str, width: int) -> str:
     mode = Qt.TextElideMode.ElideRight if kind in CUT_AT_END else Qt.TextElideMode.ElideMiddle
+    if kind is CellKind.KEYS:
+        mode = Qt.TextElideMode.ElideLeft
     return QFontMetrics(cell_font(kind)).elidedText(text, mode, width)
 
 

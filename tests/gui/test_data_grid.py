@@ -8,11 +8,12 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QCursor, QEnterEvent
 from PySide6.QtWidgets import QApplication
 
-from gui.models.table import CellKind, Column, ColumnTableModel
+from gui.models.table import CellKind, Column, ColumnTableModel, first_word
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.row_painter import _shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +246,22 @@ def test_headings_have_a_line_above_unless_the_edge_of_a_panel_is_there(qtbot, t
     top = grid.header.viewport().grab().toImage().pixelColor(20, 0).name()
     grid.setParent(None)  # its own fixture closes it
     assert (top == theme.tokens.border.lower()) is has_line
+
+
+def test_the_first_key_is_shown_whole_and_the_usual_is_no_chip():
+    rows = [("ORD-2600187024 u-39448", None), ("", State.PENDING)]
+    model = ColumnTableModel(
+        [
+            Column("keys", "Key", lambda row: row[0], kind=CellKind.KEYS),
+            Column("flag", "Flag", lambda row: "x", kind=CellKind.FLAG, state=lambda row: row[1]),
+        ],
+        lambda row: row[0],
+    )
+    model.set_rows(rows)
+    assert [model.cell(row, model.columns[1]).kind for row in rows] == [CellKind.TEXT, CellKind.CHIP]
+    assert model.cell(rows[0], model.columns[1]).dim
+    assert first_word("ORD-2600187024 u-39448") == "ORD-2600187024"
+    assert first_word("••• •••") == "••• •••"
+    shown = _shortened(CellKind.KEYS, "ORD-2600187024", 60)
+    assert shown.endswith("7024")
+    assert not shown.startswith("ORD")

@@ -126,7 +126,7 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
                tip=lambda row: times.full(row.letter.died_ms), width=108, whole=True),
         Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=140),
-        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=130),
+        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.KEYS, width=130),
         Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80, gives_way=1),
         number_column("tries", "Tries", lambda row: row.letter.tries, tip=lambda _row: tr("Deliveries that failed"), width=52,
                       gives_way=2),
