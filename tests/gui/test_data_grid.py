@@ -253,7 +253,7 @@ def test_the_first_key_is_shown_whole_and_the_usual_is_no_chip():
     model = ColumnTableModel(
         [
             Column("keys", "Key", lambda row: row[0], kind=CellKind.KEYS),
-            Column("flag", "Flag", lambda row: "x", kind=CellKind.FLAG, state=lambda row: row[1]),
+            Column("flag", "Flag", lambda _row: "x", kind=CellKind.FLAG, state=lambda row: row[1]),
         ],
         lambda row: row[0],
     )

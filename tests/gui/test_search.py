@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QPushButton
 
 from broker_core.api import FilterError, WorkerLostError
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
-from broker_core.worker.questions.stored_messages import BrowseQueue
+from broker_core.worker.questions.stored_messages import BrowseTopic
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
 from gui.plots.stacked_bars import AXIS_WIDTH
@@ -222,7 +222,7 @@ def test_the_queue_of_a_hit_can_be_browsed(view, source):
     hit = replace(view.search.model.row_at(0), topic="orders", queue_id=3)
     view.search.browse_wanted.emit(hit)
     assert view.tabs.currentIndex() == BROWSE
-    asked = source.asked_for(BrowseQueue)
+    asked = source.asked_for(BrowseTopic)
     assert (asked[-1].topic, asked[-1].queue_id) == ("orders", 3)
 
 

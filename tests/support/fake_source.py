@@ -56,6 +56,7 @@ from broker_core.worker.questions.searches import (
 )
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
+    BrowseTopic,
     FieldValues,
     FindOffset,
     FoundOffset,
@@ -87,7 +88,7 @@ from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, 
 from tests.support.fake_figures import fake_measures, fake_members, fake_state
 from tests.support.fake_history import fake_history, fake_history_lines, fake_ownership
 from tests.support.fake_letter_notes import fake_letter_notes
-from tests.support.fake_messages import fake_body, fake_detail, fake_lifeline, fake_page
+from tests.support.fake_messages import fake_body, fake_detail, fake_lifeline, fake_page, fake_topic_page
 from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_store
 from tests.support.fake_shop import PAYMENT_SHARES, READY, TAKEN_MS, TOPICS
 from tests.support.fake_transactions import fake_atomic, fake_ended_transactions, fake_transaction_history, fake_transactions
@@ -318,6 +319,7 @@ class FakeSource:
     def made_answers(self) -> Answers:
         """What each kind of question is answered with from the start."""
         return {
+            BrowseTopic: lambda one: fake_topic_page(self.state, one),
             BrowseQueue: lambda one: fake_page(self.state, one.topic, one.queue_id, one.start_offset, one.count),
             FindOffset: lambda _one: FoundOffset(FOUND_OFFSET),
             ReadMessage: lambda one: fake_detail(one.physical_offset),

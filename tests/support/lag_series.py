@@ -43,4 +43,5 @@ def turned_lag(seed: int, *, since_turn_s: int, stores_every_s: int) -> TurnedLa
 
 def _stored(consumed: NDArray[np.int64], phase: int, every: int) -> NDArray[np.int64]:
     at = np.arange(len(consumed))
-    return consumed[np.maximum(0, at - (at - phase) % every)]
+    stored: NDArray[np.int64] = consumed[np.maximum(0, at - (at - phase) % every)]
+    return stored
