@@ -223,6 +223,11 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         return self._rows
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the model has all rows; else they are exported where they lie."""
+        return True
+
+    @property
     def shown_rows(self) -> list[R]:
         """Rows in view order, without section headings."""
         return [row for row in self._shown if not isinstance(row, Section)]
