@@ -10,15 +10,15 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QPushButton
 
 from broker_core.api import FilterError, WorkerLostError
-from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
-from broker_core.worker.questions.stored_messages import BrowseTopic
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, FindBound, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.stored_messages import BrowseQueue
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
 from gui.plots.stacked_bars import AXIS_WIDTH
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
-from tests.support.fake_source import FakeSource, fake_state
+from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_the_queue_of_a_hit_can_be_browsed(view, source):
     hit = replace(view.search.model.row_at(0), topic="orders", queue_id=3)
     view.search.browse_wanted.emit(hit)
     assert view.tabs.currentIndex() == BROWSE
-    asked = source.asked_for(BrowseTopic)
+    asked = source.asked_for(BrowseQueue)
     assert (asked[-1].topic, asked[-1].queue_id) == ("orders", 3)
 
 
@@ -391,13 +391,13 @@ def test_a_body_has_room_before_what_the_pane_says_and_what_gave_way_is_not_hidd
     show_hits(qtbot, view, 3)
     grid, fields = view.search.grid, view.search.fields
     places = {column.key: place for place, column in enumerate(view.search.model.columns)}
-    order = ["body_bytes", "queue_id", "tag", "queue_offset"]
+    order = ["body_bytes", "queue_id", "queue_offset"]
 
     def left_out():
         return {key for key, place in places.items() if grid.view.isColumnHidden(place)}
 
     view.tabs.setCurrentIndex(SEARCH)
-    for width, count, body in ((1_900, 0, 250), (1_232, 4, 250), (1_072, 4, 170)):
+    for width, count, body in ((1_900, 0, 250), (1_232, 1, 140), (1_072, 3, 140)):
         view.resize(width, 795)
         qtbot.waitUntil(lambda count=count: left_out() == set(order[:count]))
         qtbot.waitUntil(lambda body=body: grid.view.columnWidth(places["body"]) >= body)
@@ -412,3 +412,21 @@ def test_columns_that_were_kept_and_are_none_any_more_are_left_out(view, show_pa
     for broken in ("{", "7", "[" * 100_000):
         settings.setValue("messages/search/fields", broken)
         assert show_page(MessagesView, source).search.model.fields == []
+
+
+def test_the_newest_messages_alone_are_searched_by_a_time_that_is_shown(show_page):
+    source = FakeSource()
+    view = show_page(MessagesView, source)
+    view.open({"filter": 'tag = "PAID"'})
+    panel = view.search
+    assert panel.bound_note.isHidden()
+    panel.bound.choose(10_000)
+    found_ms = TAKEN_MS - 60_000
+    assert source.asked_for(FindBound) == [FindBound('tag = "PAID"', 10_000, False)]
+    assert source.asked_for(StartSearch)[-1].filter == f'tag = "PAID" and stored >= {found_ms}'
+    assert panel.bound_note.whole_text().startswith("the newest 10,000 messages, stored from ")
+    panel.bound.choose(1_000, oldest=True)
+    assert source.asked_for(StartSearch)[-1].filter == f'tag = "PAID" and stored < {found_ms}'
+    panel.bound.choose(0)
+    assert source.asked_for(StartSearch)[-1].filter == 'tag = "PAID"'
+    assert panel.bound_note.isHidden()

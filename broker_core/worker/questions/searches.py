@@ -90,6 +90,26 @@ class Followed:
 # ---- questions ---------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class FoundBound:
+    """A time, ms since the epoch, and how many messages of the filter's queues lie on the wanted side of it."""
+
+    at_ms: int
+    messages: int
+
+
+@question(acts=False)
+class FindBound(Question[FoundBound]):
+    """The time from which the newest ``count`` messages were stored, or before which the oldest ones.
+
+    All messages count that are in queues in which the filter may have a match, also those that it does not pass.
+    """
+
+    filter: str
+    count: int
+    oldest: bool = False
+
+
 @question(acts=False)
 class StartSearch(Question[SearchStarted]):
     """Search the store for messages that pass a filter. ``limit`` -1: all of them.

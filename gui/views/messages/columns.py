@@ -16,7 +16,7 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
 CONSUMPTION = "consumption"
 GROUPS_NAMED_MAX = 20
-BODY_WANTS = 170
+BODY_WANTS = 146
 """Px of a body beside the pane, which shows all of it."""
 
 
@@ -64,10 +64,10 @@ def hit_columns(
                tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms),
                                   born=times.full(row.born_ms)),
                width=108, whole=True),
-        Column("topic", "Topic", lambda row: row.topic, width=94, marks=lambda: marks().topic),
+        Column("topic", "Topic", lambda row: row.topic, width=76, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=58, gives_way=3),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=76, gives_way=2),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=130,
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=112,
                marks=lambda: marks().key),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
                marks=lambda: marks().tag),
@@ -97,7 +97,7 @@ def consumption_column(consumption: Consumption, *, sortable: bool = False) -> C
         kind=CellKind.FLAG,
         state=lambda row: _consumed_state(consumed(row)),
         tip=lambda row: consumed_tip(consumed(row)),
-        width=112,
+        width=104,
     )
 
 
