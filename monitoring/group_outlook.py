@@ -14,6 +14,8 @@ from monitoring.sample_blocks import Ints
 from monitoring.series import History
 from monitoring.state import ClusterState
 
+QUEUE_KNOWN_MS = 30_000
+"""Length of the newest stretch from which the slopes of single queues are known; a queue has few messages and stored offsets."""
 ONE_QUEUE_SHARE = 0.8
 """A queue with this share of a group's lag holds it up alone."""
 
@@ -89,7 +91,7 @@ def group_outlook(history: History, state: ClusterState, group: str) -> GroupOut
 def _slowest(history: History, state: ClusterState, positions: Ints, found: Forecast) -> QueueDrain | None:
     lags = state.position_lag_messages[positions]
     waiting = positions[np.nan_to_num(lags) >= 1]
-    if not len(waiting) or math.isnan(found.slope):
+    if not len(waiting) or math.isnan(found.slope) or found.known_ms < QUEUE_KNOWN_MS:
         return None
     slopes = history.queue_lags.slopes(waiting, found.known_ms)
     if np.isnan(slopes).any():

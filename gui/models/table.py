@@ -76,6 +76,12 @@ class Move:
     after: float
 
 
+def painted_text(column: Column[R], row: R) -> str:
+    """What a cell shows of its text: of keys the first."""
+    text = table_text(column.text(row))
+    return first_word(text) if column.kind is CellKind.KEYS else text
+
+
 def first_word(text: str) -> str:
     """The first of words apart by spaces; all of a text in which a mask may hide the spaces."""
     return text if "•" in text else text.split(" ", maxsplit=1)[0]
@@ -344,7 +350,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
             kind = CellKind.TEXT if is_usual else CellKind.CHIP
         return Cell(
             kind=kind,
-            text=table_text(column.text(row)),
+            text=painted_text(column, row),
             value=column.value(row) if column.value else None,
             state=state,
             dot=column.dot(row) if column.dot else None,

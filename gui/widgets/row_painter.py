@@ -20,13 +20,12 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTableView
 
-from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane, first_word
+from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane, painted_text
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag
-from gui.words.plain_text import table_text
 from gui.words.text import UNKNOWN, tr
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ class RowPainter:
             if mark is None and column.kind in TEXT_KINDS and column.dot is None:
                 state = column.state(row) if column.state is not None else None
                 colour = _text_colour(tokens, state, dim=column.dim, selected=selected)
-                box_of_text, text = QRect(left, top, width, height), table_text(column.text(row))
+                box_of_text, text = QRect(left, top, width, height), painted_text(column, row)
                 pattern = column.marks() if column.marks is not None else None
                 if pattern is not None:
                     found = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
@@ -268,9 +267,7 @@ class RowPainter:
             paint_pips(painter, QRectF(box).adjusted(0, 0, -words, 0), pips, cell.state or State.CHECKING, tokens)
         else:
             colour = _text_colour(tokens, cell.state, dim=cell.dim, selected=selected)
-            if cell.kind is CellKind.KEYS:
-                _paint_text(painter, place, box, first_word(cell.text), colour)
-            elif not _paint_text(painter, place, box, cell.text, colour):
+            if not _paint_text(painter, place, box, cell.text, colour):
                 self._note_cut(place, cell.text, box.width())
 
     def _note_cut(self, place: _ColumnPlace, text: str, width: int) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QCursor, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from broker_core.api import read_csv
-from gui.models.table import CellKind, Column, ColumnTableModel, first_word
+from gui.models.table import CellKind, Column, ColumnTableModel, first_word, painted_text
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -262,6 +262,8 @@ def test_the_first_key_is_shown_whole_and_the_usual_is_no_chip():
     model.set_rows(rows)
     assert [model.cell(row, model.columns[1]).kind for row in rows] == [CellKind.TEXT, CellKind.CHIP]
     assert model.cell(rows[0], model.columns[1]).dim
+    assert painted_text(model.columns[0], rows[0]) == "ORD-2600187024"
+    assert model.columns[0].text(rows[0]) == "ORD-2600187024 u-39448", "copies have all keys"
     assert first_word("ORD-2600187024 u-39448") == "ORD-2600187024"
     assert first_word("••• •••") == "••• •••"
     shown = _shortened(CellKind.KEYS, "ORD-2600187024", 60)

@@ -89,7 +89,7 @@ def group_columns(
 ) -> list[Column[GroupRow]]:
     """Columns of the group list; the three functions are called for painted rows only."""
     return [
-        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
+        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot, wants=124),
         Column(
             "lag",
             "Lag",
@@ -102,8 +102,8 @@ def group_columns(
             width=72,
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
-        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=62),
-        number_column("out", "Out", lambda row: row.got_rate, rate_text, dim=True, width=62),
+        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60),
+        number_column("out", "Out", lambda row: row.got_rate, rate_text, dim=True, width=60),
         Column(
             "trend",
             "Trend",
@@ -112,7 +112,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=68,
+            width=60,
             gives_way=1,
         ),
         Column(
@@ -125,7 +125,7 @@ def group_columns(
             state=standing_state,
             right=True,
             dim=True,
-            width=132,
+            width=118,
         ),
         Column(
             "members",
