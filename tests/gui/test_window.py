@@ -520,3 +520,35 @@ def test_buttons_of_the_frame_are_named_in_the_language_of_the_window(make_frame
     frame.language.use("zh")
     qtbot.waitUntil(lambda: words() == [tr(word) for word in english])
     assert not {*words()} & {*english}
+
+
+def test_a_pinned_tab_keeps_its_page_and_stays(frame):
+    window = frame.window
+    window.navigate("topics")
+    area, pinned = window.area, window.area.current
+    assert window.navigation.open(PagePlace("topics")) is pinned, "one tab a kind of page"
+    area.toggle_pinned(pinned)
+    other = window.navigation.open(PagePlace("topics"))
+    assert other is not pinned
+    area.close_others(other)
+    assert pinned in area.pages
+    area.toggle_pinned(pinned)
+    area.close_others(other)
+    assert pinned not in area.pages
+
+
+def test_all_tabs_are_listed_where_there_is_no_room_for_them(frame, qtbot):
+    window = frame.window
+    area = window.area
+    window.resize(1_440, 900)
+    assert area.list_button.isHidden()
+    for _ in range(14):
+        window.navigation.open(PagePlace("topics"), new_tab=True)
+    qtbot.waitUntil(lambda: not area.list_button.isHidden())
+    menu = area.open_list()
+    assert len(menu.actions()) == len(area.places)
+    menu.actions()[0].trigger()
+    assert area.tabs.currentIndex() == 0
+    arrows = [area.tabs.findChild(QToolButton, name) for name in ("ScrollLeftButton", "ScrollRightButton")]
+    assert [arrow.width() for arrow in arrows if arrow.isVisible()] == [0] * sum(arrow.isVisible() for arrow in arrows)
+    menu.close()
