@@ -10,8 +10,8 @@ from broker_core.worker.questions.figures import Occurred
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.tokens import DARK, LIGHT, Size, State
-from gui.widgets.toast import MARGIN, TOAST_WIDTH_MAX
+from gui.theme.tokens import DARK, LIGHT, State
+from gui.widgets.toast import TOAST_WIDTH_MAX
 from gui.words.text import UNKNOWN, CatalogueTranslator, tr
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -352,26 +352,30 @@ def test_a_notice_is_told_in_the_language_that_is_chosen(frame, qtbot):
     qtbot.waitUntil(lambda: window.notices.toasts.shown_texts[0].startswith("1 file"))
 
 
-def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):
+def test_toasts_cover_nothing(frame, qtbot):
     window = frame.window
     window.resize(1_440, 900)
+    whole = window.area.height()
     window.notify(
         "Throughput over time: 55,856 messages read", state=State.WARNING, action="Show", on_action=window.commands.refresh
     )
-    toast = window.notices.toasts._toasts[0]
-    status_bar = window.status_bar.geometry().translated(window.centralWidget().pos())
-    assert status_bar.top() - toast.y() <= Size.PAGE_PADDING_Y
-    assert toast.geometry().right() < window.status_bar.tasks_button.mapTo(window, QPoint()).x()
-    assert toast.geometry().bottom() < window.height()
-    one_line = toast.height()
+    toasts = window.notices.toasts
+
+    def covered(part) -> bool:
+        box = part.rect().translated(part.mapTo(window, QPoint()))
+        return any(box.intersects(toast.rect().translated(toast.mapTo(window, QPoint()))) for toast in toasts._toasts)
+
+    qtbot.waitUntil(lambda: window.area.height() < whole)
+    assert not covered(window.area)
+    assert not covered(window.status_bar)
+    one_line = toasts._toasts[0].height()
     window.notify("a reason " * 40, state=State.CRITICAL)
-    longer = window.notices.toasts._toasts[1]
-    assert longer.width() == TOAST_WIDTH_MAX
+    longer = toasts._toasts[1]
+    qtbot.waitUntil(lambda: longer.width() == TOAST_WIDTH_MAX)
     assert longer.height() > one_line
-    assert toast.geometry().bottom() < longer.y()
-    window.resize(400, 500)
-    qtbot.waitUntil(lambda: longer.width() <= window.width() - 2 * MARGIN)
-    assert longer.x() >= MARGIN
+    qtbot.waitUntil(lambda: not covered(window.area) and not covered(window.status_bar))
+    toasts.close_all()
+    qtbot.waitUntil(lambda: window.area.height() == whole)
 
 
 def test_a_failed_task_is_told(frame):
