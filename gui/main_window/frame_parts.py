@@ -40,8 +40,8 @@ class FrameParts:
 
     def laid_out(self) -> QWidget:
         right, central = QWidget(), QWidget()
-        right.setLayout(column(self.banner, (self.area, 1), spacing=0))
+        right.setLayout(column(self.banner, (self.area, 1), self.toasts, spacing=0))
         middle = row(self.side_bar, (right, 1), spacing=0)
         bars = (self.stripe, self.production, self.tool_bar, self.progress)
-        central.setLayout(column(*bars, (middle, 1), self.toasts, self.status_bar, spacing=0))
+        central.setLayout(column(*bars, (middle, 1), self.status_bar, spacing=0))
         return central
