@@ -254,7 +254,7 @@ class FormPanel(Panel):
         self.copy_button.setEnabled(bool(self._spec) and not fault)
         self.run_button.setText(tr("Run next") if self._runner.is_running else tr("Run"))
         if fault:
-            self._say(fault, "", State.WARNING)
+            self._say(fault, "", State.INFO if fault == self.own.fault and self.own.lacks_entry else State.WARNING)
         else:
             self._say_estimate()
 

@@ -156,6 +156,20 @@ class ReportsView(PageView):
         if card is not None:
             self._shelf.ensureWidgetVisible(card)
         self.form.show_report(spec)
+        self._show_result_of(spec)
+
+    def _show_result_of(self, spec: ReportSpec) -> None:
+        """Show the newest result of the report of the form, or none beside it: the catalogue."""
+        shown = self.result.made
+        if self._left.currentIndex() == 0 or shown is None or shown.shows_first:
+            return
+        if shown.run is not None and shown.run.report == spec.name:
+            return
+        newest = next((run for run in self._past if run.report == spec.name), None)
+        if newest is None:
+            self.show_part(CATALOG)
+        else:
+            self._show_past(newest)
 
     def show_part(self, part: str) -> None:
         """Show the catalogue or the result."""
@@ -163,6 +177,8 @@ class ReportsView(PageView):
         if part == RESULT:
             self.result.make()
         self._left.setCurrentIndex(0 if part == CATALOG else 1)
+        if part == RESULT:
+            self._show_form_of(self.result.make().run)
 
     def run(self, order: ReportOrder) -> None:
         """Run a report after the waiting ones."""
@@ -332,8 +348,17 @@ class ReportsView(PageView):
 
     def _show_past(self, run: PastRun | None) -> None:
         self.result.make().show_run(run)
+        self._show_form_of(run)
         if run is not None and run.charts:
             self._charts_call.start(lambda: (run.folder, read_charts(run)))
+
+    def _show_form_of(self, run: PastRun | None) -> None:
+        """Show the form of the report whose result is shown."""
+        if run is None or run.report == self._spec.name or self._left.currentIndex() == 0:
+            return
+        spec = next((one for one in reports() if one.name == run.report), None)
+        if spec is not None:
+            self.choose(spec)
 
     def _compare(self, run: PastRun) -> None:
         self._past_selected(run, shown=True)
