@@ -24,7 +24,7 @@ from gui.words.text import tr
 from spark_reports import saved_queries
 from spark_reports.catalog import Parameter, ParameterKind, ReportSpec
 
-LINES_SHOWN = 14
+LINES_SHOWN = 7
 EXAMPLE = "SELECT topic, count(*) AS messages\nFROM messages GROUP BY topic"
 
 
