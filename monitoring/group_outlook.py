@@ -15,7 +15,7 @@ from monitoring.series import History
 from monitoring.state import ClusterState
 
 QUEUE_KNOWN_MS = 30_000
-"""Length of the newest stretch from which the slopes of single queues are known; a queue has few messages and stored offsets."""
+"""Length of the newest stretch from which slopes of single queues are known, because a queue has few stored offsets."""
 ONE_QUEUE_SHARE = 0.8
 """A queue with this share of a group's lag holds it up alone."""
 
