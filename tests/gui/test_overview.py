@@ -309,7 +309,7 @@ def test_the_flow_counts_each_message_once():
     assert (flow.delayed_rate, flow.half_rate) == (pytest.approx(145 - 3.1), 24.0)
     assert flow.sent_rate == pytest.approx(flow.normal_rate + flow.delayed_rate + flow.half_rate)
     assert (flow.delayed_pending, flow.half_open, flow.half_in_check) == (3_904 + 312, 3, 1)
-    assert (flow.dead_messages, flow.dead_groups, flow.late_p99_ms) == (33, 2, 212)
+    assert (flow.dead_messages, flow.dead_groups, flow.late_p99_ms) == (33, 2, 1_212)
 
 
 def test_what_waits_is_unknown_while_the_timers_of_a_broker_are():
@@ -349,7 +349,7 @@ def test_the_flow_shows_the_states_of_messages():
         [PRODUCERS], [NORMAL, DELAYED, HALF], [READY, ROLLED_BACK], [CONSUMERS], [CONSUMED, RETRY, DEAD],
     ]  # fmt: skip
     texts = {card.key: (card.value, card.fact) for card in picture.cards()}
-    assert texts[DELAYED] == ("4,216", "late 212 ms")
+    assert texts[DELAYED] == ("4,216", "late 1.2 s")
     assert texts[HALF] == ("3", "1 in check")
     assert texts[READY] == ("18,402", "oldest 131 s")
     assert texts[CONSUMERS] == ("7 groups", "14 clients")
@@ -607,8 +607,9 @@ def calm_outside(**changes: object):
     catalog = replace(state.catalog, brokers=["a", "b"], broker_version=["", ""], broker_address=["", ""],
                       broker_slaves=[0, 0], broker_cannot=[{}, {}])  # fmt: skip
     zeros = np.zeros(len(catalog.groups))
+    on_time = replace(state.delays, late_p99_ms=np.full_like(state.delays.late_p99_ms, 31.0))
     calm = replace(
-        state, catalog=catalog, group_lag_messages=zeros, group_behind_ms=zeros,
+        state, catalog=catalog, delays=on_time, group_lag_messages=zeros, group_behind_ms=zeros,
         topic_kept_messages=state.topic_kept_messages * 0, position_offset=np.maximum(state.position_offset, 0),
         totals={"transactions_given_up": 0.0, "disk_used_percent": 10.0, "put_p99_ms": 1.0},
     )  # fmt: skip

@@ -177,7 +177,7 @@ def test_the_address_is_copied_by_a_click(frame, qtbot):
 def test_counts_stand_in_the_side_bar_and_lag_warns_above_its_limit(make_frame):
     frame = make_frame()
     frame.source.push()
-    assert frame.window.side_bar.items["topics"].count == "13"
+    assert frame.window.side_bar.items["topics"].count == "9"
 
 
 def test_only_the_page_in_front_gets_figures(frame):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupRow
@@ -33,7 +34,7 @@ def topic_queue_columns(
         Column("disk", "On disk", lambda row: f"≈ {bytes_text(row.bytes)}" if row.is_estimate else bytes_text(row.bytes),
                sort=lambda row: known_number(row.bytes), right=True, width=96, gives_way=5),
         number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=72),
-        Column("spark", "15 min", lambda row: tr("no writes") if row.put_rate == 0 else "",
+        Column("spark", "15 min", _writes_text,
                sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE, value=rates, width=84, gives_way=2),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=104),
         number_column("lag", "Lag", lambda row: row.lag_messages, width=76),
@@ -75,6 +76,13 @@ def _role(broker_id: int) -> str:
     if broker_id < 0:
         return UNKNOWN
     return tr("master") if broker_id == 0 else tr("replica {number}", number=broker_id)
+
+
+def _writes_text(row: TopicQueueRow) -> str:
+    """What stands in place of a line."""
+    if math.isnan(row.put_rate):
+        return UNKNOWN
+    return tr("no writes") if row.put_rate == 0 else ""
 
 
 def _owner_text(row: TopicQueueRow) -> str:
