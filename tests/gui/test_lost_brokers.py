@@ -30,7 +30,7 @@ LOST = (
     (Place("topics", {"topic": "orders"}), (r"\[picture: Write rate by queue: 0: .*10000: —, 10001: —\]",)),
     (
         Place("topic", {"topic": "orders", "tab": "queues"}),
-        (r"4 queues, — kept, .*", r"- 1 \| 0 \| 3 \| 3 \| .*", r"- 10001( \| —){9}"),
+        (r"4 queues, — kept, .*", r"- 1 \| 0 \| 3 \| 3 \| .*", r"- 10001( \| —){11}"),
     ),
     (
         Place("consumers", {"group": "g", "tab": "lag"}),
