@@ -13,6 +13,7 @@ from weakref import WeakMethod
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabBar, QTabWidget, QWidget
+from shiboken6 import isValid
 
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton, label
@@ -46,17 +47,28 @@ class SaidTexts(QObject):
 
 
 def write_texts(texts: Sequence[SaidTexts]) -> None:
-    """Write texts in the language of now, then call the hooks, those of inner parts first."""
-    for one in texts:
-        part = one.parent()
+    """Write texts in the language of now, then call the hooks, those of inner parts first.
+
+    Each widget is written once, however often the language has changed. One that Qt has deleted is left out: parts are made
+    again while others wait for their page to be shown, and by the hooks of outer parts.
+    """
+    waiting = list(dict.fromkeys(texts))
+    for one in waiting:
+        part = one.parent() if isValid(one) else None
         if isinstance(part, QWidget):
             for write in one.writes:
                 write(part)
-    for one in reversed(texts):
+    for one in reversed(waiting):
         for hook in one.hooks:
             act = hook()
-            if act is not None:
+            if act is not None and isValid(one) and _can_act(act):
                 act()
+
+
+def _can_act(act: Callable[[], object]) -> bool:
+    """Whether the object of a method is none of Qt's, or still exists there."""
+    owner = getattr(act, "__self__", None)
+    return not isinstance(owner, QObject) or isValid(owner)
 
 
 def _texts_of(part: QWidget) -> SaidTexts:
