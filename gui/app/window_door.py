@@ -1,20 +1,18 @@
 """One window for a store or a connection: a second start brings the first to the front and hands its link over.
 
-The window listens on a socket of the user's own; its name follows from what it shows (`Cluster.place`). Where the system has no
-such sockets every start opens a window. The socket carries only a link, which shows a page and changes nothing
-(`gui.main_window.links`).
+The window listens on a socket of the user's own (`gui.app.runtime_folder`); its name follows from what it shows
+(`Cluster.place`). Where the system has no such sockets, or no folder is safe, every start opens a window. The socket carries
+only a link, which shows a page and changes nothing (`gui.main_window.links`).
 """
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
 from pathlib import Path
 
-import platformdirs
 from PySide6.QtCore import QCryptographicHash, QObject, QSocketNotifier, Signal
 
+from gui.app.runtime_folder import runtime_folder
 from gui.main_window.links import LINK_CHARACTERS_MAX
 
 REACH_TIMEOUT_S = 2.0
@@ -24,17 +22,21 @@ _SUPPORTED = hasattr(socket, "AF_UNIX")
 _DIGITS = 16
 
 
-def socket_path(place: str) -> Path:
-    """Path of the socket on which the window of a cluster listens."""
+def socket_path(place: str) -> Path | None:
+    """Path of the socket on which the window of a cluster listens; None where there is no safe place for one."""
+    if not _SUPPORTED:
+        return None
     # Qt's hash, which is loaded: importing Python's would delay the first frame.
     digest = QCryptographicHash.hash(place.encode(), QCryptographicHash.Algorithm.Sha256).toHex().toStdString()[:_DIGITS]
-    return platformdirs.user_runtime_path("orbit", appauthor=False) / f"window-{digest}.sock"
+    name = f"window-{digest}.sock"
+    folder = runtime_folder(len(name))
+    return None if folder is None else folder / name
 
 
 def reach_window(place: str, link: str) -> bool:
     """Ask the window of a cluster to come to the front and follow a link; returns whether there is one."""
     path = socket_path(place)
-    if not _SUPPORTED or not _is_own(path.parent) or not path.exists():
+    if path is None or not path.exists():
         return False
     try:
         with socket.socket(socket.AF_UNIX) as line:
@@ -58,7 +60,7 @@ class WindowDoor(QObject):
     def __init__(self, place: str, parent: QObject) -> None:
         super().__init__(parent)
         self._path = socket_path(place)
-        self._socket = _listen(self._path)
+        self._socket = None if self._path is None else _listen(self._path)
         self._callers: dict[QSocketNotifier, socket.socket] = {}
         if self._socket is not None:
             self._notifier = QSocketNotifier(self._socket.fileno(), QSocketNotifier.Type.Read, self)
@@ -66,7 +68,7 @@ class WindowDoor(QObject):
 
     def close(self) -> None:
         """Stop listening."""
-        if self._socket is None:
+        if self._socket is None or self._path is None:
             return
         self._notifier.setEnabled(False)
         for notifier in list(self._callers):
@@ -108,13 +110,10 @@ class WindowDoor(QObject):
 
 
 def _listen(path: Path) -> socket.socket | None:
-    """A listening socket; None where the system has none, or another window listens."""
-    if not _SUPPORTED:
-        return None
+    """A listening socket; None where another window listens."""
     made = socket.socket(socket.AF_UNIX)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_own(path.parent) or _answers(path):
+        if _answers(path):
             raise OSError
         path.unlink(missing_ok=True)
         made.bind(str(path))
@@ -124,15 +123,6 @@ def _listen(path: Path) -> socket.socket | None:
         made.close()
         return None
     return made
-
-
-def _is_own(folder: Path) -> bool:
-    """Whether a folder belongs to this user alone: in a shared one somebody else could listen."""
-    try:
-        found = folder.stat()
-    except OSError:
-        return False
-    return found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o022
 
 
 def _answers(path: Path) -> bool:

@@ -16,9 +16,8 @@ from gui.app.window_door import WindowDoor, reach_window, socket_path
 def runtime_folder(monkeypatch):
     # A path of a socket has at most 107 bytes, which the temporary folders of tests in several processes can exceed.
     with tempfile.TemporaryDirectory(prefix="orbit-") as folder:
-        runtime = Path(folder) / "orbit"
-        monkeypatch.setattr("gui.app.window_door.platformdirs.user_runtime_path", lambda *_names, **_options: runtime)
-        yield runtime
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder) / "orbit"
 
 
 @pytest.fixture
@@ -68,10 +67,23 @@ def test_what_a_killed_window_left_behind_is_taken_over(qapp, qtbot, tmp_path, r
     door.close()
 
 
-def test_a_folder_that_others_may_write_is_not_trusted(qapp, tmp_path, runtime_folder):
-    runtime_folder.mkdir()
+def test_a_folder_that_others_may_write_is_not_trusted(door, qtbot, tmp_path, runtime_folder, monkeypatch):
+    door.close()
     runtime_folder.chmod(0o777)
+    # Another place among temporary files: of this test, because windows of others may be there.
+    monkeypatch.setattr(tempfile, "tempdir", str(runtime_folder.parent))
+    second = WindowDoor(str(tmp_path / "store"), door.parent())
+    assert socket_path(str(tmp_path / "store")).parent != runtime_folder
+    assert list(runtime_folder.iterdir()) == []
+    with qtbot.waitSignal(second.asked):
+        thread, reached = reach(str(tmp_path / "store"), "orbit://overview")
+    thread.join()
+    assert reached == [True]
+    second.close()
+
+
+def test_without_a_safe_place_every_start_opens_a_window(qapp, tmp_path, monkeypatch):
+    monkeypatch.setattr("gui.app.window_door.runtime_folder", lambda _name_bytes: None)
     door = WindowDoor(str(tmp_path / "store"), qapp)
-    assert not socket_path(str(tmp_path / "store")).exists()
     assert not reach_window(str(tmp_path / "store"), "")
     door.close()
