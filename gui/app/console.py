@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gui.app.children import Children
+from gui.app.display import explained_start
 from gui.app.uncaught_errors import UncaughtErrors
 from gui.app.window_options import WindowOptions, first_cluster, with_kept
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text
@@ -97,7 +98,8 @@ def make_application() -> QApplication:
     gc.disable()
     QApplication.setApplicationName("orbit")
     QApplication.setApplicationDisplayName("Orbit")
-    application = QApplication([*sys.argv[:1], "-style", STYLE])
+    with explained_start():
+        application = QApplication([*sys.argv[:1], "-style", STYLE])
     application.setProperty(STYLED, True)
     application.setQuitOnLastWindowClosed(False)
     return application
