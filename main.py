@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,11 +29,19 @@ orbit://group/NAME, orbit://message/ID or orbit://PAGE opens there, in the windo
 EXIT_CODES = """\
 exit codes: 0 success, 1 failure or a partial result, 2 wrong arguments, 3 the store cannot be used,
 4 a port or an address cannot be used, 5 the broker process failed, 6 a broker refused, 7 the report failed, 8 Java failed,
-70 a fault of Orbit itself, 130 cancelled"""
+70 a fault of Orbit itself, 130 cancelled, 141 nobody reads the output any more"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code of the process."""
+    from broker_core.file_modes import close_to_others
+    from broker_core.output import run_command
+
+    close_to_others()
+    return run_command(partial(_run, argv))
+
+
+def _run(argv: Sequence[str]) -> int:
     from broker_core.children import disown
     from broker_core.errors import OrbitError
     from broker_core.output import settle
@@ -66,8 +75,9 @@ def _window(arguments: argparse.Namespace) -> int:
     _broker_config(arguments)  # reports a wrong setting at once, not in a window
     # The modules of a start stay: collecting garbage among them repeatedly takes a tenth of the time to the first frame.
     gc.disable()
-    from gui.app.console import run_window
-    from gui.app.window_options import WindowOptions
+    with _libraries_of_qt():
+        from gui.app.console import run_window
+        from gui.app.window_options import WindowOptions
 
     return run_window(
         WindowOptions(
@@ -199,11 +209,26 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _gallery(arguments: argparse.Namespace) -> int:
-    from gui.gallery.pictures import main as gallery
-    from gui.gallery.readme import FOLDER
+    with _libraries_of_qt():
+        from gui.gallery.pictures import main as gallery
+        from gui.gallery.readme import FOLDER
 
     out = arguments.out or FOLDER
     return gallery(out, arguments.theme, arguments.lang, name_servers=arguments.ns, readme=arguments.readme)
+
+
+@contextmanager
+def _libraries_of_qt() -> Iterator[None]:
+    """Import Qt inside: a system library that lacks is told as such."""
+    from broker_core.errors import OrbitError
+
+    try:
+        yield
+    except ImportError as error:
+        if ".so" not in str(error):
+            raise
+        install = "Install it; on Debian and Ubuntu ./orbit setup does"
+        raise OrbitError(f"Qt cannot be loaded: a system library is missing ({error}). {install}") from error
 
 
 # ---- commands with a command line of their own ---------------------------------------------------------------------------

@@ -14,7 +14,6 @@ import contextlib
 import glob
 import itertools
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ DAMAGED_MAX = 5
 EMPTY = "it is empty"
 """The fault of a file without bytes, or with blanks only."""
 
+_RANDOM_BYTES = 6
 _YEAR_9999 = 253_402_300_799
 _DAMAGE = (ValueError, RecursionError, CodecError)
 
@@ -117,20 +117,28 @@ def replace_file(
 ) -> None:
     """Put ``data`` in place of a file at once: temporary file, sync, rename, sync of the directory.
 
+    Args:
+        path: The file.
+        data: All of its content.
+        mode: Permissions; the mask of the process takes away what it denies.
+        write: Writes data at a position of an open file.
+        sync: Returns when an open file is on the disk.
+        sync_names: Returns when the names of a directory are on the disk.
+
     Raises:
         OSError: It cannot be written; the former file is still in place.
     """
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{os.urandom(_RANDOM_BYTES).hex()}")
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         try:
-            os.fchmod(descriptor, mode)
             write(descriptor, data, 0)
             sync(descriptor)
         finally:
             os.close(descriptor)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_names(path.parent)
 
@@ -142,7 +150,7 @@ class KeptFile(Generic[Value]):
         path: The file.
         parse: Makes the value of its bytes; raises ValueError, RecursionError or CodecError where they are damaged.
         replace: Puts data in place of a file.
-        mode: Permissions of a new file.
+        mode: Permissions of a new file, as in `replace_file`.
     """
 
     def __init__(

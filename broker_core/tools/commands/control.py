@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -16,7 +15,6 @@ from broker_core.errors import UsageError
 from broker_core.transport.event_loop import interrupts
 
 STOPPED = "it was stopped"
-EXIT_PIPE_CLOSED = 141
 _WORDS = ("pause", "resume", "stop")
 
 
@@ -24,13 +22,6 @@ def say(text: str) -> None:
     """Print a line for people, at once."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
-
-
-def pipe_closed() -> int:
-    """Exit code after the reader of standard output ended early (head, less)."""
-    # Python would complain when it flushes at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_PIPE_CLOSED
 
 
 def names_by_time() -> Iterator[str]:

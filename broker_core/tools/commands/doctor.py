@@ -16,7 +16,6 @@ from dataclasses import asdict
 from broker_core.cluster.access import HELP, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
-from broker_core.tools.commands.control import pipe_closed
 from broker_core.tools.doctor import Doctor, Hop, local_hop
 
 EXIT_FAULTS = 1
@@ -43,8 +42,6 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
         return fail("orbit doctor", error, as_json=arguments.json)
     except KeyboardInterrupt:
         return fail("orbit doctor", CancelledByUserError("interrupted"), as_json=arguments.json)
-    except BrokenPipeError:
-        return pipe_closed()
     return EXIT_FAULTS if doctor.faults else 0
 
 

@@ -38,7 +38,7 @@ from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.json_errors import fail
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.tools.commands.control import pipe_closed, say
+from broker_core.tools.commands.control import say
 from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
@@ -107,7 +107,7 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
     except BrokenPipeError:
-        return pipe_closed()
+        raise  # standard output has no reader any more
     except OSError as error:
         return fail("orbit search", _refused(arguments, error))
     except OrbitError as error:

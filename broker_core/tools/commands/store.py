@@ -26,7 +26,7 @@ from broker_core.engine.store.ownership import check_directory, open_failed
 from broker_core.errors import ForeignStoreError, OrbitError
 from broker_core.json_errors import fail
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.tools.commands.control import pipe_closed, say
+from broker_core.tools.commands.control import say
 
 EXIT_UNSOUND = 1
 
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        return pipe_closed()
+        raise  # standard output has no reader any more
     except OSError as error:
         return fail("orbit store", open_failed(arguments.directory, error))
     except OrbitError as error:
