@@ -17,7 +17,7 @@ from tests.support.queue_rows import check_rows_of
 from tests.support.store_bench import BROKEN, LOG_FILE_BYTES, NO_SPACE, message
 from tests.support.store_check import check_closed_store
 
-DEADLINE_S = 20
+DEADLINE_S = 90
 
 
 def bodies(store: MessageStore, topic: str = "Orders", queue_id: int = 0) -> list[bytes]:
