@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import UsageError
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 from monitoring.series import Floats, Ints
 from monitoring.state import MEMBERS_UNREAD, ClusterState
 

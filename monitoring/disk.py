@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
+from broker_core.outside import whole_of
 from monitoring.lag import Forecast, forecast
 from monitoring.series import Floats
 
@@ -36,6 +37,6 @@ def next_cleaning(delete_when: str, now: datetime) -> datetime | None:
 
     The current hour counts, because cleaning runs for all of it.
     """
-    hours = {int(entry) for entry in delete_when.split(";") if entry.strip().isdecimal() and int(entry) < 24}
+    hours = {whole_of(entry.strip()) for entry in delete_when.split(";")}
     hour = now.replace(minute=0, second=0, microsecond=0)
     return next((hour + timedelta(hours=ahead) for ahead in range(24) if (hour + timedelta(hours=ahead)).hour in hours), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 
 NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
 _NUMBER_MAX = 2**63 - 1

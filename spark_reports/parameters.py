@@ -16,6 +16,7 @@ from pathlib import Path
 
 from broker_core.clock import utc_text
 from broker_core.errors import UsageError
+from broker_core.outside import read_json
 from spark_reports.catalog import TOPICS, Parameter, ParameterKind, ReportSpec
 
 _RELATIVE = re.compile(r"-(\d{1,9})([smhd])")
@@ -65,7 +66,7 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
 def read_parameter_file(path: Path) -> dict[str, object]:
     """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. Null values are not given."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"the parameter file {path} cannot be read: {error.strerror}", path=str(path)) from error
     except ValueError as error:

@@ -18,6 +18,7 @@ from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers
 from broker_core.protocol.admin.routes import read_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -174,8 +175,8 @@ class ClusterLink(AdminClient):
             if refused_as(error, ResponseCode.QUERY_NOT_FOUND):
                 return -1
             raise
-        offset = answer.ext_fields.get("offset", "")
-        return int(offset) if offset.isdecimal() else -1
+        offset = whole_of(answer.ext_fields.get("offset", ""))
+        return -1 if offset is None else offset
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
         """As `MessageAdmin.pull_records`; the records are counted."""

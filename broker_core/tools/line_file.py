@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from broker_core.errors import CodecError
+from broker_core.outside import read_json
 
 Line = Mapping[str, Any]
 
@@ -78,7 +79,7 @@ class LineFile:
 
 def _values(data: bytes) -> Line | None:
     try:
-        values = json.loads(data) if data.endswith(b"\n") else None
-    except (ValueError, RecursionError):
+        values = read_json(data) if data.endswith(b"\n") else None
+    except ValueError:
         return None
     return values if isinstance(values, dict) else None

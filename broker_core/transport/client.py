@@ -13,6 +13,7 @@ from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, NetworkError
+from broker_core.outside import whole_of
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection, Handler, end_all
@@ -30,10 +31,11 @@ def refuse_request(_connection: Connection, command: RemotingCommand) -> Remotin
 
 def parse_address(address: str) -> tuple[str, int]:
     """Split ``host:port``, where an IPv6 host may be in brackets; raises `NetworkError` when it is no such address."""
-    host, colon, port = address.strip().rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
+    host, colon, port_text = address.strip().rpartition(":")
+    port = whole_of(port_text)
+    if not colon or not host or port is None or not 0 < port <= 65535:
         raise NetworkError(f"“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876", address=address)
-    return host.strip("[]"), int(port)
+    return host.strip("[]"), port
 
 
 async def connect(

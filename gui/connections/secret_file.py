@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 
 FILE_NAME = "connection-secrets.json"
 FILE_MODE = 0o600

@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import first_topic_of_retry, read_document, resent_properties
+from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
@@ -146,8 +147,9 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
         zone: Zone of times of day; None: local.
     """
     text = text.strip().lower()
-    if text.isdecimal() and 12 <= len(text) <= 18:
-        return int(text)
+    whole = whole_of(text)
+    if whole is not None and len(text) >= 12:
+        return whole
     relative = _RELATIVE_TIME.fullmatch(text)
     if relative:
         distance_ms = round(float(relative[2]) * _UNIT_MS[relative[3]])

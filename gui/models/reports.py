@@ -17,8 +17,8 @@ from enum import Enum
 from pathlib import Path
 
 from broker_core.api import CodecError, UsageError, read_csv
+from broker_core.outside import whole_of
 from gui.settings.values import named
-from monitoring.outside import whole_of
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
 from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of

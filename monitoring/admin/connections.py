@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from broker_core.outside import whole_of
 from broker_core.worker.questions.administration import ConnectionPage
 
 SILENT_MS = 60_000
@@ -190,7 +191,7 @@ def _plain_row(page: ConnectionPage, row: int, traffic: Traffic) -> ClientRow:
 def _note(language: str, version: str, silent_ms: int) -> ConnectionNote:
     if silent_ms > SILENT_MS:
         return ConnectionNote.SILENT
-    numbers = version.split("-", maxsplit=1)[0].split(".")
-    if language == "Java" and all(number.isdigit() for number in numbers) and tuple(map(int, numbers)) < OLD_BEFORE:
+    numbers = tuple(map(whole_of, version.split("-", maxsplit=1)[0].split(".")))
+    if language == "Java" and tuple(number for number in numbers if number is not None) < OLD_BEFORE and None not in numbers:
         return ConnectionNote.OLD
     return ConnectionNote.NONE

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from broker_core.api import UsageError, replace_file, state_of_topic
 from broker_core.api import names as reserved
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 from monitoring.payload.masking import MaskRules, united
 
 READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")

@@ -27,6 +27,7 @@ from typing import Any
 
 from broker_core.errors import CorruptStoreError, ForeignStoreError, ReportError, UsageError
 from broker_core.kept_file import replace_file
+from broker_core.outside import read_json
 
 FORMAT = 1
 MANIFEST = "orbit-parquet.json"
@@ -123,8 +124,8 @@ def open_folder(path: Path) -> PreparedFolder:
             path=str(path),
         )
     try:
-        found = _read(path, json.loads(manifest.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        found = _read(path, read_json(manifest.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise CorruptStoreError(
             f"{manifest} is damaged: {error!r}. Remove {path} and prepare the messages anew.", file=str(manifest), position=0
         ) from error

@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from broker_core.engine.grpc.incoming import BORN_HOST, DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
 from broker_core.engine.grpc.message_types import SHARDING_KEY, type_of
 from broker_core.errors import CodecError
+from broker_core.outside import whole_of
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.body import decompress_body
@@ -58,7 +59,7 @@ def outgoing(
         message_group=found.get(SHARDING_KEY),
         trace_context=found.get(TRACE_CONTEXT),
         dead_letter_queue=_dead_letter(found),
-        priority=int(found[PRIORITY]) if found.get(PRIORITY, "").isdecimal() else None,
+        priority=_priority(found),
     )
     user = {name: value for name, value in found.items() if name not in HIDDEN}
     return pb.Message(topic=_resource(topic), user_properties=user, system_properties=system, body=body)
@@ -73,10 +74,16 @@ def _resource(topic: str) -> pb.Resource:
 
 
 def _delivery(found: dict[str, str], now_ms: int) -> Timestamp | None:
-    seconds, deliver_ms = found.get(_DELAY_SECONDS, ""), found.get(DELIVER_MS, "")
-    if seconds.isdecimal():
-        return timestamp(now_ms + int(seconds) * 1000)
-    return timestamp(int(deliver_ms)) if deliver_ms.isdecimal() else None
+    seconds, deliver_ms = whole_of(found.get(_DELAY_SECONDS, "")), whole_of(found.get(DELIVER_MS, ""))
+    if seconds is not None:
+        return timestamp(now_ms + seconds * 1000)
+    return None if deliver_ms is None else timestamp(deliver_ms)
+
+
+def _priority(found: dict[str, str]) -> int | None:
+    """The priority, where it is a number of the 32 bits that the protocol has for it."""
+    priority = whole_of(found.get(PRIORITY, ""))
+    return priority if priority is not None and priority <= _PRIORITY_MAX else None
 
 
 def _dead_letter(found: dict[str, str]) -> pb.DeadLetterQueue | None:
@@ -95,5 +102,6 @@ def duration(time_ms: int) -> Duration:
     return Duration(seconds=time_ms // 1000, nanos=time_ms % 1000 * 1_000_000)
 
 
+_PRIORITY_MAX = 2**31 - 1
 _SECONDS_MAX = 253_402_300_799
 """The end of the year 9999, where timestamps end."""

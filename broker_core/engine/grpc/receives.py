@@ -22,6 +22,7 @@ from broker_core.engine.grpc.outcome import CODES, OK, refuse
 from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
 from broker_core.engine.tables.state import BrokerState
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -188,7 +189,7 @@ def _poll_ms(caller: Caller, client: GrpcClient, request: pb.ReceiveMessageReque
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdecimal())
+    return tuple(number for number in map(whole_of, text.split(".")) if number is not None)
 
 
 def _invisible_ms(request: pb.ReceiveMessageRequest) -> int:

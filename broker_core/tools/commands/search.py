@@ -37,6 +37,7 @@ from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.json_errors import fail
+from broker_core.outside import whole_of
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.tools.commands.control import say
 from broker_core.tools.search.export import FORMATS, exported
@@ -163,10 +164,14 @@ def _end_with_input() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+_SHOWN_CHARACTERS = 80
+
+
 def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) < 1 << 63:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on is meant, not “{text}”")
-    return int(text)
+    number = whole_of(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is meant, not “{text[:_SHOWN_CHARACTERS]}”")
+    return number
 
 
 def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.outside import whole_of
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.resent_properties import TIMED, first_topic_of_retry, resent_properties
 from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
@@ -135,5 +136,5 @@ def _queue_id(item: ReplayItem) -> int:
     """Queue of its producer's choice, which is in the properties of a delayed message."""
     if state_of_topic(item.topic) == "normal":
         return item.queue_id
-    text = item.properties.get(props.REAL_QUEUE_ID, "")
-    return int(text) if text.isascii() and text.isdecimal() else item.queue_id
+    queue_id = whole_of(item.properties.get(props.REAL_QUEUE_ID, ""))
+    return item.queue_id if queue_id is None else queue_id

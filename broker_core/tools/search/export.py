@@ -23,6 +23,7 @@ from typing import Protocol, Self, TextIO
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
 from broker_core.kept_file import sync_directory
+from broker_core.outside import read_json
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -188,8 +189,8 @@ def _read_lines(path: Path) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                row = read_json(line)
+            except ValueError as error:
                 raise CodecError(f"line {number:,} of {path.name} is no JSON: {error}") from error
             if not isinstance(row, dict):
                 raise CodecError(f"line {number:,} of {path.name} is no JSON object")
@@ -222,7 +223,7 @@ def _typed(names: list[str], cells: list[str], where: str) -> Row:
 
 def _value(name: str, text: str) -> object:
     if name == "properties":
-        return json.loads(text) if text else {}
+        return read_json(text) if text else {}
     if name in _NUMBERS:
         return int(text) if text else None
     return None if name == "bodySha256" and not text else text

@@ -14,6 +14,7 @@ from typing import Any
 
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import read_group_configs
 from broker_core.protocol.admin.topics import TopicConfig, read_topic_configs, topic_fields
 from broker_core.protocol.administration import ACTING, READING
@@ -121,9 +122,9 @@ def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topi
     if query.broker_name:
         link.address_of(query.broker_name)
         return [query.broker_name]
-    shown = fields.get("queueId", "")
-    if shown.isdecimal():
-        broker, queue_id = link.numbers.queue_of(int(shown))
+    shown = whole_of(fields.get("queueId", ""))
+    if shown is not None:
+        broker, queue_id = link.numbers.queue_of(shown)
         fields["queueId"] = str(queue_id)
         return [broker]
     if query.code in ACTING:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QStackedWidget, QWidget
 
+from broker_core.outside import whole_of
 from gui.connections.cluster import (
     ATTACHED,
     COLOURS,
@@ -23,7 +24,6 @@ from gui.operations.clusters import colour_icon
 from gui.widgets.basic import column, fill, form_layout, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
-from monitoring.outside import whole_of
 
 PORT_MAX = 65_535
 DIRECT, SOCKS, SSH = "direct", "socks", "ssh"

@@ -10,6 +10,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
+from broker_core.outside import whole_of
 from broker_core.worker.questions.abilities import Ability
 from gui.models.consumers import GroupRow, position_rows, topics_of
 from gui.models.messages import parse_time
@@ -251,7 +252,7 @@ class ResetDialog(ActionDialog):
             return tr(READING)
         if kind is ResetKind.SHIFT and _whole(self.shift.text()) is None:
             return tr("A whole number of messages, with a minus to go back")
-        if kind is ResetKind.OFFSET and not self.offset.text().strip().isdigit():
+        if kind is ResetKind.OFFSET and whole_of(self.offset.text().strip()) is None:
             return tr("An offset is a whole number from 0 on")
         if kind is ResetKind.GROUP and not self._found:
             return tr("No other group has a position on this topic.")

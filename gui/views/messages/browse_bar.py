@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QWidget
 
+from broker_core.outside import whole_of
 from gui.models.messages import ALL_QUEUES, parse_time, topic_names
 from gui.models.queue_window import QueueWindow, queue_ids
 from gui.operations.filter_memory import FilterMemory
@@ -16,7 +17,6 @@ from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import TimeZoneChoice, count_text, tr
-from monitoring.outside import whole_of
 from monitoring.state import ClusterState
 
 SLIDER_STEPS = 1_000

@@ -16,6 +16,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHeaderView, QLineEdit, QWidget
 
 from broker_core.api import OrbitError
+from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, ReadMessageById
 from gui.models.message_properties import property_rows
 from gui.models.message_words import record_facts
@@ -33,7 +34,6 @@ from gui.widgets.text_table import TextTable
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
-from monitoring.outside import whole_of
 from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 

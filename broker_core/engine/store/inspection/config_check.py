@@ -14,6 +14,7 @@ from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import CodecError
 from broker_core.kept_file import EMPTY, read_content
+from broker_core.outside import whole_of
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 Configs = dict[str, dict[str, Any]]
@@ -94,8 +95,8 @@ def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[StoreFind
             for queue_id, offset in offsets.items() if isinstance(offsets, dict) else ():
                 yield from _check_offset(readers, (topic, queue_id), offset, f"config/{name}", key)
     for level, offset in _table(configs, "delayOffset.json").items():
-        if level.isdecimal():
-            queue = SCHEDULE_TOPIC, str(int(level) - 1)
+        if (number := whole_of(level)) is not None:
+            queue = SCHEDULE_TOPIC, str(number - 1)
             yield from _check_offset(readers, queue, offset, "config/delayOffset.json", f"level {level}")
 
 
@@ -112,9 +113,10 @@ def _check_offset(
     key: str,
 ) -> Iterator[StoreFinding]:
     topic, queue_id = queue
-    if not isinstance(offset, int) or not queue_id.isdecimal():
+    number = whole_of(queue_id)
+    if not isinstance(offset, int) or number is None:
         yield StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset!r}, which is no number")
         return
-    reader = readers.by_key.get((topic, int(queue_id)))
+    reader = readers.by_key.get((topic, number))
     if reader is not None and not 0 <= offset <= reader.end:
         yield StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset:,}; the queue ends at {reader.end:,}")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from monitoring.outside import DIGITS_MAX, read_json, whole_of
+from broker_core.outside import DIGITS_MAX, read_json, whole_of
 
 
 @pytest.mark.parametrize(
