@@ -58,6 +58,11 @@ def _run(argv: Sequence[str]) -> int:
     except OrbitError as error:
         print(f"orbit: {error.message}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"orbit: {error.filename} cannot be used: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
 

@@ -286,7 +286,7 @@ def rules_from_json(text: str) -> list[AlertRule]:
         if document.get("version", FORMAT_VERSION) > FORMAT_VERSION:
             raise UsageError(f"these alert rules have format {document['version']}; this Orbit knows {FORMAT_VERSION}")
         rules = [_rule(entry) for entry in document["rules"][:RULES_MAX]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"these are no alert rules: {error}") from error
     for rule in rules:
         check_rule(rule)

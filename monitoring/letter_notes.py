@@ -34,7 +34,7 @@ def notes_from_json(text: str) -> dict[str, LetterNote]:
     """
     try:
         notes = {str(key): LetterNote(**values) for key, values in read_json(text).items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, OverflowError, TypeError, AttributeError):
         return {}
     return {key: note for key, note in notes.items() if _is_sound(note)}
 

@@ -76,6 +76,8 @@ def _read(lines: Iterable[str], message_ids: Sequence[str]) -> ResendReceipt:
         held.update(values.get("held", ()))
         if "number" in values:
             results[values["number"]] = values
+    if handed > len(message_ids):
+        raise ValueError(f"{handed} messages of {len(message_ids)}")
     waiting = set(range(handed)) - held - results.keys()
     sent = {number: _copy(message_ids[number], one) for number, one in results.items() if one["status"] == "sent"}
     unknown = {number: str(one["reason"]) for number, one in results.items() if one["status"] == "unknown"}

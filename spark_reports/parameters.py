@@ -103,9 +103,16 @@ def _value(parameter: Parameter, text: str) -> str | int:
             raise UsageError(f"“{text}” is not a time zone. Use a name such as UTC or Asia/Shanghai.", zone=text)
         case ParameterKind.CHOICE if text not in parameter.choices:
             raise UsageError(f"--{parameter.name} is one of {', '.join(parameter.choices)}, not “{text}”", text=text)
-        case ParameterKind.FILE if not Path(text).is_file():
+        case ParameterKind.FILE if not _is_file(text):
             raise UsageError(f"--{parameter.name}: there is no file {text}. Check the path.", path=text)
     return text
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # the name is too long, or a folder may not be entered
+        return False
 
 
 def _number(parameter: Parameter, text: str) -> int:

@@ -155,9 +155,18 @@ def add_access(group: argparse._ArgumentGroup, *, prefix: str = "", of: str = "a
 
     ``prefix``, such as ``to-``, precedes their names; ``of`` names the cluster in the help.
     """
-    group.add_argument(f"--{prefix}ns", metavar="HOST:PORT", help=f"name server of {of}; several with ; between them")
-    group.add_argument(f"--{prefix}connection", metavar="NAME", help=f"{of} by the name of a connection that the window keeps")
+    servers = f"name server of {of}; several with ; between them"
+    group.add_argument(f"--{prefix}ns", type=_named, metavar="HOST:PORT", help=servers)
+    saved = f"{of} by the name of a connection that the window keeps"
+    group.add_argument(f"--{prefix}connection", type=_named, metavar="NAME", help=saved)
     group.add_argument(f"--{prefix}connection-file", type=Path, metavar="FILE", help=f"{of} by a file with keys, TLS and more")
+
+
+def _named(text: str) -> str:
+    """A name; an empty one would be taken for none."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def add_details_flag(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ class LineFile:
                 raise self._damaged(end)
             try:
                 take(values)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
+            except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
                 raise self._damaged(end) from error
             end += len(data)
         self._file.truncate(end)

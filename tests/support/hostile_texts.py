@@ -30,5 +30,3 @@ def as_json(text: str) -> tuple[str, ...]:
         f'{{{HEAD}, "charts": [{{"series": [{{"x": [1], "y": [{text}]}}]}}]}}',
         f'[{{"group": "g", "topic": "t", "taken_ms": {text}, "offsets": [[{text}, {text}]]}}]',
     )
-
-

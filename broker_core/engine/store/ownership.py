@@ -18,6 +18,7 @@ from broker_core.engine.store.disk import is_no_space
 from broker_core.engine.store.newer_layouts import ENTRIES, check_layout
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import ForeignStoreError, StoreError, StoreFullError, StoreLockedError, StorePermissionError
+from broker_core.protocol.message.properties import number_of
 
 _LOCK_CONTENT = b"lock"
 _FLOCK = struct.Struct("hh4xqqi4x")
@@ -181,7 +182,7 @@ def _locked(root: Path, pid: int) -> StoreLockedError:
 
 def _pid_in(descriptor: int) -> int:
     text = os.pread(descriptor, 32, 0).strip()
-    return int(text) if text.isdigit() else 0
+    return number_of(text, 0)
 
 
 def _holder_of(descriptor: int) -> int:

@@ -16,6 +16,7 @@ from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.paths import StorePaths, offset_files, queue_directories
 from broker_core.native.queue_rows import QueueRows
+from broker_core.outside import read_json
 
 QueueKey = tuple[str, int]
 
@@ -148,12 +149,12 @@ class QueueTable:
     def read_manifest(self, checkpoint: Checkpoint) -> QueueManifest | None:
         """The manifest of exactly this checkpoint; None without one."""
         try:
-            note = json.loads(self._paths.queue_manifest.read_bytes())
+            note = read_json(self._paths.queue_manifest.read_bytes())
             if note["checkpoint"] != _identity(checkpoint):
                 return None
             ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
             return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, OverflowError, KeyError, TypeError):
             # Only a hint: without it, recovery trusts the files, as RocketMQ does.
             return None
 

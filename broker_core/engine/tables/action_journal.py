@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker_core.errors import StoreError
+from broker_core.outside import read_json
 
 JOURNAL_FILE = "orbitActions.log"
 BYTES_MAX = 16 * 1024 * 1024
@@ -100,8 +101,8 @@ def _ends_line(descriptor: int, size: int) -> bool:
 
 def _entry(line: bytes) -> JournalEntry | None:
     try:
-        value = json.loads(line)
+        value = read_json(line)
         return JournalEntry(int(value["atMs"]), str(value["action"]), str(value["subject"]), dict(value["details"]))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, OverflowError, TypeError, KeyError):
         logger.warning("a line of %s cannot be read: %r", JOURNAL_FILE, line[:80])
         return None

@@ -94,7 +94,7 @@ def read_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
         }
         clusters = {str(item["brokerName"]): str(item.get("cluster") or "") for item in value.get("brokerDatas") or ()}
         order = _parse_order(value.get("orderTopicConf"))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise JsonBodyError(f"the route of topic {topic} cannot be read: {bytes(body[:200])!r}") from error
     return Route(topic, tuple(queues), brokers, order, clusters)
 

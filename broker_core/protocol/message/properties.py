@@ -55,7 +55,9 @@ DIGITS_MAX = 18
 
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
-    return ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()]).encode()
+    """Properties as stored; half of a surrogate pair becomes ``?``, as in a Java writer."""
+    text = ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()])
+    return text.encode("utf-8", "replace")
 
 
 def encode_fitting(properties: Mapping[str, str]) -> bytes | None:

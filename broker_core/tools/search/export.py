@@ -7,7 +7,6 @@ names (`row_names.NAMES`), bodies in Base64 except in Parquet, so each can be re
 from __future__ import annotations
 
 import base64
-import binascii
 import codecs
 import errno
 import json
@@ -261,5 +260,5 @@ def body_bytes(row: Row, where: str) -> bytes:
         raise CodecError(f"{where} has no body")
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error is one; a character that is not ASCII is another
         raise CodecError(f"the body of {where} is no Base64: {error}") from error

@@ -65,6 +65,7 @@ from monitoring.payload.rules import read_rules
 from spark_reports.catalog import Parameter, ParameterKind
 from tests.support.hostile_texts import DEEP, DIGITS, NASTY, as_json
 
+
 @dataclass(frozen=True)
 class Settings:
     """A settings file whose every value is this text."""
