@@ -130,7 +130,7 @@ class GrpcClients:
         if not settings.HasField("subscription"):
             return ()
         if settings.client_type not in _CONSUMERS:
-            kind = pb.ClientType.Name(settings.client_type)
+            kind = _type_name(settings.client_type)
             refuse(pb.UNRECOGNIZED_CLIENT_TYPE, f"Client type is not consumer, type: {kind}")
         version = self._state.clock()
         return (
@@ -164,7 +164,7 @@ class GrpcClients:
         if client.settings.client_type in _CONSUMERS:
             checked_group(request.group if request.HasField("group") else client.settings.subscription.group)
         elif not client.is_producer:
-            kind = pb.ClientType.Name(client.settings.client_type)
+            kind = _type_name(client.settings.client_type)
             refuse(pb.UNRECOGNIZED_CLIENT_TYPE, f"{kind} sends no heartbeats here")
         client.connection = caller.connection
         self._register(client, self._consumer_data(client.settings))
@@ -224,6 +224,11 @@ def _backoff_of(group: GroupConfig) -> pb.RetryPolicy:
         initial=duration(int(figures["initial"])), max=duration(int(figures["max"])), multiplier=float(figures["multiplier"])
     )
     return pb.RetryPolicy(max_attempts=attempts, exponential_backoff=backoff)
+
+
+def _type_name(number: int) -> str:
+    """Name of a client type; the number of one that this version of the protocol does not know."""
+    return pb.ClientType.Name(number) if number in pb.ClientType.values() else str(number)
 
 
 def _subscription(entry: pb.SubscriptionEntry, version: int) -> Subscription:
