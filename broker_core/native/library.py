@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
 import os
 import platform
 import stat
@@ -16,8 +17,6 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Final
-
-from broker_core.outside import read_json
 
 PREFIX: Final = "orbit_"
 """Of the names of the functions in the library."""
@@ -142,7 +141,7 @@ def note_path(folder: Path = FOLDER) -> Path:
 def reason_not_usable(folder: Path = FOLDER) -> str:
     """Why the machine code in a folder is not used, as a sentence without an end; empty where it is."""
     try:
-        note = read_json(note_path(folder).read_bytes())
+        note = json.loads(note_path(folder).read_bytes())
         library, status = library_path(folder).read_bytes(), library_path(folder).stat()
     except (OSError, ValueError):
         return "there is no machine code; ./orbit setup makes it"

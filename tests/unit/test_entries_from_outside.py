@@ -563,6 +563,7 @@ def test_a_command_line_with_any_word_ends_with_a_code_and_a_reason(line, store)
 OWN_READERS = {
     "engine/processors/plain/send_lanes.py": "one text of a header, as the decoder of frames reads it",
     "engine/store/config_file.py": "names that are there twice are told; KeptFile takes RecursionError for damage",
+    "native/library.py": "a note of Orbit itself; a change of this module has machine code made again",
     "outside.py": "the reader itself",
     "protocol/json_body.py": "falls back to the dialect of fastjson",
     "chinese_words.py": "texts of Orbit itself",
