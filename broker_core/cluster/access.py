@@ -155,18 +155,9 @@ def add_access(group: argparse._ArgumentGroup, *, prefix: str = "", of: str = "a
 
     ``prefix``, such as ``to-``, precedes their names; ``of`` names the cluster in the help.
     """
-    servers = f"name server of {of}; several with ; between them"
-    group.add_argument(f"--{prefix}ns", type=_named, metavar="HOST:PORT", help=servers)
-    saved = f"{of} by the name of a connection that the window keeps"
-    group.add_argument(f"--{prefix}connection", type=_named, metavar="NAME", help=saved)
+    group.add_argument(f"--{prefix}ns", metavar="HOST:PORT", help=f"name server of {of}; several with ; between them")
+    group.add_argument(f"--{prefix}connection", metavar="NAME", help=f"{of} by the name of a connection that the window keeps")
     group.add_argument(f"--{prefix}connection-file", type=Path, metavar="FILE", help=f"{of} by a file with keys, TLS and more")
-
-
-def _named(text: str) -> str:
-    """A name; an empty one would be taken for none."""
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
 
 
 def add_details_flag(parser: argparse.ArgumentParser) -> None:
@@ -203,7 +194,9 @@ def access_of(
     """
     name, path = getattr(arguments, f"{prefix}connection"), getattr(arguments, f"{prefix}connection_file")
     name_servers = getattr(arguments, f"{prefix}ns")
-    if name:
+    if name is not None:
+        if not name.strip():
+            raise UsageError("no connection is named: give the name under which the window keeps it")
         return access_of_line(find_saved(name), saved_as=name)
     if path is not None:
         return access_of_file(path)
