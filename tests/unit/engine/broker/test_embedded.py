@@ -200,10 +200,10 @@ def test_offsets_are_written_while_the_broker_runs(tmp_path):
             raw(broker.broker_address) as client,
         ):
             await client.ask(Q.SEND_MESSAGE_V2, send_fields(), b"x")
-            await client.ask(Q.UPDATE_CONSUMER_OFFSET, {"consumerGroup": "CG", "topic": "T", "queueId": 3, "commitOffset": 9})
+            await client.ask(Q.UPDATE_CONSUMER_OFFSET, {"consumerGroup": "CG", "topic": "T", "queueId": 0, "commitOffset": 1})
             path = tmp_path / "store" / "config" / "consumerOffset.json"
             await eventually(path.exists)
-            assert json.loads(path.read_text())["offsetTable"] == {"T@CG": {"3": 9}}
+            assert json.loads(path.read_text())["offsetTable"] == {"T@CG": {"0": 1}}
 
     asyncio.run(scenario())
 
