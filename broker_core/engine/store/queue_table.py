@@ -147,15 +147,20 @@ class QueueTable:
 
     def read_manifest(self, checkpoint: Checkpoint) -> QueueManifest | None:
         """The manifest of exactly this checkpoint; None without one."""
-        try:
-            note = json.loads(self._paths.queue_manifest.read_bytes())
-            if note["checkpoint"] != _identity(checkpoint):
-                return None
-            ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
-            return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
-        except (OSError, ValueError, KeyError, TypeError):
-            # Only a hint: without it, recovery trusts the files, as RocketMQ does.
+        return read_manifest(self._paths, checkpoint)
+
+
+def read_manifest(paths: StorePaths, checkpoint: Checkpoint) -> QueueManifest | None:
+    """The manifest of exactly this checkpoint; None without one."""
+    try:
+        note = json.loads(paths.queue_manifest.read_bytes())
+        if note["checkpoint"] != _identity(checkpoint):
             return None
+        ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
+        return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
+    except (OSError, ValueError, KeyError, TypeError):
+        # Only a hint: without it, recovery trusts the files, as RocketMQ does.
+        return None
 
 
 def _index_note(note: dict[str, Any] | None) -> IndexNote | None:

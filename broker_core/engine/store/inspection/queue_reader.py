@@ -73,6 +73,16 @@ class QueueFileReader:
         for start in range(self.first, self.end, UNITS_AT_A_TIME):
             yield start, self.units(start, min(UNITS_AT_A_TIME, self.end - start))
 
+    def first_physical(self) -> int | None:
+        """Physical offset of the record of the first unit; 0 where earlier units were deleted, None without units."""
+        if self.first or not self.end:
+            return 0 if self.end else None
+        for _, units in self.blocks():
+            used = units[units["record_bytes"] > 0]
+            if len(used):
+                return int(used["physical_offset"][0])
+        return None
+
     def _descriptor(self, base: int) -> int | None:
         if self._open is None or self._open[0] != base:
             path = self.directory / offset_name(base)
