@@ -15,7 +15,13 @@ from broker_core.config import BrokerConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.plain.requests import PlainSend
 from broker_core.engine.processors.put_rewrites import PutRewrites
-from broker_core.engine.processors.send_admission import SendAdmission, SendTarget, check_batch, without_property
+from broker_core.engine.processors.send_admission import (
+    SendAdmission,
+    SendTarget,
+    batch_fault,
+    check_batch,
+    without_property,
+)
 from broker_core.engine.processors.send_flow import Defer, SendFlow
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
 from broker_core.engine.schedule.timer.recall_handle import recall_fields
@@ -41,6 +47,7 @@ _CODES = {
     PutStatus.UNKNOWN_ERROR: ResponseCode.SYSTEM_ERROR,
 }
 _PUT_OK = PutStatus.PUT_OK
+_ILLEGAL = (PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED)
 _TOO_LARGE = PutResult(PutStatus.MESSAGE_ILLEGAL)
 
 
@@ -214,7 +221,10 @@ class SendProcessor:
         if header.topic.startswith(names.RETRY_PREFIX):
             raise RequestRefusedError("batch request does not support retry group", code=ResponseCode.MESSAGE_ILLEGAL)
         check_batch(body, self.admission.reserved)
-        return self._store.put_batch(message)
+        result = self._store.put_batch(message)
+        if result.status in _ILLEGAL and (fault := batch_fault(body, target.properties)):
+            raise RequestRefusedError(fault, code=ResponseCode.MESSAGE_ILLEGAL)
+        return result
 
     def put_remark(self, result: PutResult) -> str:
         """Why a put did not store, for the client."""

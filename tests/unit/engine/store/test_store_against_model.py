@@ -76,7 +76,12 @@ class StoreMachine(RuleBasedStateMachine):
         assert (result.status, result.queue_offset) == (PutStatus.PUT_OK, len(queue))
         self.stored(Put(result.physical_offset, body, self.bench.clock.now_ms, keys, (topic, queue_id)))
 
-    @rule(topic=_topics, queue_id=_queue_ids, bodies=st.lists(st.binary(max_size=60), min_size=1, max_size=8), keys=_keys)
+    @rule(
+        topic=_topics,
+        queue_id=_queue_ids,
+        bodies=st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=8),
+        keys=_keys,
+    )
     def put_batch(self, topic, queue_id, bodies, keys):
         queue = self.model.setdefault((topic, queue_id), [])
         framed = encode_batch(BatchMember(0, body, properties(keys)) for body in bodies)
