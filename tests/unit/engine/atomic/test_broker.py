@@ -358,6 +358,24 @@ def test_positions_alone_are_decided_too(tmp_path):
     asyncio.run(scenario())
 
 
+def test_a_position_that_its_queue_cannot_have_is_refused(tmp_path):
+    async def scenario():
+        async with (
+            running(tmp_path) as broker,
+            reading(broker) as reader,
+            AtomicProducer(broker.name_server_address, "shop") as producer,
+        ):
+            await producer.create_topic("orders", queues=1)
+            await plain(reader, "orders", b"w")
+            producer.begin()
+            with pytest.raises(AtomicError, match="not in consume queue range"):
+                await producer.send_offsets("CG", {queue("orders"): 2})
+            await producer.abort()
+            assert broker.offsets.get("CG", "orders", 0) == -1
+
+    asyncio.run(scenario())
+
+
 def test_a_queue_of_another_broker_is_refused_and_the_transaction_goes_on(tmp_path):
     async def scenario():
         async with (
