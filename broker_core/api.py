@@ -35,6 +35,7 @@ from broker_core.errors import (
     StoreLockedError,
     StorePermissionError,
     StoreReadOnlyError,
+    UnclearTimeError,
     UnknownReportError,
     UsageError,
     WorkerError,
@@ -53,6 +54,7 @@ from broker_core.json_document import (
     without_half_pairs,
 )
 from broker_core.kept_file import replace_file
+from broker_core.local_time import MACHINE_ZONE, first_instant, instant_ms
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
@@ -102,6 +104,7 @@ __all__ = [
     "FILTER_STATES",
     "IMPORT_BYTES_MAX",
     "IMPORT_MESSAGES_MAX",
+    "MACHINE_ZONE",
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
@@ -150,6 +153,7 @@ __all__ = [
     "StorePermissionError",
     "StoreReadOnlyError",
     "TopicConfig",
+    "UnclearTimeError",
     "UnknownReportError",
     "UsageError",
     "Wanted",
@@ -164,8 +168,10 @@ __all__ = [
     "csv_bytes",
     "csv_text",
     "error_from_wire",
+    "first_instant",
     "first_topic_of_retry",
     "group_body",
+    "instant_ms",
     "is_kept",
     "java_string_hash",
     "json_text",

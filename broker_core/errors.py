@@ -4,6 +4,7 @@
     ├── BugError                   our own fault: an invariant does not hold
     ├── UsageError                 a wrong argument or setting
     │   ├── FilterError            a message filter that cannot be read
+    │   ├── UnclearTimeError       a local time that comes twice, or never
     │   ├── ReadOnlyConnectionError  a change over a read-only connection
     │   └── SecretError            the place where secrets of connections are kept
     ├── StoreError                 the store directory or its files
@@ -84,6 +85,13 @@ class UsageError(OrbitError):
 
 class FilterError(UsageError):
     """A message filter cannot be read; ``context`` has ``position`` and ``length`` of the place, in characters."""
+
+
+class UnclearTimeError(UsageError):
+    """A local time comes twice, or never, because the clock changes.
+
+    ``context`` has ``time``, and the two times with offset, ``first`` and ``second``, or ``begin`` and ``end`` of the gap.
+    """
 
 
 class ReadOnlyConnectionError(UsageError):

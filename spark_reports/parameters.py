@@ -16,6 +16,7 @@ from pathlib import Path
 
 from broker_core.clock import utc_text
 from broker_core.errors import UsageError
+from broker_core.local_time import instant_ms
 from spark_reports.catalog import TOPICS, Parameter, ParameterKind, ReportSpec
 
 _RELATIVE = re.compile(r"-(\d{1,9})([smhd])")
@@ -125,7 +126,11 @@ def durations_ms(text: str) -> Sequence[int]:
 
 
 def parse_time(text: str, *, now_ms: int) -> int:
-    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``."""
+    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``.
+
+    Raises:
+        UsageError: It is no time; `UnclearTimeError` where a local time comes twice, or never.
+    """
     text = text.strip()
     if text == "now":
         return now_ms
@@ -135,7 +140,7 @@ def parse_time(text: str, *, now_ms: int) -> int:
     if re.fullmatch(r"\d{5,18}", text) and int(text) <= _EPOCH_MS_MAX:
         return int(text)
     try:
-        return round(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+        return instant_ms(datetime.fromisoformat(text))
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(
             f"“{text}” is not a time. Use ISO 8601 (2026-03-01T08:00 or 2026-03-01T08:00:00Z), epoch milliseconds, now, "

@@ -27,6 +27,9 @@ def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -
         text: As entered.
         now_ms: The present, for times of today.
         zone: Of the times entered; None: local.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
     """
     text = text.strip()
     if when is When.LEVEL:

@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import first_topic_of_retry, read_document, resent_properties
+from broker_core.api import first_topic_of_retry, instant_ms, read_document, resent_properties
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
@@ -144,6 +144,9 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
         text: As entered.
         now_ms: The present, for relative times.
         zone: Zone of times of day; None: local.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
     """
     text = text.strip().lower()
     if text.isdecimal() and 12 <= len(text) <= 18:
@@ -159,10 +162,8 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
     if _TIME_OF_DAY.fullmatch(text):
         text = f"{day:%Y-%m-%d} {text:0>5}" if len(text) <= 5 else f"{day:%Y-%m-%d} {text.zfill(8)}"
     try:
-        moment = datetime.fromisoformat(text)
-        moment = moment if moment.tzinfo or zone is None else moment.replace(tzinfo=zone)
-        return round(moment.timestamp() * 1_000)
-    except (ValueError, OverflowError):  # no time, or one before the first that a clock can show
+        return instant_ms(datetime.fromisoformat(text.upper()), zone)  # “Z” is capital there
+    except (ValueError, OverflowError, OSError):  # no time, or one before the first that a clock can show
         return None
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from broker_core.api import CodecError, UsageError, read_csv
+from broker_core.api import CodecError, UnclearTimeError, UsageError, read_csv
 from gui.settings.values import named
 from monitoring.outside import whole_of
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
@@ -115,9 +115,15 @@ def parameter_fault(parameter: Parameter, text: str) -> bool:
 
 
 def time_fault(text: str) -> str:
-    """Whether a report would refuse a time: empty, or ``time`` when it would."""
+    """Whether a report would refuse a time: empty, or ``time`` when it would.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
+    """
     try:
         parse_time(text, now_ms=0) if text.strip() else None
+    except UnclearTimeError:
+        raise
     except UsageError:
         return "time"
     return ""

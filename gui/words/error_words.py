@@ -22,6 +22,7 @@ _OF_KINDS = {
     "FilterError": "The filter cannot be read. Correct it at the place that is named.",
     "FilterSyntaxError": "The filter cannot be read. Correct it at the place that is named.",
     "UsageError": "A value cannot be used. Correct it and try again.",
+    "UnclearTimeError": "A value cannot be used. Correct it and try again.",
     "StoreLockedError": "Another process uses this store. End it, or choose another store.",
     "ForeignStoreError": "This is no RocketMQ store. Choose the folder that holds commitlog and consumequeue.",
     "StorePermissionError": "This user may not read or write the store. Change its permissions, or choose another one.",

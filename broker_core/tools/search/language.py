@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from broker_core.errors import FilterError
+from broker_core.errors import FilterError, UnclearTimeError
 from broker_core.json_document import exact_number
 from broker_core.tools.search.expression import (
     ANY_ITEM,
@@ -248,7 +248,7 @@ class _SearchParser:
                 return self._checked(token, parse_size(token.text), "a size such as 200, 10KB or 1.5MB")
             case FieldKind.TIME:
                 words = "a time such as 2026-11-21T10:00:00, milliseconds since 1970, or -15m"
-                return self._checked(token, parse_time(token.text, self._now_ms), words)
+                return self._checked(token, self._time(token), words)
             case FieldKind.STATE:
                 return self._checked(token, token.text if token.text in STATES else None, f"one of {', '.join(STATES)}")
             case FieldKind.PROPERTY | FieldKind.JSON:
@@ -268,6 +268,12 @@ class _SearchParser:
             return _CONSTANTS[token.text]
         what = "a number, true, false, null" if field.kind is FieldKind.JSON else "a number"
         return self._fail(f"expected {what} or text in quotes, found {token}", token.start, token.end - token.start)
+
+    def _time(self, token: _Token) -> int | None:
+        try:
+            return parse_time(token.text, self._now_ms)
+        except UnclearTimeError as error:
+            self._fail(error.message, token.start, token.end - token.start)
 
     def _checked(self, token: _Token, value: Scalar, what: str) -> Scalar:
         if value is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QToolTip, QWidget
 
-from gui.models.messages import ALL_QUEUES, parse_time, topic_names
+from gui.models.entered_time import entered_time
+from gui.models.messages import ALL_QUEUES, topic_names
 from gui.models.queue_window import QueueWindow, queue_ids
 from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager
@@ -15,6 +16,7 @@ from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
+from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, tr
 from monitoring.outside import whole_of
 from monitoring.state import ClusterState
@@ -247,8 +249,10 @@ class BrowseBar(QWidget):
             self.window_chosen.emit(self._window.at(offset))
 
     def _time_entered(self) -> None:
-        at_ms = parse_time(self.time.text(), self._now_ms, self._times.zone)
+        at_ms, unclear = entered_time(self.time.text(), self._now_ms, self._times.zone)
         mark_fault(self.time, at_ms is None)
+        if unclear:
+            QToolTip.showText(self.time.mapToGlobal(self.time.rect().bottomLeft()), tip_text(unclear), self.time)
         if at_ms is not None:
             self.time_chosen.emit(at_ms)
 
