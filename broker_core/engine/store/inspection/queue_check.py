@@ -28,7 +28,7 @@ from broker_core.engine.store.layout import Int64s
 from broker_core.engine.store.queue_table import QueueKey, QueueManifest
 from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.protocol.message.record import RecordParts
+from broker_core.protocol.message.record import SIZE_AND_MAGIC, RecordParts
 from broker_core.protocol.names import LMQ_PREFIX
 
 
@@ -211,8 +211,8 @@ class QueueCheck:
         if ahead is not None:
             text = f"{ahead.records:,} units point behind the log's end at {self.log.end:,}"
             place = StoreFinding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
-            if self.is_crashed:
-                self._notes.append(place)
+            if self.is_crashed and not any(self.log.record(self.log.end, SIZE_AND_MAGIC.size) or b""):
+                self._notes.append(place)  # the last records were lost whole; a torn one is damage
             else:
                 yield place
         if in_log != self._matched.get(key, 0):
