@@ -20,6 +20,8 @@ from broker_core.transport.tls_listener import TlsListener
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 5.0
+_FORGIVEN_FRAMES: Final = 50
+"""Control frames of a connection that are forgiven at each look: SDKs ping every 10 s, and after reading much data."""
 
 
 class GrpcServer:
@@ -108,6 +110,7 @@ class GrpcServer:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for connection in list(self.connections):
+            connection.http2.forgive(_FORGIVEN_FRAMES)
             if not connection.http2.has_preface and now - connection.connected_at > HANDSHAKE_SECONDS:
                 connection.abort()
             elif not connection.open_calls and now - connection.last_active > self._limits.idle_ms / 1000:
