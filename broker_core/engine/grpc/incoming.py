@@ -53,9 +53,9 @@ HIDDEN: Final = RESERVED | {TRANSACTION_ID, "TRANSACTION_CHECK_TIMES", CHECK_IMM
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IncomingMessage:
-    """A checked message of a producer."""
+    """A checked message of a producer; not frozen, because one is made for each send and freezing doubles that."""
 
     message_id: str
     message_group: str
@@ -153,6 +153,8 @@ def _is_digest(digest: pb.Digest, body: bytes) -> bool:
 
 def _check_properties(message: pb.Message) -> None:
     system, user = message.system_properties, message.user_properties
+    if not user and not system.tag and not system.keys:
+        return
     if len(user) > PROPERTIES_MAX:
         refuse(pb.MESSAGE_PROPERTIES_TOO_LARGE, f"too many user properties, max is {PROPERTIES_MAX}")
     for name, value in user.items():
@@ -185,6 +187,8 @@ def _check_tag(system: pb.SystemProperties) -> None:
 
 
 def _check_text(text: str, code: pb.Code, what: str) -> None:
+    if not text or (text.isascii() and text.isprintable()):
+        return
     if _CONTROL.search(text):
         refuse(code, f"{what} cannot contain control character")
 

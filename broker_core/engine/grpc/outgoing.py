@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from broker_core.engine.grpc.incoming import BORN_HOST, DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
 from broker_core.engine.grpc.message_types import SHARDING_KEY, type_of
 from broker_core.errors import CodecError
+from broker_core.protocol import names
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.body import decompress_body
@@ -57,7 +58,7 @@ def outgoing(
         delivery_attempt=message.reconsume_times + 1 if attempt is None else attempt,
         message_group=found.get(SHARDING_KEY),
         trace_context=found.get(TRACE_CONTEXT),
-        dead_letter_queue=_dead_letter(found),
+        dead_letter_queue=_dead_letter(message),
         priority=int(found[PRIORITY]) if found.get(PRIORITY, "").isdecimal() else None,
     )
     user = {name: value for name, value in found.items() if name not in HIDDEN}
@@ -79,8 +80,16 @@ def _delivery(found: dict[str, str], now_ms: int) -> Timestamp | None:
     return timestamp(int(deliver_ms)) if deliver_ms.isdecimal() else None
 
 
-def _dead_letter(found: dict[str, str]) -> pb.DeadLetterQueue | None:
+def _dead_letter(message: StoredMessage) -> pb.DeadLetterQueue | None:
+    """Where a dead letter comes from; None for other messages.
+
+    The properties are those that every broker gives to a dead letter, because open-source brokers write no ``DLQ_ORIGIN_…``.
+    """
+    found = message.properties
     topic, message_id = found.get("DLQ_ORIGIN_TOPIC"), found.get("DLQ_ORIGIN_MESSAGE_ID")
+    if message.topic.startswith(names.DLQ_PREFIX):
+        topic = topic or found.get(props.RETRY_TOPIC)
+        message_id = message_id or found.get(props.UNIQUE_KEY) or found.get(props.ORIGIN_MESSAGE_ID)
     return pb.DeadLetterQueue(topic=topic, message_id=message_id) if topic and message_id else None
 
 
