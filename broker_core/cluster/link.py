@@ -12,6 +12,7 @@ from typing import TypeVar
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.cluster.proxies import Proxies
 from broker_core.cluster.records import record_count
 from broker_core.cluster.request_pacing import Question
 from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
@@ -92,6 +93,8 @@ class ClusterLink(AdminClient):
         """Broker → messages pulled from the address that its figures come from."""
         self._budgets: dict[str, Budget] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self.proxies = Proxies(self)
+        """Through which clients of gRPC may use the cluster."""
 
     @property
     def brokers(self) -> dict[str, BrokerPlace]:
@@ -154,6 +157,10 @@ class ClusterLink(AdminClient):
         refusal.
         """
         return await self._instance.call(self.address_of(broker), command, timeout_ms)
+
+    async def ask_address(self, address: str, command: RemotingCommand) -> RemotingCommand:
+        """Send a request to what serves at an address, such as a proxy; raises as `ask`."""
+        return await self._instance.call(address, command, self.settings.timeout_ms)
 
     async def ask_gently(self, broker: str, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
         """Request figures of a broker, when its budget allows it; raises as `ask`."""

@@ -100,6 +100,8 @@ async def ask_brokers(
     if query.code in ACTING:
         _check_masters(link, brokers)
         return await _act(link, brokers, command)
+    if query.code == RequestCode.GET_CONSUMER_RUNNING_INFO:
+        return await _ask_member(link, brokers, command, lost)
     if len(brokers) == 1:
         return await ask_one(link, brokers[0], command)
     if query.code in TABLES:
@@ -225,6 +227,17 @@ async def ask_any(link: ClusterLink, brokers: list[str], command: RemotingComman
     if not found:
         raise lost.nobody()
     return found[0]
+
+
+async def _ask_member(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
+    """The state of a member: from a broker that it is connected to, else from a proxy. Errors as `ask_table`."""
+    try:
+        return await ask_any(link, brokers, command, lost)
+    except RemoteError:
+        answer = await link.proxies.ask_member(command)
+        if answer is None:
+            raise
+        return answer_of(answer)
 
 
 def answer_of(command: RemotingCommand) -> BrokerAnswer:

@@ -97,8 +97,30 @@ class ClusterConnections:
                 notices.append(f"Broker {broker} has {len(online):,} groups online; the first {GROUPS_MAX} are shown")
 
         await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
+        clients, unknown = await self._behind_proxies()
+        found.extend(clients)
+        notices += unknown
         told = ". ".join([notices[0], *sorted(notices[1:])])
         return _page(found, self._clock(), " ".join(filter(None, (f"{told}.", lost.notice()))))
+
+    async def _behind_proxies(self) -> tuple[list[_Client], list[str]]:
+        """Consumers behind proxies, each under its proxy, and why some may be missing."""
+        if not await self._link.proxies.places():
+            return [], []
+        groups = sorted({group for of in self._figures.brokers.values() for group in of.groups})
+        found, unknown = [], dict[str, None]()
+        for group in groups[:GROUPS_MAX]:
+            behind = await self._link.proxies.members(group)
+            unknown |= {behind.unknown: None} if behind.unknown else {}
+            topics = {topic: one.expression for topic, one in behind.subscriptions.items()}
+            found += [
+                _client(f"proxy {place}", CONSUMER, group, member, topics)
+                for place, members in behind.members.items()
+                for member in members
+            ]
+        if len(groups) > GROUPS_MAX:
+            unknown[f"There are {len(groups):,} groups; behind proxies the first {GROUPS_MAX} are looked for"] = None
+        return found, list(unknown)
 
     async def _producers(self, broker: str) -> list[_Client] | None:
         """Producers of a broker; None where it is too old to list them."""

@@ -208,6 +208,10 @@ class ClusterFigures:
         changes = [f"+{client}" for client in sorted(after - before)] + [f"-{client}" for client in sorted(before - after)]
         self._tell("members_changed", f"Group {group} has {counted(len(after), 'member')} now: {', '.join(changes)}", group)
 
+    def members_unknown(self, broker: str, group: str) -> None:
+        """Nobody can tell whether clients are online in a group: a proxy before the broker does not answer."""
+        self.of(broker).members.pop(group, None)
+
     def _came_later(self, group: str) -> bool:
         """Whether a group was created while it was watched, without members, and no broker has reported its members yet."""
         # Not by the table of groups alone: offsets of a new group may be known before the table is read again.

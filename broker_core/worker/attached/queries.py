@@ -254,6 +254,10 @@ class ClusterQueries:
             rows.update({member.client_id: (member, subscriptions) for member in read_members(body)})
 
         await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
+        behind = await self._link.proxies.members(query.group)
+        for members_there in behind.members.values():
+            for member in members_there:
+                rows.setdefault(member.client_id, (member, dict(behind.subscriptions)))
         members = [rows[client] for client in sorted(rows)]
         return Members(
             client_id=sorted(rows),
@@ -264,5 +268,5 @@ class ClusterQueries:
             last_heartbeat_ms=[-1 for _member in members],
             subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
-            notice=lost.notice(),
+            notice=" ".join(filter(None, (lost.notice(), behind.unknown))),
         )

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.admin.proxies import HEARTBEAT_GROUP
+from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import emit, parse_object
 from broker_core.worker.attached.connections import PARTLY_KNOWN
 from broker_core.worker.questions.administration import AskBroker, CloseConnection, ListConnections
@@ -27,6 +28,8 @@ def watch(broker, scenario):
 
 
 def members(_connection, command):
+    if command.ext_fields["consumerGroup"] == HEARTBEAT_GROUP:
+        return command.reply(ResponseCode.CONSUMER_NOT_ONLINE, "no proxy runs")
     wanted = {"T": {"topic": "T", "subString": "a || b", "expressionType": "TAG"}}
     return command.reply(body=emit({"connectionSet": [MEMBER], "subscriptionTable": wanted}))
 
