@@ -84,9 +84,11 @@ class Load(asyncio.Protocol):
         self._rest = b""
         self._fine: set[int] = set()
         self._transport: asyncio.Transport | None = None
+        self._peer: object = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._peer = transport.get_extra_info("peername")
         settings = settings_frame({Setting.INITIAL_WINDOW_SIZE: 1 << 20})
         self._transport.write(PREFACE + settings + window_update(0, WINDOW_MAX - WINDOW_DEFAULT))
         self._begin([])
@@ -123,7 +125,7 @@ class Load(asyncio.Protocol):
 
     def _ended(self, stream: int) -> None:
         if stream not in self._fine:
-            self.done.set_exception(AssertionError(f"call {stream // 2} was refused"))
+            self.done.set_exception(AssertionError(f"{self._peer} refused call {stream // 2}"))
             return
         self._fine.discard(stream)
         self._left -= 1

@@ -4,6 +4,7 @@
 
 Without ``--proxy`` only ours is measured. ``tests/support/peer/peer`` starts a real proxy; ``--pid`` names its processes and
 those of its broker, whose processor time counts together. The topic ``bench`` must exist there.
+On a busy machine a real broker refuses sends that waited for 200 ms: start it with ``waitTimeMillsInSendQueue=20000``.
 """
 
 from __future__ import annotations
