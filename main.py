@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +54,23 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
+def run() -> int:
+    """Entry point of the installed command, which behaves as ``./orbit`` does.
+
+    Its Python reads variables of other programs and texts in any coding, so it is replaced by one that does not.
+    """
+    from broker_core.children import main_command, reads_no_variables
+
+    if reads_no_variables():
+        return main(sys.argv[1:])
+    command = main_command(*sys.argv[1:])
+    if sys.platform == "win32":
+        import subprocess
+
+        return subprocess.run(command, check=False).returncode
+    return os.execv(command[0], command)  # noqa: S606  this program, without a shell
+
+
 # ---- commands ----------------------------------------------------------------------------------------------------------
 
 
@@ -60,9 +78,11 @@ def _window(arguments: argparse.Namespace) -> int:
     import gc
 
     from broker_core.errors import UsageError
+    from broker_core.parts import WINDOW, require
 
     if arguments.connection and arguments.open_store is not None:
         raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
+    require(WINDOW)
     _broker_config(arguments)  # reports a wrong setting at once, not in a window
     # The modules of a start stay: collecting garbage among them repeatedly takes a tenth of the time to the first frame.
     gc.disable()
@@ -146,13 +166,14 @@ def _target_refusal(target: str, confirmed: str | None) -> str:
 
 
 def _saved_connection(name: str) -> bytes:
-    from broker_core.errors import UsageError
+    from broker_core.errors import MissingPartError
+    from broker_core.parts import SAVED, install_text, lacks
 
     try:
         from gui.connections.saved_connections import kept_details
     except ImportError as error:
-        text = f"saved connections cannot be read without Qt ({error}): set it up (./orbit setup), or give --connection-file"
-        raise UsageError(text) from error
+        text = install_text(SAVED, lacks(SAVED) or [str(error.name)])
+        raise MissingPartError(f"{text}; or give --connection-file") from error
     return kept_details(name)
 
 
@@ -173,6 +194,12 @@ def _open_history(
         cluster=cluster,
         of_connection=of_connection,
     )
+
+
+def _icon() -> bytes:
+    from resources import RESOURCE_FOLDER
+
+    return (RESOURCE_FOLDER / "icons" / "orbit.svg").read_bytes()
 
 
 def _open_as_guest(
@@ -199,10 +226,13 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _gallery(arguments: argparse.Namespace) -> int:
-    from gui.gallery.pictures import main as gallery
-    from gui.gallery.readme import FOLDER
+    from broker_core.parts import WINDOW, require
 
-    out = arguments.out or FOLDER
+    require(WINDOW)
+    from gui.gallery.pictures import main as gallery
+    from gui.gallery.readme import picture_folder
+
+    out = arguments.out or picture_folder()
     return gallery(out, arguments.theme, arguments.lang, name_servers=arguments.ns, readme=arguments.readme)
 
 
@@ -251,6 +281,10 @@ _COMMANDS = (
         _SAVED,
     ),
     _Command("report", "spark_reports.__main__", "make a report on the messages of a store or a cluster, with Spark", _SAVED),
+    _Command(
+        "desktop", "broker_core.tools.commands.desktop", "install or remove the entry of a Linux desktop",
+        {"icon": _icon},
+    ),
     _Command("search-process", "broker_core.worker.search_process"),
 )  # fmt: skip
 

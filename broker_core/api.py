@@ -7,7 +7,7 @@ console process stays light: the engine runs in the worker process.
 from __future__ import annotations
 
 from broker_core.children import environment as child_environment
-from broker_core.children import is_kept, main_command, module_command
+from broker_core.children import is_kept, main_command, module_command, program_name
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.clock import utc_text
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
@@ -23,6 +23,7 @@ from broker_core.errors import (
     FilterError,
     ForeignStoreError,
     JavaError,
+    MissingPartError,
     NetworkError,
     OrbitError,
     PortInUseError,
@@ -53,6 +54,8 @@ from broker_core.json_document import (
     without_half_pairs,
 )
 from broker_core.kept_file import replace_file
+from broker_core.parts import SCHEMAS
+from broker_core.parts import require as require_part
 from broker_core.protocol import names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
@@ -106,6 +109,7 @@ __all__ = [
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
     "QUEUES_OF_BROKER",
+    "SCHEMAS",
     "AccountRefusedError",
     "BugError",
     "Cancel",
@@ -127,6 +131,7 @@ __all__ = [
     "MarkPattern",
     "Marks",
     "MessageQueue",
+    "MissingPartError",
     "NetworkError",
     "OrbitError",
     "PortInUseError",
@@ -180,6 +185,7 @@ __all__ = [
     "open_csv",
     "parse_field",
     "parse_filter",
+    "program_name",
     "read_all_topic_settings",
     "read_broker_settings",
     "read_consume_result",
@@ -197,6 +203,7 @@ __all__ = [
     "rejection",
     "replace_file",
     "replays_folder",
+    "require_part",
     "resent_properties",
     "setting_specs",
     "state_of_topic",

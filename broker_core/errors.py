@@ -6,6 +6,7 @@
     │   ├── FilterError            a message filter that cannot be read
     │   ├── ReadOnlyConnectionError  a change over a read-only connection
     │   └── SecretError            the place where secrets of connections are kept
+    ├── MissingPartError           a part of Orbit that is not installed
     ├── StoreError                 the store directory or its files
     │   ├── StoreLockedError       another process owns the directory
     │   ├── ForeignStoreError      the directory is not a RocketMQ store
@@ -92,6 +93,10 @@ class ReadOnlyConnectionError(UsageError):
 
 class SecretError(UsageError):
     """The place where secrets of connections are kept cannot be used; no message quotes a secret."""
+
+
+class MissingPartError(OrbitError):
+    """A part of Orbit is not installed, and what was asked for needs it."""
 
 
 class StoreError(OrbitError):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from broker_core.cluster.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
+from broker_core.parts import REPORTS, require
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
@@ -45,6 +46,7 @@ def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
         if arguments.list:
             _print_list()
             return 0
+        require(REPORTS)
         if arguments.estimate:
             return _estimate(arguments, find_saved)
         if arguments.prepare:

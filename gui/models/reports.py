@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from broker_core.api import CodecError, UsageError, read_csv
+from broker_core.api import CodecError, UsageError, program_name, read_csv
 from gui.settings.values import named
 from monitoring.outside import whole_of
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
@@ -70,7 +70,7 @@ class ReportOrder:
 
     def command_text(self) -> str:
         """The run as a line for a terminal."""
-        return " ".join(_quoted(part) for part in ["./orbit", *self.command(is_saved=bool(self.name_servers))])
+        return " ".join(_quoted(part) for part in [program_name(), *self.command(is_saved=bool(self.name_servers))])
 
 
 def name_servers_of(stores: Sequence[str]) -> str:

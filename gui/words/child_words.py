@@ -12,6 +12,10 @@ from functools import cache, lru_cache
 from gui.words.text import shown_language, spoken_forms, told_anew, tr
 
 _FORMS: tuple[str, ...] = (
+    (
+        "reports need packages that are not installed: {names}. Install Orbit again with its part “reports”: "
+        "pip install 'ORBIT[reports]', where ORBIT is the folder or the wheel that it was installed from"
+    ),
     "What lies behind it was not tried.",
     (
         "Where its certificate is signed by an authority of your own, give the file of authorities; where it names "

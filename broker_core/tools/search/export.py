@@ -23,6 +23,7 @@ from typing import Protocol, Self, TextIO
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
 from broker_core.kept_file import sync_directory
+from broker_core.parts import PARQUET, require
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -124,6 +125,7 @@ class _ParquetFile:
     """Rows as a Parquet file; bodies are bytes in it, properties a map."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
+        require(PARQUET)
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -229,6 +231,7 @@ def _value(name: str, text: str) -> object:
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
+    require(PARQUET)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
