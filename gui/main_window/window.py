@@ -265,7 +265,7 @@ class MainWindow(QMainWindow):
         """Open a link about another cluster in the window of that cluster; returns whether it was one."""
         clusters, name_servers = self.services.clusters, cluster_of(link)
         shown = clusters.attached
-        if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under)):
+        if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under, shown.title)):
             return False
         other = clusters.at(name_servers)
         if other is None:

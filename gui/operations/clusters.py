@@ -66,10 +66,14 @@ class Clusters:
         """Known attached clusters."""
         return [one for one in self.known() if one.kind == ATTACHED]
 
-    def at(self, name_servers: str) -> Cluster | None:
-        """The known connection to these name servers, or the one that had them when a link was made."""
-        found = (one for one in self.connections if one.address == name_servers)
-        return next(found, None) or next((one for one in self.connections if one.kept_under == name_servers), None)
+    def at(self, place: str) -> Cluster | None:
+        """The known connection to these name servers, the one that had them when a link was made, or the one of this name."""
+        orders: tuple[Callable[[Cluster], str], ...] = (
+            lambda one: one.address,
+            lambda one: one.kept_under,
+            lambda one: one.title,
+        )
+        return next((one for name_of in orders for one in self.connections if name_of(one) == place), None)
 
 
 def show_cluster(clusters: Clusters, cluster: Cluster) -> None:
