@@ -48,7 +48,8 @@ def open_the_window(place: Place, orbit: Command, folder: str, screen: VirtualSc
         picture.parent.mkdir(parents=True, exist_ok=True)
         assert screen.picture().save(str(picture))
     assert window.stdout is not None
-    assert "nothing caught" not in window.stdout.read()
+    with window.stdout as output:
+        assert "nothing caught" not in output.read()
 
 
 def is_there(program: str) -> bool:

@@ -123,8 +123,11 @@ class Place:
                     break
             else:
                 raise AssertionError(f"the broker did not start: {''.join(before)}")
-            threading.Thread(target=process.stdout.read, daemon=True).start()  # its pipe must not fill
+            reader = threading.Thread(target=process.stdout.read, daemon=True)  # its pipe must not fill
+            reader.start()
             yield found[1]
+        reader.join()
+        process.stdout.close()
 
 
 def _end(process: subprocess.Popen[str], *, is_chroot: bool) -> None:
