@@ -53,7 +53,7 @@ from broker_core.json_document import (
     without_half_pairs,
 )
 from broker_core.kept_file import replace_file
-from broker_core.protocol import names
+from broker_core.protocol import addresses, names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
 from broker_core.protocol.admin.offsets import read_consume_stats, read_offset, read_reset_offsets
@@ -159,6 +159,7 @@ __all__ = [
     "WorkerLostError",
     "WorkerMessage",
     "WrittenNumber",
+    "addresses",
     "child_environment",
     "counted",
     "csv_bytes",

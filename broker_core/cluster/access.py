@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_core.errors import ReadOnlyConnectionError, UsageError
+from broker_core.protocol.addresses import addresses_text
 
 if TYPE_CHECKING:
     from broker_core.client.admin import AdminClient
@@ -202,6 +203,6 @@ def access_of(
         return None
     if not name_servers.strip("; "):
         raise UsageError(f"no name server is given: write --{prefix.replace('_', '-')}ns HOST:PORT, such as 127.0.0.1:9876")
-    if details is not None and details.name_servers == name_servers:
+    if details is not None and addresses_text(details.name_servers) == addresses_text(name_servers):
         return details
-    return access_of_environment(name_servers, environment)
+    return access_of_environment(addresses_text(name_servers), environment)

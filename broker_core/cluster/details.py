@@ -23,6 +23,7 @@ from typing import Any
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import NetworkError, UsageError
+from broker_core.protocol.addresses import address_text
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import parse_address
 from broker_core.transport.proxies import SocksProxy, SshTunnel, Way
@@ -107,7 +108,7 @@ def _addresses_of(mapped: dict[Any, Any]) -> dict[str, str]:
         except (NetworkError, AttributeError) as error:
             text = f"“{registered}” → “{used}” maps no address to another: give HOST:PORT for both"
             raise UsageError(text) from error
-    return dict(mapped)
+    return {address_text(registered): address_text(used) for registered, used in mapped.items()}
 
 
 def _way_of(details: dict[str, Any]) -> Way | None:

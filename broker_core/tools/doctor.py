@@ -21,6 +21,7 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
 from broker_core.native.library import installed, reason_without
 from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.addresses import address_of, address_text
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -91,7 +92,7 @@ class Doctor:
         limits: RemotingLimits | None = None,
     ) -> None:
         self._security = access.security
-        self._name_servers = [address.strip() for address in access.name_servers.split(";") if address.strip()]
+        self._name_servers = [address_text(address.strip()) for address in access.name_servers.split(";") if address.strip()]
         self._tell = tell
         self._clock = clock
         self._limits = RemotingLimits() if limits is None else limits
@@ -105,7 +106,7 @@ class Doctor:
         try:
             if way is not None and self._dialer is not None:
                 dialer = self._dialer
-                async with self._hop(PROXY if isinstance(way, SocksProxy) else TUNNEL, f"{way.host}:{way.port}") as hop:
+                async with self._hop(PROXY if isinstance(way, SocksProxy) else TUNNEL, address_of(way.host, way.port)) as hop:
                     hop.advice = "What lies behind it was not tried."
                     hop.note = await dialer.open()
             brokers: dict[str, BrokerPlace] = {}

@@ -13,6 +13,7 @@ from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, NetworkError
+from broker_core.protocol.addresses import address_text, is_v6, split_address
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection, Handler, end_all
@@ -30,10 +31,12 @@ def refuse_request(_connection: Connection, command: RemotingCommand) -> Remotin
 
 def parse_address(address: str) -> tuple[str, int]:
     """Split ``host:port``, where an IPv6 host may be in brackets; raises `NetworkError` when it is no such address."""
-    host, colon, port = address.strip().rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
+    host, port = split_address(address)
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) <= 65535:
         raise NetworkError(f"“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876", address=address)
-    return host.strip("[]"), int(port)
+    if ":" in host and not is_v6(host):
+        raise NetworkError(f"“{address}” is no address: give [HOST]:PORT for IPv6, such as [::1]:9876", address=address)
+    return host, int(port)
 
 
 async def connect(
@@ -117,7 +120,7 @@ class ConnectionPool:
         self._handler = handler
         self._tls = tls
         self._credentials = credentials
-        self._addresses = addresses or {}
+        self._addresses = {address_text(registered): used for registered, used in (addresses or {}).items()}
         self._dialer = None if way is None else dialer_of(way)
         self._limits = RemotingLimits() if limits is None else limits
         self._connections: dict[str, Connection] = {}

@@ -19,6 +19,7 @@ from typing import cast
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError, fault_remark
+from broker_core.protocol.addresses import address_of
 from broker_core.protocol.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.protocol.frame import (
     ONEWAY_FLAG,
@@ -339,8 +340,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
-        self.remote_address = address_text(transport.get_extra_info("peername"))
-        self.local_address = address_text(transport.get_extra_info("sockname"))
+        self.remote_address = peer_address(transport.get_extra_info("peername"))
+        self.local_address = peer_address(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=self._limits.unsent_bytes_high)
         self._descriptor = _plain_descriptor(self._transport)
         if self._on_open is not None:
@@ -622,8 +623,8 @@ async def end_all(connections: Sequence[Connection], reason: str) -> None:
     await asyncio.gather(*waiting)
 
 
-def address_text(address: object) -> str:
+def peer_address(address: object) -> str:
     if isinstance(address, tuple) and len(address) >= 2:
         host, port = address[0], address[1]
-        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+        return address_of(str(host), port)
     return "unknown"

@@ -28,7 +28,7 @@ from broker_core.protocol.grpc.framing import (
 )
 from broker_core.protocol.http2.connection import Headers, Http2Connection, Http2Error, Http2Limits, Stream
 from broker_core.protocol.http2.header_blocks import RESPONSE
-from broker_core.transport.connection import address_text
+from broker_core.transport.connection import peer_address
 from broker_core.transport.frame_budget import FrameBudget
 
 logger = logging.getLogger(__name__)
@@ -261,8 +261,8 @@ class GrpcConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
-        self.remote_address = address_text(transport.get_extra_info("peername"))
-        self.local_address = address_text(transport.get_extra_info("sockname"))
+        self.remote_address = peer_address(transport.get_extra_info("peername"))
+        self.local_address = peer_address(transport.get_extra_info("sockname"))
         self.is_encrypted = transport.get_extra_info("ssl_object") is not None
         self._transport.set_write_buffer_limits(high=self.limits.unsent_bytes_high)
         self._on_open(self)

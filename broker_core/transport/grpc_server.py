@@ -10,8 +10,9 @@ import logging
 from typing import Final
 
 from broker_core.config import RemotingLimits
+from broker_core.protocol.addresses import address_of, host_text
 from broker_core.protocol.grpc.framing import GrpcStatus
-from broker_core.transport.binding import BACKLOG, address_of, bind_error, bound_port, check_port
+from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.grpc_connection import Begin, GrpcCall, GrpcConnection
 from broker_core.transport.tls import HANDSHAKE_SECONDS, ServerTls
@@ -38,7 +39,7 @@ class GrpcServer:
     """
 
     def __init__(self, host: str, port: int, begin: Begin, *, tls: ServerTls, limits: RemotingLimits | None = None) -> None:
-        self._host = host
+        self._host = host_text(host)
         self._port = port
         self._begin = begin
         self._tls = tls

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_core.errors import NetworkError
-from broker_core.transport.proxies import WAY_TIMEOUT_MS, SshTunnel, address_text, loaded
+from broker_core.protocol.addresses import address_of
+from broker_core.transport.proxies import WAY_TIMEOUT_MS, SshTunnel, loaded
 
 if TYPE_CHECKING:
     import asyncssh
@@ -33,7 +34,7 @@ class SshDialer:
 
     def __init__(self, way: SshTunnel) -> None:
         self._way = way
-        self._address = address_text(way.host, way.port)
+        self._address = address_of(way.host, way.port)
         self._logging_in = asyncio.Lock()
         self._login: asyncssh.SSHClientConnection | None = None
         self._copies: set[asyncio.Task[None]] = set()
@@ -47,7 +48,7 @@ class SshDialer:
     async def dial(self, host: str, port: int) -> socket.socket:
         ssh = await loaded("asyncssh")
         login = await self._logged_in()
-        target = address_text(host, port)
+        target = address_of(host, port)
         try:
             async with asyncio.timeout(WAY_TIMEOUT_MS / 1000):
                 reader, writer = await login.open_connection(host, port)

@@ -9,6 +9,7 @@ import sys
 
 from broker_core.config import BrokerConfig
 from broker_core.errors import PortInUseError
+from broker_core.protocol.addresses import host_text
 
 PAIRS_MAX = 100
 _PORT_MAX = 65_535
@@ -49,13 +50,14 @@ def _taken_port(config: BrokerConfig) -> int | None:
 
 
 def _is_taken(host: str, port: int) -> bool:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    name = host_text(host)
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         if sys.platform != "win32":
             # As the servers do: a port whose last connections are still winding down is free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((name, port))
             probe.listen(1)
         except OSError as error:
             # The server itself reports any other fault (a foreign host) in its own words.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 
-from gui.connections.cluster import ATTACHED, Cluster, own_group
+from gui.connections.cluster import ATTACHED, Cluster, own_group, same_servers
 from gui.operations.secret_desk import SecretDesk
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Clusters:
 
     def at(self, name_servers: str) -> Cluster | None:
         """The known connection to these name servers, or the one that had them when a link was made."""
-        found = (one for one in self.connections if one.address == name_servers)
+        found = (one for one in self.connections if same_servers(one.address, name_servers))
         return next(found, None) or next((one for one in self.connections if one.kept_under == name_servers), None)
 
 

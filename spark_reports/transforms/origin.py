@@ -66,8 +66,8 @@ def of_topics(messages: DataFrame, topics: tuple[str, ...], topic: str = "topic"
 
 
 def host_of(column: str) -> Column:
-    """Address without the port."""
-    return F.regexp_replace(F.col(column), r":\d+$", "")
+    """Address without the port, and without the brackets of an IPv6 address."""
+    return F.regexp_replace(F.col(column), r"^\[|\]?:\d+$", "")
 
 
 def milliseconds_between(later: str, earlier: str) -> Column:

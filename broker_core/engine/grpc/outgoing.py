@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from broker_core.engine.grpc.incoming import BORN_HOST, DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
 from broker_core.engine.grpc.message_types import SHARDING_KEY, type_of
 from broker_core.errors import CodecError
+from broker_core.protocol.addresses import host_of
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.body import decompress_body
@@ -47,7 +48,7 @@ def outgoing(
         body_encoding=encoding,
         message_type=type_of(found),
         born_timestamp=timestamp(message.born_timestamp_ms),
-        born_host=found.get(BORN_HOST) or str(message.born_host).rpartition(":")[0],
+        born_host=found.get(BORN_HOST) or host_of(str(message.born_host)),
         store_timestamp=timestamp(message.store_timestamp_ms),
         store_host=str(message.store_host),
         delivery_timestamp=_delivery(found, now_ms),

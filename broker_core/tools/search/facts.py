@@ -21,6 +21,7 @@ from typing import Any
 
 from broker_core.errors import CodecError
 from broker_core.json_document import JsonValue, WrittenNumber, exact_number, read_document, values_named
+from broker_core.protocol.addresses import host_of
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
@@ -108,7 +109,7 @@ def _ids(facts: MessageFacts) -> tuple[str, ...]:
 
 def _hosts(facts: MessageFacts) -> tuple[str, ...]:
     address = str(facts.message.born_host)
-    return address, address.rpartition(":")[0].strip("[]")
+    return address, host_of(address)
 
 
 def _delay_level(facts: MessageFacts) -> tuple[int, ...]:
@@ -164,7 +165,7 @@ def compare(comparison: Comparison, values: tuple[Any, ...]) -> bool:
         case Operator.EQUAL | Operator.IN:
             return any(_equal(kind, value, literal) for value in values for literal in literals)
         case Operator.NOT_EQUAL:
-            return not any(_equal(kind, value, literals[0]) for value in values)
+            return not any(_equal(kind, value, literal) for value in values for literal in literals)
         case Operator.CONTAINS:
             return any(str(literals[0]) in text for text in map(_as_text, values) if text is not None)
         case Operator.MATCHES:

@@ -23,6 +23,8 @@ from typing import NoReturn
 
 from broker_core.errors import FilterError
 from broker_core.json_document import exact_number
+from broker_core.protocol.addresses import compared_text
+from broker_core.protocol.message.message_id import offset_in_id
 from broker_core.tools.search.expression import (
     ANY_ITEM,
     AnyCondition,
@@ -148,6 +150,10 @@ class _SearchParser:
         operator_token = self._token
         operator = self._operator(field)
         values = self._list(field) if operator is Operator.IN else (self._value(field, operator),)
+        if field.name == "host" and operator is not Operator.MATCHES:
+            values = tuple(compared_text(str(value)) for value in values)
+        if field.name == "id" and operator in (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN):
+            values = _written_ids(values)
         pattern = None
         if operator is Operator.MATCHES:
             place = self._value_start
@@ -316,6 +322,12 @@ class _SearchParser:
 
     def _fail(self, message: str, position: int, length: int) -> NoReturn:
         raise FilterError(f"at character {position + 1}: {message}", position=position, length=length, text=self._text[:500])
+
+
+def _written_ids(values: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Ids as they are written, and those of brokers in capital letters too, which brokers write."""
+    brokers_own = [str(value).upper() for value in values if offset_in_id(str(value)) >= 0]
+    return tuple(dict.fromkeys((*values, *brokers_own)))
 
 
 def _whole_number(text: str) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from broker_core.api import addresses
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, age_text, count_text, duration_text, tr
@@ -130,7 +131,7 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
         Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80, gives_way=1),
         number_column("tries", "Tries", lambda row: row.letter.tries, tip=lambda _row: tr("Deliveries that failed"), width=52,
                       gives_way=2),
-        Column("host", "Producer", lambda row: row.letter.host.rpartition(":")[0], kind=CellKind.MONO, dim=True,
+        Column("host", "Producer", lambda row: addresses.host_of(row.letter.host), kind=CellKind.MONO, dim=True,
                tip=lambda row: row.letter.host, width=92, gives_way=3),
         Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
                width=104),

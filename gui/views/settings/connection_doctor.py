@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
-from broker_core.api import RequestCode
+from broker_core.api import RequestCode, addresses
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.searches import EndSearch
 from gui.models.hops import ConnectionHop
@@ -35,7 +35,7 @@ class ReachHost(Protocol):
 
 def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject) -> None:
     """Open a connection like a client, and close it again."""
-    host, _colon, port = address.rpartition(":")
+    host, port = addresses.split_address(address)
     socket = QTcpSocket(parent)
     limit = QTimer(socket)
     limit.setSingleShot(True)
@@ -51,7 +51,7 @@ def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str],
     socket.errorOccurred.connect(lambda _error: end(partial(failed, socket.errorString())))
     limit.timeout.connect(lambda: end(partial(failed, f"no connection within {REACH_MS // 1_000} s")))
     limit.start(REACH_MS)
-    socket.connectToHost(host.strip("[]"), int(port))
+    socket.connectToHost(host, int(port))
 
 
 class ConnectionDoctor(QObject):

@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
+from broker_core.api import addresses
 from broker_core.worker.questions.lifecycle import Ready
 from gui.operations.demo import demo_refusal, play_demo
 from gui.processes.demo import DemoPace
@@ -41,7 +42,7 @@ ADDRESS_PIXELS = 17
 
 def reach_text(address: str) -> str:
     """Who can reach a listening address, in words."""
-    host = address.rpartition(":")[0].strip("[]")
+    host = addresses.host_of(address)
     try:
         here_only = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
