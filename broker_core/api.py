@@ -53,7 +53,7 @@ from broker_core.json_document import (
     without_half_pairs,
 )
 from broker_core.kept_file import replace_file
-from broker_core.protocol import addresses, names
+from broker_core.protocol import addresses, names, retry_names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
 from broker_core.protocol.admin.offsets import read_consume_stats, read_offset, read_reset_offsets
@@ -70,7 +70,7 @@ from broker_core.protocol.admin.topics import TopicConfig, read_all_topic_settin
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
-from broker_core.protocol.message.resent_properties import ORIGIN_LINK, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.tools.replay.folder import replays_folder
@@ -165,7 +165,6 @@ __all__ = [
     "csv_bytes",
     "csv_text",
     "error_from_wire",
-    "first_topic_of_retry",
     "group_body",
     "is_kept",
     "java_string_hash",
@@ -199,6 +198,7 @@ __all__ = [
     "replace_file",
     "replays_folder",
     "resent_properties",
+    "retry_names",
     "setting_specs",
     "state_of_topic",
     "topic_fields",

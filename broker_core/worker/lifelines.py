@@ -10,7 +10,7 @@ from typing import Protocol
 
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
-from broker_core.tools.search.fields import group_of_topic
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, possible_groups
 from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
@@ -48,13 +48,14 @@ async def read_lifeline(
     run: Run,
     now_ms: int,
     reach: Reach = WHOLE,
+    known: KnownNames = NOTHING_KNOWN,
 ) -> Lifeline:
     """Everything known of the message at a place of the commit log, and of its resends.
 
-    To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``. Raises `UsageError` where
-    no message starts at the place.
+    To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``; ``known`` tells retry
+    topics apart. Raises `UsageError` where no message starts at the place.
     """
-    family = await run(partial(gather_family, store, physical_offset, reach))
+    family = await run(partial(gather_family, store, physical_offset, reach, known))
     positions = positions_of(offsets, family.places)
     missing = []
     if len(positions) > POSITIONS_MAX:
@@ -79,8 +80,14 @@ def positions_of(offsets: Offsets, places: Sequence[tuple[str, int, int]]) -> li
         Position(group, topic, queue_id, queue_offset, offset)
         for topic, queue_id, queue_offset in places
         for group in sorted(offsets.groups_of(topic))
-        if group_of_topic(topic) in (None, group) and (offset := offsets.get(group, topic, queue_id)) >= 0
+        if _may_read(group, topic) and (offset := offsets.get(group, topic, queue_id)) >= 0
     ]
+
+
+def _may_read(group: str, topic: str) -> bool:
+    """Whether a group reads a topic: of a retry topic, any that its name fits."""
+    groups = possible_groups(topic)
+    return not groups or group in groups
 
 
 def dated(history: HistoryService, positions: Sequence[Position], begin_ms: int, now_ms: int) -> list[Position]:

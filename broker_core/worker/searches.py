@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from broker_core.errors import UsageError
+from broker_core.protocol.retry_names import FindKnown, KnownNames, nothing_known
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
@@ -95,10 +96,14 @@ class OpenSearches(Generic[_Open]):
 
 
 class Searches(OpenSearches["SearchTurns | SearchProcess"]):
-    """The searches of a store, of which the search thread takes the turns. ``clock`` returns ms since the epoch."""
+    """The searches of a store, of which the search thread takes the turns.
 
-    def __init__(self, store: MessageStore, *, clock: Callable[[], int]) -> None:
+    ``clock`` returns ms since the epoch; ``known`` is called on the loop.
+    """
+
+    def __init__(self, store: MessageStore, *, clock: Callable[[], int], known: FindKnown = nothing_known) -> None:
         super().__init__()
+        self._known = known
         self._store = store
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
@@ -111,10 +116,11 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
         self._thread.shutdown(wait=True)
 
     async def _prepare(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, list[str], int]:
-        turns, plan = await self._run(lambda: self._prepared(query))
+        known = self._known().about(topic for topic, _queue in self._store.queues())
+        turns, plan = await self._run(lambda: self._prepared(query, known))
         return turns, list(plan.steps), plan.total_messages
 
-    def _prepared(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, Plan]:
+    def _prepared(self, query: StartSearch, known: KnownNames) -> tuple[SearchTurns | SearchProcess, Plan]:
         from broker_core.tools.search.language import parse_filter
         from broker_core.tools.search.scan import Breather, StoreSearch
 
@@ -122,16 +128,18 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
         expression = parse_filter(query.filter, now_ms=now_ms)
         if self._store.read_only:
             # A store that is only read: its files, with messages that no queue knows; and no broker waits.
-            search = StoreSearch(root, expression, limit=limit)
+            search = StoreSearch(root, expression, limit=limit, known=known)
             return SearchTurns(search, body_starts=query.body_starts), search.plan
         breathe = Breather()
-        search = StoreSearch(root, expression, store=self._store, limit=limit, breathe=breathe, window_bytes=WINDOW_BYTES)
+        search = StoreSearch(
+            root, expression, store=self._store, limit=limit, breathe=breathe, window_bytes=WINDOW_BYTES, known=known
+        )
         plan = search.plan
         if plan.total_messages < BESIDE_FROM_MESSAGES or not (plan.spans or plan.ranges):
             return SearchTurns(search, body_starts=query.body_starts, breathe=breathe), plan
         from broker_core.worker.search_process import SearchOrder, SearchProcess
 
-        return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts)), plan
+        return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts, known)), plan
 
     async def _turn(self, search_id: int, opened: SearchTurns | SearchProcess) -> SearchHits:
         return await self._run(lambda: opened.turn(search_id))

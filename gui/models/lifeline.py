@@ -82,6 +82,7 @@ MISSING = KnownTexts(
     "More than {count} messages were made of one another; those made last have life lines of their own.",
     "The brokers were asked {count} times for this life line; what more would tell is missing.",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
+    "Retry topic {topic} fits several pairs of group and topic: {pairs}.",
 )
 """Sentences of the worker about missing facts."""
 

@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import first_topic_of_retry, read_document, resent_properties
+from broker_core.api import read_document, resent_properties, retry_names
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from monitoring.payload.judging import MASK
 from monitoring.payload.listed import ListMask
@@ -246,7 +246,7 @@ def resend_draft(detail: MessageDetail) -> MessageDraft:
     """
     sent_again = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
     return MessageDraft(
-        topic=first_topic_of_retry(detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
+        topic=retry_names.first_topic(detail.topic, detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),
         keys=detail.properties.get(KEYS, ""),

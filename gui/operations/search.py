@@ -61,6 +61,8 @@ class SearchRun(QObject):
         self.scanned = self.total = self.hits = 0
         self.reasons: list[str] = []
         """Why it is partial."""
+        self.notes: list[str] = []
+        """What is not certain of the hits."""
         self.error: OrbitError | None = None
 
     @property
@@ -84,7 +86,7 @@ class SearchRun(QObject):
         """Begin a search; ``hold`` pauses when the plan is known, until `resume`."""
         self.end()
         self.state, self.text, self._hold = SearchState.PLANNING, text, hold
-        self.plan, self.reasons, self.error = [], [], None
+        self.plan, self.reasons, self.notes, self.error = [], [], [], None
         self.scanned = self.total = self.hits = 0
         self._worked_s = 0.0
         self._query.ask(self._source.ask(StartSearch(text, body_starts=False)), self._planned, self._failed)
@@ -151,7 +153,7 @@ class SearchRun(QObject):
             self.found.emit(hits)
         if hits.is_over:
             self._search_id = -1
-            self.reasons = hits.reasons
+            self.reasons, self.notes = hits.reasons, hits.notes
             self._over(SearchState.PARTIAL if hits.reasons else SearchState.COMPLETE)
             return
         if self._task is not None:

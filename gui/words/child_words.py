@@ -165,6 +165,8 @@ _FORMS: tuple[str, ...] = (
     "{count} messages that the queues name are not in the log",
     "{count} messages that the index names could not be read",
     "{count} bodies could not be decompressed and were searched as they are stored",
+    "{count} hits are in retry topic {topic}, which fits several pairs of group and topic: {pairs}",
+    "{count} more retry topics fit several pairs of group and topic",
     "the store could not be read further: {reason}",
     "{count} sent again, {left_count} not: {reason}",
     "{count} sent again, {doubtful_count} without an answer may be there, {left_count} not: {reason}",

@@ -34,7 +34,7 @@ def view(show_page, source):
     return made
 
 
-def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=()):
+def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=(), notes=()):
     hits = hits_of(places)
     return replace(
         hits,
@@ -43,6 +43,7 @@ def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=())
         found=len(places) if found is None else found,
         is_over=is_over,
         reasons=list(reasons),
+        notes=list(notes),
     )
 
 
@@ -108,6 +109,17 @@ def test_a_partial_end_says_why(qtbot, view, source):
     show_hits(qtbot, view, 1)
     assert view.search.progress.verdict.text == "Partial"
     assert view.search.progress.reason.text() == f"Partial, because {reason}"
+
+
+def test_what_is_not_certain_of_the_hits_is_said(qtbot, view, source):
+    begin(view, source)
+    note = "1 hit is in retry topic %RETRY%g_a_t, which fits several pairs of group and topic: g+a_t, g_a+t"
+    answer(source, turn([10], scanned=1_000, is_over=True, notes=[note]))
+    show_hits(qtbot, view, 1)
+    assert view.search.progress.verdict.text == "Complete"
+    assert view.search.progress.reason.text() == note
+    begin(view, source)
+    assert not view.search.progress.reason.isVisible()
 
 
 def test_a_pause_asks_for_nothing_and_keeps_what_was_on_its_way(qtbot, view, source):

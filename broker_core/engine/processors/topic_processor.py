@@ -14,6 +14,7 @@ from broker_core.protocol.fields import bool_field, int_field, text_field
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit, parse_object
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
+from broker_core.protocol.retry_names import KnownNames, owners_of
 
 TOPIC_QUEUES_MAX = 4096
 """Bound on the queues of a topic: each costs files on disk."""
@@ -97,14 +98,15 @@ class TopicProcessor:
         return command.reply()
 
     def _pop_retry_topics(self, name: str) -> list[str]:
-        """Topics with messages of this one that groups popped and did not ack; no other topic's pops read them."""
+        """Topics with messages of this one that groups popped and did not ack; those that another topic may share stay."""
         groups = {*self._state.groups.all(), *self._state.offsets.groups_of(name)}
         names_of = (pop_retry_topic(group, name, flag=flag) for group in groups for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
-        return [retry for retry in names_of if retry in self._state.topics and not self._is_group_retry(retry)]
-
-    def _is_group_retry(self, retry: str) -> bool:
-        """Whether it is the retry topic of a group ``CG_T`` rather than that of a group ``CG`` for a topic ``T``."""
-        return self._state.groups.get(retry.removeprefix(names.RETRY_PREFIX)) is not None
+        found = [retry for retry in names_of if retry in self._state.topics]
+        if not found:
+            return []
+        groups |= self._state.offsets.groups()
+        known = KnownNames(groups, {*self._state.topics.all(), name})
+        return [retry for retry in found if {owner.topic for owner in owners_of(retry, known)} == {name}]
 
     def _remove(self, name: str) -> None:
         if self._state.topics.remove(name):

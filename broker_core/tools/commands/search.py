@@ -114,6 +114,8 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         return fail("orbit search", error)
     if mask is not None or arguments.originals:
         say("originals: no rule of masking was applied" if mask is None else mask.words)
+    for note in outcome.outcome.notes:
+        say(f"note: {note}")
     say(str(outcome.outcome))
     if outcome.was_interrupted:
         return EXIT_CANCELLED

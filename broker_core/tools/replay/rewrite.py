@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.resent_properties import TIMED, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.resent_properties import TIMED, resent_properties
 from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
+from broker_core.protocol.retry_names import first_topic as topic_of_retry
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.search.fields import state_of_topic
 
@@ -89,7 +90,7 @@ class Skipped(NamedTuple):
 def first_topic(item: ReplayItem) -> str:
     """The topic a message was first sent to, however often it was delayed or retried since."""
     properties = item.properties
-    found = first_topic_of_retry(properties)
+    found = topic_of_retry(item.topic, properties)
     if found:
         return found
     return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic

@@ -17,6 +17,7 @@ from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import SCHEDULE_TOPIC
+from broker_core.protocol.retry_names import KnownNames, known_names
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.catalog import QueueKey, list_cluster
@@ -393,6 +394,12 @@ class ClusterFigures:
             for topic in of.topics:
                 found[topic].add(broker)
         return dict(found)
+
+    def known_names(self) -> KnownNames:
+        """Groups and topics that brokers reported, to tell retry topics apart."""
+        brokers = list(self.brokers.values())  # the loop may add one while a thread looks
+        with_offsets = {group for of in brokers for group, _topic in of.positions}
+        return known_names(with_offsets.union(*(of.groups for of in brokers)), (topic for of in brokers for topic in of.topics))
 
     def lagging(self, broker: str) -> list[tuple[str, str, int, int]]:
         """Group, topic, queue and next offset of positions whose next message has an unknown age."""

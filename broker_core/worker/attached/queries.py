@@ -25,6 +25,7 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
+from broker_core.protocol.retry_names import NOTHING_KNOWN
 from broker_core.worker.attached.admin_requests import ask_brokers, create_topic
 from broker_core.worker.attached.browsing import browse_newest, browse_one, record_of, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
@@ -199,7 +200,8 @@ class ClusterQueries:
         return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
-        return await read_fields(self._link, query, LostParts(self._figures))
+        known = self._figures.known_names() if "group" in query.fields else NOTHING_KNOWN
+        return await read_fields(self._link, query, LostParts(self._figures), known)
 
     async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
         return view(await record_of(self._link, *self._link.numbers.place_of(place)))

@@ -49,6 +49,7 @@ class ClusterSearches(OpenSearches[_RunningSearch]):
             limit=None if query.limit < 0 else query.limit,
             queue_number=partial(_number, self._link),
             known_topics=self._figures.brokers_of_topics(),
+            known=self._figures.known_names(),
         )
         await search.prepare()
         return _RunningSearch(search, search.steps(), (0, search.total_messages, 0)), [search.plan], search.total_messages

@@ -13,7 +13,9 @@ from typing import TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import UsageError
+from broker_core.protocol.retry_names import NOTHING_KNOWN
 from broker_core.worker.embedded.engine import EngineView
+from broker_core.worker.embedded.known_names import known_names
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
@@ -77,12 +79,16 @@ class StoredMessages:
         return await self._run(partial(read_detail_by_id, self._store, query.offset_message_id))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
-        parts = [await self._run(part) for part in field_reader(self._store, query)]
+        known = known_names(self._engine) if "group" in query.fields else NOTHING_KNOWN
+        parts = [await self._run(part) for part in field_reader(self._store, query, known)]
         return joined(parts, len(query.fields))
 
     async def _read_lifeline(self, query: ReadLifeline) -> Lifeline:
         place, offsets = query.physical_offset, self._engine.offsets
-        return await read_lifeline(place, self._store, offsets, self._history, run=self._run, now_ms=wall_clock_ms())
+        known = known_names(self._engine)
+        return await read_lifeline(
+            place, self._store, offsets, self._history, run=self._run, now_ms=wall_clock_ms(), known=known
+        )
 
     async def _browse(self, query: BrowseQueue) -> MessagePage:
         if not 1 <= query.count <= PAGE_MESSAGES_MAX:

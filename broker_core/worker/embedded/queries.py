@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
@@ -20,6 +21,7 @@ from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
 from broker_core.worker.embedded.connections import connection_handlers
 from broker_core.worker.embedded.engine import EngineView
+from broker_core.worker.embedded.known_names import known_names
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queue_measures import QueueMeasures
 from broker_core.worker.embedded.store_views import store_handlers
@@ -63,8 +65,8 @@ class Queries:
         self._engine = engine
         self._shut_down = shut_down
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
-        self._searches = Searches(engine.store, clock=wall_clock_ms)
-        self._follows = Follows(engine.store, clock=wall_clock_ms)
+        self._searches = Searches(engine.store, clock=wall_clock_ms, known=partial(known_names, engine))
+        self._follows = Follows(engine.store, clock=wall_clock_ms, known=partial(known_names, engine))
         handlers = self._handlers(engine, history)
         if console is not None:
             handlers += console_handlers(console, lambda: engine.transactions)

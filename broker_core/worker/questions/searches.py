@@ -30,7 +30,7 @@ class SearchHits:
     Those of a store are in the order of its log; of a cluster, in the order in which queues answered.
 
     ``scanned`` of about ``total`` messages were examined so far, ``found`` passed. Once ``is_over``, ``reasons`` is empty where
-    everything was found, and else says why not.
+    everything was found, and else says why not; ``notes`` say what is not certain of the hits.
     """
 
     search_id: int
@@ -50,6 +50,7 @@ class SearchHits:
     found: int
     is_over: bool = False
     reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,10 +93,8 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
         Column("next", "Next attempt",
                lambda row: duration_text(max(0, row.first_due_ms - now_ms())) if row.first_due_ms >= 0 else UNKNOWN,
                sort=lambda row: known_number(row.first_due_ms), right=True, width=100),
-        Column("unread", "Not read yet",
-               lambda row: count_text(row.figures.unread_retries) if row.figures.unread_retries >= 0 else UNKNOWN,
-               sort=lambda row: known_number(row.figures.unread_retries), right=True, width=100,
-               tip=lambda _row: tr("In the retry topic, due, and not taken by a consumer")),
+        Column("unread", "Not read yet", _unread_text,
+               sort=lambda row: known_number(row.figures.unread_retries), right=True, width=100, tip=_unread_tip),
         Column("origins", "Most from", _origins_text, tip=_origins_tip, dim=True, width=160, gives_way=1),
         Column("note", "Note", lambda row: row.note, dim=True, wants=120),
     ]  # fmt: skip
@@ -110,6 +108,21 @@ def _waiting_text(row: DeadLetterGroup) -> str:
     if row.waiting < 0:
         return UNKNOWN
     return f"≥ {count_text(row.waiting)}" if row.is_cut else count_text(row.waiting)
+
+
+def _unread_text(row: DeadLetterGroup) -> str:
+    unread = row.figures.unread_retries
+    if unread < 0:
+        return UNKNOWN
+    return f"≤ {count_text(unread)}" if row.figures.shared and unread else count_text(unread)
+
+
+def _unread_tip(row: DeadLetterGroup) -> str:
+    shared = (
+        tr("Some may be of group {groups}: retry topic {topic} has the name of both", groups=groups, topic=topic)
+        for topic, groups in row.figures.shared
+    )
+    return "\n".join([tr("In the retry topic, due, and not taken by a consumer"), *shared])
 
 
 def _origins_text(row: DeadLetterGroup) -> str:

@@ -92,6 +92,19 @@ def test_a_deleted_topic_takes_its_retry_topics_of_pops_along(bench):
     assert not {"T", *retries} & set(bench.state.topics.all())
 
 
+def test_a_retry_topic_that_another_topic_shares_outlives_a_deleted_topic(bench):
+    for name in ("t", "a_t", "%RETRY%g_a_t"):
+        bench.state.topics.ensure(name, queues=1)
+        bench.put(name)
+    bench.state.groups.remove("g_a_t")  # made by that send; the broker itself puts retries without
+    for group in ("g", "g_a"):
+        bench.state.groups.find(group)
+    assert bench.answer(PEER, Q.DELETE_TOPIC_IN_BROKER, {"topic": "t"}).code == R.SUCCESS
+    assert "%RETRY%g_a_t" in bench.state.topics
+    assert bench.answer(PEER, Q.DELETE_TOPIC_IN_BROKER, {"topic": "a_t"}).code == R.SUCCESS
+    assert "%RETRY%g_a_t" not in bench.state.topics
+
+
 def test_who_consumes_a_topic(bench):
     bench.answer(PEER, Q.HEART_BEAT, body=consumer_heartbeat("c", "Online", T="*"))
     bench.state.offsets.commit("Offline", "T", 0, 1)

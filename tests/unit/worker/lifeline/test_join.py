@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from broker_core.protocol.message.model import HostAddress, StoredMessage
+from broker_core.protocol.retry_names import KnownNames
 from broker_core.worker.lifeline.gather import Gathered
 from broker_core.worker.lifeline.join import join, readable_places
 from broker_core.worker.lifeline.model import EventKind, Evidence, Position
@@ -49,6 +50,34 @@ def test_a_retry_tells_that_an_attempt_failed_before_it():
     assert (attempt.topic, attempt.queue_offset) == ("orders", 7)
     assert waits.until_ms == retry.until_ms == BORN_MS + 10_050
     assert retry.at_ms - retry.until_ms == 20
+
+
+def popped(topic: str = "%RETRY%g_a_t", **properties: str) -> StoredMessage:
+    return record(topic, 300, 10_070, offset=3, reconsumed=1, **{"1ST_POP_TIME": "1"} | properties)
+
+
+BOTH = KnownNames({"g", "g_a"}, {"t", "a_t"})
+
+
+def test_the_topic_of_the_message_tells_which_of_two_pairs_its_retry_is_of():
+    for topic, group in (("t", "g_a"), ("a_t", "g")):
+        story = join(gathered(record(topic, 100, 5), popped(), known=BOTH), ())
+        assert [event.group for event in story.events if event.kind is EventKind.RETRY] == [group]
+        assert not any("Retry topic" in text for text in story.missing)
+
+
+def test_a_retry_of_two_possible_pairs_is_said_to_be():
+    story = join(gathered(popped(), known=BOTH), ())
+    assert [event.group for event in story.events if event.kind is EventKind.RETRY] == ["g / g_a"]
+    assert "Retry topic %RETRY%g_a_t fits several pairs of group and topic: g+a_t, g_a+t." in story.missing
+
+
+def test_a_retry_of_a_known_pair_and_of_the_newer_name_is_its_own():
+    one = join(gathered(popped(), known=KnownNames({"g_a"}, {"t"})), ())
+    newer = join(gathered(popped("%RETRY%g_a+t")), ())
+    for story in (one, newer):
+        assert [event.group for event in story.events if event.kind is EventKind.RETRY] == ["g_a"]
+        assert not any("Retry topic" in text for text in story.missing)
 
 
 def test_a_traced_attempt_is_not_inferred_as_well():
