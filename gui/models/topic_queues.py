@@ -58,6 +58,17 @@ class TopicQueueRow(QueueRow):
     owner: str
 
     @property
+    def beyond_messages(self) -> int:
+        """How far the group is beyond the end of the queue."""
+        return max(0, self.group_offset - self.max_offset) if self.group_offset >= 0 and self.max_offset >= 0 else 0
+
+    @property
+    def lost_messages(self) -> int:
+        """Messages that were deleted before the group read them."""
+        known = self.group_offset >= 0 and self.min_offset >= 0
+        return max(0, min(self.min_offset, self.max_offset) - self.group_offset) if known else 0
+
+    @property
     def span_ms(self) -> int:
         """From the oldest message kept to the newest; -1 if not known or there is none."""
         known = self.oldest_ms >= 0 and self.last_store_ms >= 0

@@ -34,6 +34,7 @@ from gui.views.consumers.columns import (
     forecast_text,
     group_dot,
     health_chip,
+    needless_columns,
     standing_state,
     standing_text,
 )
@@ -283,6 +284,21 @@ def test_draining_says_how_long(make_view):
 
     assert view.lag.forecast.outlook is LagOutlook.DRAINING
     assert "net" in view.lag.facts["drains"].unit.text()
+
+
+def test_a_group_beyond_the_end_has_a_standing_in_place_of_a_drain(make_view):
+    source = FakeSource()
+    place = STATE.catalog.position_group.index(STATE.catalog.groups.index("risk-scan"))
+    source.state = with_offset(STATE, place, 928_803_233_967_072_000)
+    view = make_view(source)
+    view.open({"group": "risk-scan"})
+    facts = view.lag.facts
+    assert facts["standing"].value.text().endswith(" beyond the end")
+    assert (facts["standing"].isHidden(), facts["drains"].isHidden()) == (False, True)
+    assert needless_columns(view.positions.rows) & {"standing"} == set()
+    view.open({"group": "order-service"})
+    assert (facts["standing"].isHidden(), facts["drains"].isHidden()) == (True, False)
+    assert "standing" in needless_columns(view.positions.rows)
 
 
 def test_chart_shows_the_group_and_what_is_chosen(make_view):

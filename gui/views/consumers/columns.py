@@ -94,9 +94,9 @@ def group_columns(
             state=lambda row: standing_state(row) or (State.WARNING if row.over_limit else None),
             tip=standing_text,
             right=True,
-            width=72,
+            width=62,
         ),
-        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
+        number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=58),
         Column(
             "trend",
             "Trend",
@@ -105,7 +105,7 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=68,
+            width=64,
             gives_way=1,
         ),
         Column(
@@ -118,7 +118,7 @@ def group_columns(
             state=standing_state,
             right=True,
             dim=True,
-            width=132,
+            width=156,
         ),
         Column(
             "members",
@@ -128,7 +128,7 @@ def group_columns(
             tip=lambda row: "\n".join(versions(row)),
             right=True,
             dim=True,
-            width=76,
+            width=70,
             gives_way=2,
         ),
     ]
@@ -158,6 +158,12 @@ def forecast_text(lag: Forecast) -> str:
     return tr("unknown")
 
 
+def needless_columns(rows: Sequence[PositionRow]) -> set[str]:
+    """Columns of the queue table that would say nothing: the one topic that the header names, standings where none is wrong."""
+    topic = {"topic"} if len({row.topic for row in rows}) == 1 else set()
+    return topic if any(map(standing_text, rows)) else topic | {"standing"}
+
+
 def position_columns() -> list[Column[PositionRow]]:
     """Columns of the queue table."""
     return [
@@ -165,11 +171,12 @@ def position_columns() -> list[Column[PositionRow]]:
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
         number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
-        number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, width=72),
+        number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, tip=standing_text,
+                      width=72),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
         Column("standing", "Standing", standing_text, sort=lambda row: (row.beyond_messages, row.lost_messages),
-               state=standing_state, width=132, gives_way=1),
-        Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
+               state=standing_state, tip=standing_text, wants=164),
+        Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip, gives_way=1),
     ]  # fmt: skip
 
 
@@ -296,4 +303,4 @@ def _trend_state(row: GroupRow) -> State | None:
 
 
 def _lag_state(row: PositionRow) -> State | None:
-    return State.WARNING if row.over_limit else None
+    return standing_state(row) or (State.WARNING if row.over_limit else None)

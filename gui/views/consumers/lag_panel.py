@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -81,8 +82,12 @@ class LagPanel(Panel):
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
-        names = {"lag": "Lag", "behind": "Behind", "drains": "Drains in", "in": "In", "out": "Out", "members": "Members"}
+        names = {
+            "lag": "Lag", "behind": "Behind", "drains": "Drains in", "standing": "Standing", "in": "In", "out": "Out",
+            "members": "Members",
+        }  # fmt: skip
         self.facts = {key: _Fact(name) for key, name in names.items()}
+        self.facts["standing"].hide()
         self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Out"})
         self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
         self.whole_button = said_button(
@@ -173,12 +178,18 @@ class LagPanel(Panel):
         if group is None:
             for fact in facts.values():
                 fact.set(UNKNOWN)
+            facts["standing"].hide()
+            facts["drains"].show()
             return
         state = "warning" if group.over_limit else ""
         facts["lag"].set(count_text(group.lag_messages), messages_unit(group.lag_messages), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
         wrong = standing_text(group)
-        facts["drains"].set(*((wrong, "") if wrong else self._drain_text(self.forecast)))
+        facts["standing"].set(wrong)
+        facts["standing"].setVisible(bool(wrong))
+        # A group that is beyond the end, or has lost messages, reads on when it is put right.
+        facts["drains"].setVisible(not wrong)
+        facts["drains"].set(*self._drain_text(self.forecast))
         facts["in"].set(rate_number(self._in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))
@@ -253,8 +264,15 @@ class LagPanel(Panel):
         chart.set_marks(chart_marks(events, from_ms, to_ms), self._marks.fault)
         chart.show_forecast(ahead)
         end_s = to_ms / 1_000 if ahead is None else ahead.x[-1]
-        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, source.fault)
+        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, source.fault or self._why_no_lag(y))
         rule.show(name, measure.factor)
+
+    def _why_no_lag(self, values: NDArray[np.float64]) -> str:
+        """Why an empty chart has no lag to show; empty for another chart."""
+        is_beyond = self._group is not None and self._group.beyond_messages > 0
+        if not is_beyond or self.switch.current == RATE or np.isfinite(values).any():
+            return ""
+        return tr("The group is beyond the end of a queue: it has no lag.")
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast, at most as long as the chart has room for."""

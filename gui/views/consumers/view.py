@@ -43,6 +43,7 @@ from gui.views.consumers.columns import (
     group_section,
     health_chip,
     member_columns,
+    needless_columns,
     position_columns,
     subscription_columns,
 )
@@ -318,8 +319,7 @@ class ConsumersView(PageView):
             self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
         else:
             self._show_positions(group.name, state)
-            # One topic is named in the header already.
-            self.position_grid.set_hidden({"topic"} if len({row.topic for row in self.positions.rows}) == 1 else set())
+            self.position_grid.set_hidden(needless_columns(self.positions.rows))
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from gui.models.consumers import GroupRow
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import RouteRow, TopicQueueRow
+from gui.models.topics import GroupOnTopic
 from gui.theme.tokens import State
+from gui.views.topics.columns import lag_state, standing_words
 from gui.views.topics.detail import permission_text
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
@@ -31,8 +33,9 @@ def topic_queue_columns(
         number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=72),
         Column("spark", "15 min", lambda row: tr("no writes") if row.put_rate == 0 else rate_number(row.put_rate),
                sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE, value=rates, width=84, gives_way=2),
-        number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=104),
-        number_column("lag", "Lag", lambda row: row.lag_messages, width=76),
+        number_column("group", "Group offset", lambda row: row.group_offset, known=True, state=_standing_state,
+                      tip=_standing_words, width=104),
+        number_column("lag", "Lag", lambda row: row.lag_messages, state=_standing_state, tip=_standing_words, width=76),
         Column("last", "Last write", lambda row: times.shown(row.last_store_ms, now_ms()),
                sort=lambda row: known_number(row.last_store_ms), right=True, dim=True, width=112),
         Column("owner", "Owner", lambda row: row.owner or UNKNOWN, kind=CellKind.MONO, dim=True),
@@ -52,6 +55,15 @@ def topic_consumer_columns(
         number_column("members", "Members", lambda row: row.members, online_text, width=100),
         Column("state", "State", lambda row: state(row)[0], kind=CellKind.CHIP, state=lambda row: state(row)[1], width=170),
     ]  # fmt: skip
+
+
+def _standing_words(row: TopicQueueRow) -> str:
+    """What no lag tells of the group in a queue."""
+    return standing_words(GroupOnTopic("", row.lag_messages, row.beyond_messages, row.lost_messages))
+
+
+def _standing_state(row: TopicQueueRow) -> State | None:
+    return lag_state(GroupOnTopic("", row.lag_messages, row.beyond_messages, row.lost_messages))
 
 
 def route_columns() -> list[Column[RouteRow]]:
